@@ -1,0 +1,1 @@
+"""How people see it. The only rooms that import textual."""
