@@ -1,0 +1,197 @@
+"""What is known of a key: each fact is a value or an Unknown that says why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+LFU_INITIAL: Final = 5
+"""The access counter of a new key, from which it only grows by accesses (LFU_INIT_VAL in evict.c)."""
+
+LFU_HIGHEST: Final = 255
+"""Where the access counter stops: whatever is accessed more often reads the same."""
+
+DEFAULT_LFU_LOG_FACTOR: Final = 10
+"""`lfu-log-factor` of a server that nobody has set up otherwise."""
+
+DEFAULT_LFU_DECAY_MINUTES: Final = 1
+"""`lfu-decay-time` of a server that nobody has set up otherwise."""
+
+
+class Reason(StrEnum):
+    """Why a fact is not known."""
+
+    DENIED = "denied"
+    """The user may not run the command, or may not read this key."""
+    UNKNOWN_COMMAND = "unknown command"
+    """The server does not have the command, or has it under another name."""
+    GONE = "gone"
+    """The key is no longer there."""
+    UNSUPPORTED = "unsupported"
+    """The server has the command, but nothing to answer: a policy, a type or an encoding stands against it."""
+    NOT_ASKED = "not asked"
+    """rtui has not asked, mostly because asking would touch the key."""
+    TOO_LARGE = "too large"
+    """Asking would cost too much."""
+    FAILED = "failed"
+    """The server answered with another error; the detail is its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A fact that is not known; `detail` is a safe sentence without a full stop, or empty."""
+
+    reason: Reason
+    detail: str = ""
+
+    def __bool__(self) -> bool:
+        """Count as nothing, so that `fact or default` does not take it for a value."""
+        return False
+
+
+GONE: Final = Unknown(Reason.GONE, "the key is gone")
+"""Each fact of a key that is no longer there."""
+
+
+class NoTtl(Enum):
+    """The time to live of a key that does not expire."""
+
+    NO_TTL = "no TTL"
+
+
+NO_TTL: Final = NoTtl.NO_TTL
+"""The key does not expire."""
+
+Ttl = int | NoTtl | Unknown
+"""What is left of a key's life in milliseconds, or that it has no end, or why nobody knows."""
+
+
+class IdleBasis(StrEnum):
+    """What idle time counts from."""
+
+    ACCESS = "access"
+    """The last time anybody read or wrote the key: every policy but the following."""
+    WRITE = "write"
+    """The last time anybody wrote it: the `*-lrm` policies of Redis 8.6."""
+
+
+@dataclass(frozen=True, slots=True)
+class LfuSettings:
+    """How the server counts accesses; `assumed` when it was not asked and the defaults stand in."""
+
+    log_factor: int = DEFAULT_LFU_LOG_FACTOR
+    decay_minutes: int = DEFAULT_LFU_DECAY_MINUTES
+    assumed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """A key's logarithmic access counter, 0 to 255, and what it means under the server's settings."""
+
+    counter: int
+    settings: LfuSettings = LfuSettings()
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether the counter is at its end, so that the rate is a lower bound: such keys can't be ranked."""
+        return self.counter >= LFU_HIGHEST
+
+    @property
+    def per_minute(self) -> float | None:
+        """Accesses a minute that hold the counter where it is; None where it never decays and so tells no rate.
+
+        One access raises it with probability 1 / ((counter - 5) × factor + 1), every decay time lowers it by one.
+        A counter of 5 or less says only that there is less than one access a decay time.
+        """
+        if self.settings.decay_minutes <= 0:
+            return None
+        above = max(0, self.counter - LFU_INITIAL)
+        return (above * self.settings.log_factor + 1) / self.settings.decay_minutes
+
+
+def expiry_moment_s(asked_at_s: float, ttl: Ttl) -> float | None:
+    """Say when a key expires, in seconds since the epoch, from a TTL that was read at `asked_at_s`; None when it does not, or nobody knows."""
+    return asked_at_s + ttl / 1000 if isinstance(ttl, int) else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """The three facts that a listed key shows beside its name."""
+
+    key: bytes
+    type: bytes | Unknown
+    ttl_ms: Ttl
+    memory_bytes: int | Unknown
+    """What MEMORY USAGE says with its default samples: an estimate for collections on most versions."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the key was no longer there when it was asked for."""
+        return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """All that is known of one key besides its value."""
+
+    key: bytes
+    asked_at_s: float
+    """When the server was asked, in seconds since the epoch by the clock of this machine."""
+    type: bytes | Unknown
+    encoding: bytes | Unknown
+    length: int | Unknown
+    """Bytes of a string, else the number of elements: see `unit_of`."""
+    memory_bytes: int | Unknown
+    ttl_ms: Ttl
+    idle_s: int | Unknown
+    frequency: Frequency | Unknown
+    idle_basis: IdleBasis = IdleBasis.ACCESS
+    touched: bool = False
+    """Whether asking has itself counted as an access: NO-TOUCH was not on and a length was asked."""
+    notes: tuple[str, ...] = ()
+    """What one should know to read the facts, in safe sentences."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the key was no longer there when it was asked for."""
+        return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
+
+    @property
+    def expires_at_s(self) -> float | None:
+        """The moment of expiry in seconds since the epoch; None when there is none, or nobody knows."""
+        return expiry_moment_s(self.asked_at_s, self.ttl_ms)
+
+    @property
+    def mean_element_bytes(self) -> float | None:
+        """Memory per element; None when either is not known or there are no elements."""
+        if isinstance(self.memory_bytes, Unknown) or isinstance(self.length, Unknown) or not self.length:
+            return None
+        return self.memory_bytes / self.length
+
+
+_UNITS: Final = {
+    b"string": "bytes",
+    b"hash": "fields",
+    b"stream": "entries",
+    b"list": "items",
+    b"set": "members",
+    b"zset": "members",
+    b"array": "elements",
+    b"vectorset": "vectors",
+}
+
+
+def unit_of(kind: bytes | Unknown) -> str:
+    """Say what the length of this type counts, in the plural."""
+    return "elements" if isinstance(kind, Unknown) else _UNITS.get(kind, "elements")
+
+
+def gone_row(key: bytes) -> RowFacts:
+    """Make the facts of a listed key that has vanished."""
+    return RowFacts(key, GONE, GONE, GONE)
+
+
+def gone_key(key: bytes, asked_at_s: float) -> KeyFacts:
+    """Make the facts of a key that has vanished."""
+    return KeyFacts(key, asked_at_s, GONE, GONE, GONE, GONE, GONE, GONE, GONE)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import (
+    GONE,
+    NO_TTL,
+    Frequency,
+    KeyFacts,
+    LfuSettings,
+    Reason,
+    Unknown,
+    expiry_moment_s,
+    gone_key,
+    gone_row,
+    unit_of,
+)
+
+
+@pytest.mark.parametrize(("counter", "per_minute"), [(10, 51), (20, 151), (50, 451), (100, 951), (255, 2501)])
+def test_a_counter_tells_the_rate_that_holds_it(counter: int, per_minute: float) -> None:
+    assert Frequency(counter).per_minute == per_minute
+
+
+def test_only_the_highest_counter_is_a_lower_bound() -> None:
+    assert Frequency(255).is_saturated
+    assert not Frequency(254).is_saturated
+
+
+def test_a_counter_at_or_below_that_of_a_new_key_tells_at_most_one_access_a_decay_time() -> None:
+    assert {Frequency(counter).per_minute for counter in range(6)} == {1.0}
+
+
+@given(st.integers(5, 254), st.integers(0, 1000), st.integers(1, 100))
+def test_the_rate_is_where_gain_and_decay_are_equal(counter: int, factor: int, decay: int) -> None:
+    rate = Frequency(counter, LfuSettings(factor, decay, assumed=False)).per_minute
+    assert rate is not None
+    gained_a_minute = rate / ((counter - 5) * factor + 1)
+    assert gained_a_minute == pytest.approx(1 / decay)
+
+
+def test_a_counter_that_never_decays_tells_no_rate() -> None:
+    assert Frequency(100, LfuSettings(10, 0, assumed=False)).per_minute is None
+
+
+def test_the_moment_of_expiry_is_counted_from_the_moment_of_asking() -> None:
+    assert expiry_moment_s(1_000.0, 2_500) == 1_002.5
+    assert expiry_moment_s(1_000.0, NO_TTL) is None
+    assert expiry_moment_s(1_000.0, GONE) is None
+
+
+def test_no_ttl_gone_and_denied_are_three_things() -> None:
+    denied = Unknown(Reason.DENIED)
+    assert len({NO_TTL, GONE, denied}) == 3
+
+
+def test_an_unknown_is_never_taken_for_a_value() -> None:
+    assert not Unknown(Reason.DENIED)
+    assert Unknown(Reason.DENIED) != 0
+
+
+def test_what_is_gone_says_so_in_each_fact() -> None:
+    assert gone_row(b"k").is_gone
+    facts = gone_key(b"k", 0.0)
+    assert facts.is_gone
+    assert {facts.encoding, facts.length, facts.memory_bytes, facts.ttl_ms, facts.idle_s, facts.frequency} == {GONE}
+    assert facts.expires_at_s is None
+
+
+def test_the_mean_is_known_only_with_both_memory_and_length() -> None:
+    unknown = Unknown(Reason.DENIED)
+
+    def mean(memory: int | Unknown, length: int | Unknown) -> float | None:
+        return KeyFacts(b"k", 0.0, b"hash", b"listpack", length, memory, NO_TTL, unknown, unknown).mean_element_bytes
+
+    assert mean(100, 4) == 25
+    assert mean(100, 0) is None
+    assert mean(unknown, 4) is None
+    assert mean(100, unknown) is None
+
+
+def test_types_that_nobody_has_heard_of_have_elements() -> None:
+    assert unit_of(b"hash") == "fields"
+    assert unit_of(b"roaring") == "elements"
+    assert unit_of(GONE) == "elements"

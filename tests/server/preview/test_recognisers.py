@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server.preview.bitmap import count_bits, may_be_bitmap, set_bits
+from rtui.server.preview.encodedtext import is_text
+from rtui.server.preview.hexdump import hex_rows
+from rtui.server.preview.hyperloglog import DENSE_BYTES, HyperLogLogEncoding, read_hyperloglog
+from rtui.server.preview.prettyjson import MAX_LINES, json_lines, starts_like_json
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=30,
+)
+
+
+@given(st.lists(JSON) | st.dictionaries(st.text(), JSON), st.booleans(), st.sampled_from([None, 1, "\t"]))
+def test_layout_keeps_what_the_json_says(value: object, ascii_only: bool, indent: str | int | None) -> None:
+    data = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
+    lines = json_lines(data)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        assert lines is None
+        return
+    assert lines is not None
+    assert json.loads(b"\n".join(lines)) == value
+
+
+@given(st.lists(JSON, min_size=1))
+def test_layout_is_what_the_standard_library_lays_out(value: list[object]) -> None:
+    compact = json.dumps(value, separators=(",", ":")).encode()
+    lines = json_lines(compact)
+    assert lines is not None
+    assert b"\n".join(lines) == json.dumps(value, indent=2).encode()
+
+
+def test_numbers_and_doubled_members_stay_as_written() -> None:
+    lines = json_lines(b'{"a":1.10,"a":12345678901234567890123,"b":1e999,"c":-0}')
+    assert lines == (b"{", b'  "a": 1.10,', b'  "a": 12345678901234567890123,', b'  "b": 1e999,', b'  "c": -0', b"}")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"1", b'"text"', b"{", b"[1,]", b"{a:1}", b"[NaN]", b"[Infinity]", b'["\xff"]', b"[" * 60_000, b"[1]" + b" " * 70_000],
+)
+def test_what_is_not_a_bounded_json_document_is_not_laid_out(data: bytes) -> None:
+    assert json_lines(data) is None
+
+
+def test_deep_and_wide_json_stays_bounded() -> None:
+    deep = json_lines(b"[" * 500 + b"1," * 20_000 + b"1" + b"]" * 500)
+    assert deep is not None
+    assert len(deep) == MAX_LINES + 1
+    assert deep[-1] == "…".encode()
+    assert max(map(len, deep)) <= 100
+
+
+@given(st.binary())
+def test_only_objects_and_arrays_start_like_json(data: bytes) -> None:
+    assert starts_like_json(data) == (data.lstrip(b" \t\r\n")[:1] in (b"{", b"["))
+
+
+@given(st.text(st.characters(exclude_categories=["C"])), st.integers(0, 300), st.integers(0, 300))
+def test_a_window_of_text_is_text_wherever_it_is_cut(text: str, start: int, size: int) -> None:
+    data = text.encode()
+    assert is_text(data[start : start + size], cut_before=start > 0, cut_after=True)
+
+
+def test_a_character_cut_without_a_mark_is_not_text() -> None:
+    assert not is_text("é".encode()[:1])
+    assert not is_text("é".encode()[1:])
+
+
+@pytest.mark.parametrize("data", [b"\0\0\0\1", b"\x80abc", b"\xff" * 8, bytes(range(256)), b"\x1f\x8b\x08\0"])
+def test_bytes_are_not_text(data: bytes) -> None:
+    assert not is_text(data, cut_after=True)
+
+
+def test_logs_with_colours_and_line_breaks_are_text() -> None:
+    assert is_text(b"\x1b[31mred\x1b[0m\r\n\tnext")
+
+
+def test_the_header_of_a_hyperloglog_tells_its_count() -> None:
+    head = b"HYLL\1\0\0\0" + (1234).to_bytes(8, "little")
+    found = read_hyperloglog(head, 100)
+    assert found is not None
+    assert (found.encoding, found.cached_count) == (HyperLogLogEncoding.SPARSE, 1234)
+
+
+def test_a_stale_count_is_none() -> None:
+    head = b"HYLL\0\0\0\0" + (1234).to_bytes(7, "little") + b"\x80"
+    found = read_hyperloglog(head, DENSE_BYTES)
+    assert found is not None
+    assert (found.encoding, found.cached_count) == (HyperLogLogEncoding.DENSE, None)
+
+
+@pytest.mark.parametrize(
+    ("head", "size"),
+    [(b"", 0), (b"HYLL", 4), (b"HYLL\2" + bytes(11), 100), (b"HYLL\0" + bytes(11), 100), (b"HYLX\1" + bytes(11), 100), (b"HYLL likes you!!", 16)],
+)
+def test_what_only_begins_alike_is_no_hyperloglog(head: bytes, size: int) -> None:
+    assert read_hyperloglog(head, size) is None
+
+
+@given(st.binary(), st.integers(0, 1000))
+def test_set_bits_are_those_of_the_number(window: bytes, offset: int) -> None:
+    bits = list(set_bits(window, offset))
+    assert len(bits) == count_bits(window) == sum(byte.bit_count() for byte in window)
+    for bit in bits:
+        assert window[bit // 8 - offset] >> (7 - bit % 8) & 1
+
+
+def test_sparse_and_nearly_full_bits_may_be_a_bitmap() -> None:
+    assert may_be_bitmap(b"\x00\x40\x00\x00\x01\x00")
+    assert may_be_bitmap(b"\xff\xfe\xff\xff")
+    assert not may_be_bitmap(b"")
+    assert not may_be_bitmap(b"plain text")
+    assert not may_be_bitmap(bytes(range(256)))
+
+
+@given(st.binary(), st.integers(0, 1 << 40))
+def test_a_hex_dump_shows_each_byte_once(window: bytes, offset: int) -> None:
+    rows = hex_rows(window, offset)
+    assert b"".join(bytes.fromhex(row.hexadecimal) for row in rows) == window
+    assert [row.offset_bytes for row in rows] == list(range(offset, offset + len(window), 16))
+    assert all(str(row).isprintable() and str(row).isascii() for row in rows)
+
+
+def test_a_row_of_a_hex_dump() -> None:
+    assert str(hex_rows(b"hello\0world", 32)[0]) == "00000020  68 65 6c 6c 6f 00 77 6f  72 6c 64                 hello.world"
