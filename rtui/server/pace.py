@@ -1,0 +1,150 @@
+"""How hard a scan may lean on a server: the size of one call and the share of the server's time."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+START_COUNT: Final = 20
+"""COUNT of the first call: a first screen of rows after one round trip, whatever the server."""
+
+MIN_COUNT: Final = 10
+"""COUNT never falls below this; it is what a server visits when nobody says a COUNT."""
+
+MAX_COUNT: Final = 1000
+"""COUNT never rises above this, at any pace: the guard's bound."""
+
+TINY_COUNT: Final = 40
+"""Up to this COUNT the time a call takes the server disappears in the round trip, which then counts as idle."""
+
+_PRIOR_KEY_US: Final = 0.7
+"""Server time for one visited key until it is measured: Redis 7 with a million keys."""
+
+_LEAST_KEY_US: Final = 0.15
+"""A visited key costs at least this much; Valkey 9, the fastest measured, needs 0.17 µs."""
+
+_WINDOW: Final = 8
+"""Round trips that a judgement about the server's time rests on."""
+
+_GROWTH: Final = 2.0
+"""COUNT grows at most by this factor from one judgement to the next; it falls at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one pace allows."""
+
+    call_us: float
+    """Server time of one uninterrupted batch, in µs: how long another client may have to wait."""
+
+    duty: float
+    """Share of the server's time, 0 … 1: how often another client may have to wait."""
+
+    width: int
+    """Ranges of the keyspace under way at once, a power of two; each has one call in flight."""
+
+
+class Pace(enum.Enum):
+    """The three paces a user chooses from."""
+
+    GENTLE = "gentle"
+    NORMAL = "normal"
+    FULL = "full"
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds of this pace."""
+        return _LIMITS[self]
+
+    def faster(self) -> Pace:
+        """The next faster pace, or this one."""
+        return _ORDER[min(_ORDER.index(self) + 1, len(_ORDER) - 1)]
+
+    def slower(self) -> Pace:
+        """The next slower pace, or this one."""
+        return _ORDER[max(_ORDER.index(self) - 1, 0)]
+
+
+_ORDER: Final = (Pace.GENTLE, Pace.NORMAL, Pace.FULL)
+_LIMITS: Final = {
+    Pace.GENTLE: Limits(call_us=100.0, duty=0.15, width=8),
+    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, width=8),
+    Pace.FULL: Limits(call_us=4000.0, duty=1.0, width=8),
+}
+
+
+def low_quartile(values: Sequence[float]) -> float:
+    """The value a quarter of the way up: a round trip when neither the link nor this process is in the way."""
+    return sorted(values)[(len(values) - 1) // 4]
+
+
+class Pacer:
+    """Says how large the next SCAN may be and when it may be sent, from how long the ones before took.
+
+    Server time of a call = its round trip less the idle round trip. Times are seconds of one monotonic clock that the
+    caller reads, unless the name says µs.
+    """
+
+    def __init__(self, pace: Pace = Pace.GENTLE) -> None:
+        self.pace = pace
+        self.count = START_COUNT
+        self._idle: deque[float] = deque(maxlen=2 * _WINDOW)
+        self._key_us: deque[float] = deque(maxlen=_WINDOW)
+        self._since_change = 0
+        self._free_at = float("-inf")
+
+    @property
+    def idle_s(self) -> float | None:
+        """The idle round trip, or None before the first reply."""
+        return low_quartile(self._idle) if self._idle else None
+
+    @property
+    def key_us(self) -> float:
+        """Server time for one visited key, in µs."""
+        return low_quartile(self._key_us) if self._key_us else _PRIOR_KEY_US
+
+    def cost_us(self, count: int) -> float:
+        """What a SCAN of `count` takes the server, in µs."""
+        return self.key_us * count
+
+    def idle(self, round_trip_s: float) -> None:
+        """Take up the round trip of a call that cost the server next to nothing."""
+        self._idle.append(round_trip_s)
+
+    def answered(self, count: int, round_trip_s: float) -> None:
+        """Take up the round trip of a SCAN with `count` and judge COUNT anew."""
+        if count <= TINY_COUNT:
+            self._idle.append(round_trip_s)
+        idle_s = self.idle_s
+        if count > TINY_COUNT and idle_s is not None:
+            self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - idle_s) * 1e6 / count))
+        self._since_change += 1
+        self._judge()
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until the next call may be sent, 0 when it may go now."""
+        return max(0.0, self._free_at - now)
+
+    def sent(self, count: int, now: float) -> None:
+        """Book a SCAN of `count` that goes out `now`: the next one waits until the share of the server allows it.
+
+        Over a link the calls of all ranges are spread over the round trip, so that they reach the server one by one.
+        """
+        limits = self.pace.limits
+        if limits.duty >= 1.0:
+            return
+        gap_s = self.cost_us(count) / 1e6 / limits.duty
+        spread_s = 0.8 * (self.idle_s or 0.0) / limits.width
+        self._free_at = max(now, self._free_at) + max(gap_s, spread_s)
+
+    def _judge(self) -> None:
+        target = min(MAX_COUNT, max(MIN_COUNT, int(self.pace.limits.call_us / self.key_us)))
+        if target < self.count:
+            self.count = target
+            self._since_change = 0
+        elif self._since_change >= (1 if self.count < TINY_COUNT or not self._key_us else 2):
+            self.count = min(target, int(self.count * _GROWTH))
+            self._since_change = 0
