@@ -1,0 +1,239 @@
+"""The builders: one a command. Each goes through the check of the closed list and raises GuardError beyond it."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, Protocol
+
+from rtui import __version__
+from rtui.server.guard.batch import PerKey
+from rtui.server.guard.command import Command, HiddenBytes, checked
+from rtui.server.guard.connection_entries import CLIENT_NAME
+
+
+class Password(Protocol):
+    """What a password comes in: shown as dots, given only on request."""
+
+    def reveal(self) -> str:
+        """Give the password itself."""
+
+
+def _number(value: int) -> bytes:
+    return b"%d" % value
+
+
+def _secret(password: Password) -> HiddenBytes:
+    return HiddenBytes(password.reveal().encode("utf-8", "surrogateescape"))
+
+
+def _text(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def ping() -> Command:
+    """Ask whether the server answers."""
+    return checked(b"PING")
+
+
+def hello(protocol: Literal[2, 3], user: str | None = None, password: Password | None = None) -> Command:
+    """Choose the protocol and, with a password, log in as `user` (the default user when None)."""
+    if password is None:
+        return checked(b"HELLO", _number(protocol))
+    return checked(b"HELLO", _number(protocol), b"AUTH", _text(user or "default"), _secret(password))
+
+
+def auth(user: str | None, password: Password) -> Command:
+    """Log in; without a user in the form that servers before 6.0 know."""
+    if user is None:
+        return checked(b"AUTH", _secret(password))
+    return checked(b"AUTH", _text(user), _secret(password))
+
+
+def select(db: int) -> Command:
+    """Choose a database by its number."""
+    return checked(b"SELECT", _number(db))
+
+
+def set_name() -> Command:
+    """Name the connection `rtui`."""
+    return checked(b"CLIENT", b"SETNAME", CLIENT_NAME)
+
+
+def set_info(attribute: Literal["LIB-NAME", "LIB-VER"]) -> Command:
+    """Tell the server the name or the version of this client."""
+    value = CLIENT_NAME if attribute == "LIB-NAME" else __version__.encode()
+    return checked(b"CLIENT", b"SETINFO", attribute.encode(), value)
+
+
+def no_touch() -> Command:
+    """Make reading on this connection leave idle times and frequencies as they are."""
+    return checked(b"CLIENT", b"NO-TOUCH", b"ON")
+
+
+def readonly() -> Command:
+    """Let a replica of a cluster answer reads on this connection."""
+    return checked(b"READONLY")
+
+
+def client_info() -> Command:
+    """Ask what the server knows about this connection."""
+    return checked(b"CLIENT", b"INFO")
+
+
+def info(*sections: str) -> Command:
+    """Ask for named sections of INFO; servers before 7.0 take one only."""
+    return checked(b"INFO", *map(_text, sections))
+
+
+def dbsize() -> Command:
+    """Ask how many keys the database has, expired ones included."""
+    return checked(b"DBSIZE")
+
+
+def command_info(*names: str) -> Command:
+    """Ask what the server knows about commands, named as it names them: `memory|usage`."""
+    return checked(b"COMMAND", b"INFO", *map(_text, names))
+
+
+def cluster_info() -> Command:
+    """Ask for the summary of the cluster."""
+    return checked(b"CLUSTER", b"INFO")
+
+
+def cluster_nodes() -> Command:
+    """Ask for the nodes of the cluster and their slots."""
+    return checked(b"CLUSTER", b"NODES")
+
+
+def scan(cursor: int, *, count: int, match: bytes | None = None, kind: bytes | None = None) -> Command:
+    """List a page of keys: 1 ≤ count ≤ 1000; `kind` is a type name."""
+    argv = [b"SCAN", _number(cursor)]
+    if match is not None:
+        argv += [b"MATCH", match]
+    argv += [b"COUNT", _number(count)]
+    if kind is not None:
+        argv += [b"TYPE", kind]
+    return checked(*argv)
+
+
+key_type: Final = PerKey("TYPE")
+pttl: Final = PerKey("PTTL")
+exists: Final = PerKey("EXISTS")
+memory_usage: Final = PerKey("MEMORY USAGE")
+object_encoding: Final = PerKey("OBJECT ENCODING")
+object_idletime: Final = PerKey("OBJECT IDLETIME")
+object_freq: Final = PerKey("OBJECT FREQ")
+
+strlen: Final = PerKey("STRLEN")
+hlen: Final = PerKey("HLEN")
+llen: Final = PerKey("LLEN")
+scard: Final = PerKey("SCARD")
+zcard: Final = PerKey("ZCARD")
+xlen: Final = PerKey("XLEN")
+xinfo_stream: Final = PerKey("XINFO STREAM")
+xinfo_groups: Final = PerKey("XINFO GROUPS")
+arcount: Final = PerKey("ARCOUNT")
+arlen: Final = PerKey("ARLEN")
+
+vcard: Final = PerKey("VCARD")
+vdim: Final = PerKey("VDIM")
+vinfo: Final = PerKey("VINFO")
+json_type: Final = PerKey("JSON.TYPE")
+json_objlen: Final = PerKey("JSON.OBJLEN")
+json_arrlen: Final = PerKey("JSON.ARRLEN")
+json_strlen: Final = PerKey("JSON.STRLEN")
+ts_info: Final = PerKey("TS.INFO")
+bf_info: Final = PerKey("BF.INFO")
+cf_info: Final = PerKey("CF.INFO")
+cms_info: Final = PerKey("CMS.INFO")
+topk_info: Final = PerKey("TOPK.INFO")
+tdigest_info: Final = PerKey("TDIGEST.INFO")
+
+
+def getrange(key: bytes, start: int, end: int) -> Command:
+    """Read the bytes from `start` to `end`, both included: at most 64 KiB."""
+    return checked(b"GETRANGE", key, _number(start), _number(end))
+
+
+def bitcount(key: bytes, start: int, end: int) -> Command:
+    """Count the bits of the bytes from `start` to `end`, both included: at most 64 KiB."""
+    return checked(b"BITCOUNT", key, _number(start), _number(end))
+
+
+def hscan(key: bytes, cursor: int, *, count: int, novalues: bool = False) -> Command:
+    """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
+    return checked(b"HSCAN", key, _number(cursor), b"COUNT", _number(count), *([b"NOVALUES"] if novalues else []))
+
+
+def hrandfield(key: bytes, count: int, *, withvalues: bool = False) -> Command:
+    """Read up to 100 random fields, none twice."""
+    return checked(b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []))
+
+
+def hmget(key: bytes, *fields: bytes) -> Command:
+    """Read the values of 1 to 100 fields."""
+    return checked(b"HMGET", key, *fields)
+
+
+def hstrlen(key: bytes, name: bytes) -> Command:
+    """Ask for the size of one field's value in bytes."""
+    return checked(b"HSTRLEN", key, name)
+
+
+def hpttl(key: bytes, *fields: bytes) -> Command:
+    """Ask for the time to live of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
+    return checked(b"HPTTL", key, b"FIELDS", _number(len(fields)), *fields)
+
+
+def lrange(key: bytes, start: int, stop: int) -> Command:
+    """Read the elements from `start` to `stop`, both included: at most 100."""
+    return checked(b"LRANGE", key, _number(start), _number(stop))
+
+
+def sscan(key: bytes, cursor: int, *, count: int) -> Command:
+    """List a page of a set: count ≤ 100."""
+    return checked(b"SSCAN", key, _number(cursor), b"COUNT", _number(count))
+
+
+def srandmember(key: bytes, count: int) -> Command:
+    """Read up to 100 random members, none twice."""
+    return checked(b"SRANDMEMBER", key, _number(count))
+
+
+def zrange(key: bytes, start: int, stop: int) -> Command:
+    """Read members and scores of the ranks from `start` to `stop`, both included: at most 100."""
+    return checked(b"ZRANGE", key, _number(start), _number(stop), b"WITHSCORES")
+
+
+def zscan(key: bytes, cursor: int, *, count: int) -> Command:
+    """List a page of a sorted set: count ≤ 100."""
+    return checked(b"ZSCAN", key, _number(cursor), b"COUNT", _number(count))
+
+
+def zrandmember(key: bytes, count: int, *, withscores: bool = False) -> Command:
+    """Read up to 100 random members, none twice."""
+    return checked(b"ZRANDMEMBER", key, _number(count), *([b"WITHSCORES"] if withscores else []))
+
+
+def xinfo_consumers(key: bytes, group: bytes) -> Command:
+    """List the consumers of one group."""
+    return checked(b"XINFO", b"CONSUMERS", key, group)
+
+
+def xrange(key: bytes, start: bytes, end: bytes, *, count: int) -> Command:
+    """Read up to 100 entries from `start` on; ids as Redis writes them, `-` and `+`, or exclusive with `(`."""
+    return checked(b"XRANGE", key, start, end, b"COUNT", _number(count))
+
+
+def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
+    """Read up to 100 entries from `end` backwards."""
+    return checked(b"XREVRANGE", key, end, start, b"COUNT", _number(count))
+
+
+def xpending(key: bytes, group: bytes) -> Command:
+    """Ask for the summary of what a group has pending."""
+    return checked(b"XPENDING", key, group)
+
+
+def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:
+    """Read up to 100 elements that are there between two indexes, with their indexes: Redis 8.8."""
+    return checked(b"ARSCAN", key, _number(start), _number(end), b"LIMIT", _number(limit))

@@ -1,0 +1,91 @@
+"""The only thing a lane sends: a command that the closed list admits, already packed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NoReturn, final
+
+from rtui.server.guard.table import admits, usage_of
+
+_TOKEN: Final = object()
+"""Whoever holds it may make a Command; it never leaves this package."""
+
+
+class GuardError(ValueError):
+    """Something was asked for that is not on the list or beyond its bounds."""
+
+
+class HiddenBytes(bytes):
+    """Bytes that hold a password: sent as they are, shown as dots."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "•••"
+
+    __str__ = __repr__
+
+
+@final
+class Command:
+    """One or more requests in the server's own format, checked against the closed list when they were made."""
+
+    __slots__ = ("name", "packed", "redacted", "replies")
+
+    name: str
+    """The command in capitals: `MEMORY USAGE`; for several in one write, all of them."""
+    packed: bytes
+    """What goes over the wire."""
+    redacted: bool
+    """Whether a password is in it."""
+    replies: int
+    """How many replies it brings: 1, or the number of requests of a batch."""
+
+    def __init__(self, token: object, name: str, packed: bytes, *, redacted: bool = False, replies: int = 1) -> None:
+        if token is not _TOKEN:
+            raise GuardError("a Command is made by the builders of the guard only")
+        for slot, value in (
+            ("name", name),
+            ("packed", HiddenBytes(packed) if redacted else packed),
+            ("redacted", redacted),
+            ("replies", replies),
+        ):
+            object.__setattr__(self, slot, value)
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise GuardError("a Command has no variants")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise GuardError("a Command does not change")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise GuardError("a Command does not change")
+
+    def __reduce__(self) -> NoReturn:
+        raise GuardError("a Command does not travel")
+
+    def __repr__(self) -> str:
+        return f"<Command {self.name}: {self.replies} replies, {len(self.packed)} bytes>"
+
+
+def pack(argv: Sequence[bytes]) -> bytes:
+    """Write one request as the array of bulk strings that every version reads."""
+    parts = [b"*%d\r\n" % len(argv)]
+    parts += [b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv]
+    return b"".join(parts)
+
+
+def checked(*argv: bytes) -> Command:
+    """Make a Command of a command line that the list admits; GuardError for any other."""
+    spec = admits(argv)
+    if spec is None:
+        raise GuardError(refusal(argv))
+    return Command(_TOKEN, spec.name, pack(argv), redacted=spec.has_secret)
+
+
+def refusal(argv: Sequence[bytes]) -> str:
+    """Say why a command line is refused, without repeating its arguments."""
+    usages = usage_of(argv)
+    if not usages:
+        return "this command is not on the list of what may be sent"
+    return "outside the bounds of " + " or ".join(usages)
