@@ -1,0 +1,288 @@
+"""A server as the rest of rtui sees it: a lane for what the user asks, one for bulk work, both remade when lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final, NoReturn, TypeAlias
+
+from rtui.server import guard
+from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError
+from rtui.server.failures import lost_failure
+from rtui.server.guard import Command
+from rtui.server.handshake import Learned, NoTouch, shake
+from rtui.server.identity import ServerIdentity, identity
+from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Reply
+from rtui.server.pauses import pause_s
+from rtui.server.target import Target
+
+HEARTBEAT_S: Final = 5.0
+"""A lane without traffic is asked PING this often, so that a server that vanished is noticed without a user's doing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """Connected and ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Not connected, yet or any more; tried again by itself. ``attempt`` counts the failed tries from 1 on."""
+
+    reason: RtuiError | None
+    attempt: int
+    retry_at: float
+    """On the event loop's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Ended by rtui; it does not come back."""
+
+
+State: TypeAlias = Online | Lost | Closed
+
+
+class Connection:
+    """Two lanes to one target. ``run`` and ``ask`` fail at once while it is lost; ``online`` and ``bulk`` wait."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        reply_timeout_s: float = REPLY_TIMEOUT_S,
+        heartbeat_s: float = HEARTBEAT_S,
+        rng: Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.target = target
+        self.state: State = Lost(None, 0, 0.0)
+        self.revision = 0
+        """Raised by every change of state or of what is known of the server."""
+        self.on_change: list[Callable[[], None]] = []
+        """Called, without arguments, after each such change."""
+        self.server = ServerIdentity()
+        self.generation = 0
+        """How often the connection has been made: what the server said earlier may not hold after it grew."""
+        self._connect_timeout_s = connect_timeout_s
+        self._reply_timeout_s = reply_timeout_s
+        self._heartbeat_s = heartbeat_s
+        self._rng = rng if rng is not None else Random()
+        self._sleep = sleep
+        self._learned = Learned()
+        self._main: Lane | None = None
+        self._bulk: Lane | None = None
+        self._bulk_lock = asyncio.Lock()
+        self._online = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def no_touch(self) -> NoTouch:
+        """Whether reading leaves idle times and frequencies alone."""
+        return self._learned.no_touch
+
+    @property
+    def run_id(self) -> str | None:
+        """The server's own name for this run of it, if it tells: a cursor is only good while it stays the same."""
+        return self.server.run_id
+
+    @property
+    def is_online(self) -> bool:
+        """Whether ``run`` can send."""
+        return isinstance(self.state, Online)
+
+    async def open(self) -> None:
+        """Connect for the first time; waits while the server loads, raises ``ConnectFailure`` for anything else."""
+        attempt = 0
+        while True:
+            try:
+                lane = await self._connect()
+                break
+            except ConnectFailure as failed:
+                if not failed.kind.passes:
+                    raise
+                attempt += 1
+                await self._pause(failed, attempt)
+        self._arrived(lane)
+        self._keeper = asyncio.create_task(self._keep(), name="rtui connection")
+
+    def run(self, *commands: Command) -> Awaitable[list[Reply]]:
+        """Send on the interactive lane and give the replies in order; ``ConnectionLost`` at once while it is lost."""
+        if self._main is None:
+            self._raise_lost()
+        return self._main.run(*commands)
+
+    async def ask(self, command: Command) -> Reply:
+        """One command on the interactive lane; an error reply is raised as ``ServerError``."""
+        if self._main is None:
+            self._raise_lost()
+        return await self._main.ask(command)
+
+    async def online(self) -> None:
+        """Return as soon as there is a connection; raises ``ConnectionLost`` once it is closed for good."""
+        while not self.is_online:
+            if isinstance(self.state, Closed):
+                self._raise_lost()
+            await self._online.wait()
+
+    async def bulk(self) -> Lane:
+        """The lane for bulk work, opened when first asked for and again after a loss; waits while offline."""
+        async with self._bulk_lock:
+            attempt = 0
+            while True:
+                await self.online()
+                if self._bulk is not None and self._bulk.is_open:
+                    return self._bulk
+                try:
+                    self._bulk = await self._connect()
+                except ConnectFailure as failed:
+                    if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
+                        raise
+                    attempt += 1
+                    await self._sleep(pause_s(attempt, self._rng))
+
+    async def refresh(self) -> ServerIdentity:
+        """Ask the server again what it says of itself (memory, load); raises ``ConnectionLost``."""
+        if self._main is None:
+            self._raise_lost()
+        self._learn_identity(await _identify(self._main))
+        return self.server
+
+    def retry_now(self) -> None:
+        """Cut the pause before the next attempt short."""
+        self._hurry.set()
+
+    async def close(self) -> None:
+        """Close both lanes; returns when nothing runs any more."""
+        keeper, self._keeper = self._keeper, None
+        self._set_state(Closed())
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        for lane in (self._main, self._bulk):
+            if lane is not None:
+                lane.close()
+        self._main = self._bulk = None
+        self._online.set()
+
+    def _raise_lost(self) -> NoReturn:
+        if isinstance(self.state, Closed):
+            raise ConnectionLost("It was closed by rtui.")
+        reason = self.state.reason if isinstance(self.state, Lost) else None
+        raise ConnectionLost("It was never open." if reason is None else reason.happened)
+
+    async def _connect(self) -> Lane:
+        """One attempt at a ready lane, and who it reaches."""
+        return await self._ready(await self._new_lane())
+
+    async def _new_lane(self) -> Lane:
+        peer = self._main.peer if self._main is not None else None
+        return await Lane.open(
+            self.target, timeout_s=self._connect_timeout_s, reply_timeout_s=self._reply_timeout_s, peer=peer
+        )
+
+    async def _ready(self, lane: Lane) -> Lane:
+        """The lane after handshake and identity; closed when either fails."""
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                await shake(lane, self.target, self._learned)
+                found = await _identify(lane)
+                if found.is_cluster_replica:
+                    await lane.run(guard.readonly())
+        except TimeoutError:
+            lane.close()
+            happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
+            raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
+        except ConnectionLost as lost:
+            lane.close()
+            raise lost_failure(self.target, lost.happened, lost.kind) from None
+        except BaseException:
+            lane.close()
+            raise
+        self._learn_identity(found)
+        return lane
+
+    def _learn_identity(self, found: ServerIdentity) -> None:
+        """Take up what the server says; another run of it counts as another connection."""
+        restarted = self._main is not None and found.run_id != self.server.run_id
+        self.server = found
+        if restarted:
+            self.generation += 1
+        self._changed()
+
+    def _arrived(self, lane: Lane) -> None:
+        self._main = lane
+        self.generation += 1
+        self._set_state(Online())
+
+    async def _keep(self) -> None:
+        """Watch the interactive lane and make a new one whenever it is lost."""
+        while True:
+            assert self._main is not None  # noqa: S101 - only runs once open
+            lost = await self._watch(self._main)
+            self._main = None
+            if self._bulk is not None:
+                self._bulk.close()
+            self._set_state(Lost(lost, 0, asyncio.get_running_loop().time()))
+            self._arrived(await self._again())
+
+    async def _watch(self, lane: Lane) -> ConnectionLost:
+        """Return why the lane ended, as soon as it does; asks PING when nothing else is sent."""
+        while True:
+            sent = lane.traffic.commands
+            await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
+            if lane.closed.done():
+                return lane.closed.result()
+            if lane.traffic.commands == sent:
+                lane.run(guard.ping())
+
+    async def _again(self) -> Lane:
+        attempt = 0
+        while True:
+            try:
+                return await self._connect()
+            except RtuiError as failed:
+                attempt += 1
+                await self._pause(failed, attempt)
+
+    async def _pause(self, reason: RtuiError, attempt: int) -> None:
+        """Say why and until when, then wait that long or until somebody is in a hurry."""
+        pause = pause_s(attempt, self._rng)
+        self._hurry.clear()
+        self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause))
+        waits = [asyncio.ensure_future(self._sleep(pause)), asyncio.ensure_future(self._hurry.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _set_state(self, state: State) -> None:
+        self.state = state
+        if isinstance(state, Lost):
+            self._online.clear()
+        else:
+            self._online.set()
+        self._changed()
+
+    def _changed(self) -> None:
+        self.revision += 1
+        for call in tuple(self.on_change):
+            call()
+
+
+async def _identify(lane: Lane) -> ServerIdentity:
+    """Ask INFO, HELLO where INFO is refused, and CLUSTER INFO of a cluster's node."""
+    (info,) = await lane.run(guard.info())
+    hello: Reply = None
+    if isinstance(info, ServerError):
+        (hello,) = await lane.run(guard.hello(lane.protocol))
+    found = identity(info, None, hello)
+    if not found.cluster_enabled:
+        return found
+    (nodes,) = await lane.run(guard.cluster_info())
+    return identity(info, nodes, hello)

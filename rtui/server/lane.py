@@ -1,0 +1,348 @@
+"""One connection that only guard commands travel on: requests out in one write, replies in order, a future a run."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, cast
+
+import hiredis
+
+from rtui.keyspace.display import display_text
+from rtui.server import tls
+from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
+from rtui.server.failures import name_failure, os_failure, timeout_failure, tls_failure
+from rtui.server.guard import Command
+from rtui.server.target import Protocol, Target
+
+Reply: TypeAlias = "bytes | int | float | bool | list[Reply] | dict[Reply, Reply] | ServerError | None"
+"""What a server answers to one command; an error reply is a value."""
+
+CONNECT_TIMEOUT_S: Final = 5.0
+"""How long name, TCP, TLS and the first answers may each take."""
+
+REPLY_TIMEOUT_S: Final = 20.0
+"""How long a server that owes replies may send nothing at all before the connection is given up."""
+
+READ_BUFFER_BYTES: Final = 256 * 1024
+"""What one read may take from the socket: big reads make replies cheap."""
+
+KEEPALIVE_S: Final = (15, 5, 3)
+"""Idle seconds before a keep-alive probe, seconds between probes, probes without answer: dead within half a minute."""
+
+_NOTHING: Final = object()
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What went through a lane so far."""
+
+    commands: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The address a lane reached, so that a second lane reaches the same server behind the same name."""
+
+    family: int
+    address: tuple[str, int] | tuple[str, int, int, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """Requests that were written together, and what has come back for them."""
+
+    expected: int
+    done: asyncio.Future[list[Reply]]
+    replies: list[Reply] = field(default_factory=list)
+
+
+class Lane:
+    """A pipelined connection; ``run`` may be called again before earlier runs are answered. Made by ``open``."""
+
+    def __init__(self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        self.target = target
+        self.traffic = Traffic()
+        self.peer: Peer | None = None
+        self.protocol: Protocol = 2
+        """What the handshake settled on."""
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
+        """Done, with the reason, as soon as the connection is gone."""
+        self._reply_timeout_s = reply_timeout_s
+        self._wire = _Wire(self)
+        self._transport: asyncio.Transport | None = None
+        self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_NOTHING)
+        self._owed: deque[_Run] = deque()
+        self._unsent: deque[tuple[bytes, _Run]] = deque()
+        self._paused = False
+        self._heard_at = 0.0
+        self._watch: asyncio.TimerHandle | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        target: Target,
+        *,
+        timeout_s: float = CONNECT_TIMEOUT_S,
+        reply_timeout_s: float = REPLY_TIMEOUT_S,
+        peer: Peer | None = None,
+    ) -> Lane:
+        """Connect by TCP, TLS or unix socket, without any handshake; raises ``ConnectFailure`` or ``TargetError``."""
+        lane = cls(target, reply_timeout_s=reply_timeout_s)
+        sock, lane.peer = await _connected(target, timeout_s, peer)
+        try:
+            await lane._attach(sock, timeout_s)
+        except BaseException:
+            sock.close()
+            raise
+        return lane
+
+    async def _attach(self, sock: socket.socket, timeout_s: float) -> None:
+        target = self.target
+        if target.tls is None or target.socket_path is not None:
+            await self._loop.create_connection(lambda: self._wire, sock=sock)
+            return
+        context = tls.context(target.tls)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._loop.create_connection(
+                    lambda: self._wire, sock=sock, ssl=context, server_hostname=target.tls.sni or target.host
+                )
+        except TimeoutError:
+            raise tls_failure(target, TimeoutError(f"no answer within {timeout_s:g} s")) from None
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise tls_failure(target, error) from None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return self._transport is not None and not self.closed.done()
+
+    @property
+    def silent_s(self) -> float:
+        """How long the server has owed an answer without sending anything; 0 when it owes none."""
+        return self._loop.time() - self._heard_at if self._owed else 0.0
+
+    @property
+    def owed(self) -> int:
+        """Replies that are still to come."""
+        return sum(run.expected - len(run.replies) for run in self._owed)
+
+    def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
+        """Send all commands in one write; the future holds their replies in order, or raises ``ConnectionLost``."""
+        expected = 0
+        for command in commands:
+            if type(command) is not Command:
+                raise TypeError("a lane carries guard commands only")
+            expected += command.replies
+        done: asyncio.Future[list[Reply]] = self._loop.create_future()
+        if not self.is_open:
+            reason = self.closed.result() if self.closed.done() else ConnectionLost("It was never open.")
+            _fail(done, reason)
+            return done
+        if not expected:
+            done.set_result([])
+            return done
+        self.traffic.commands += expected
+        packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
+        run = _Run(expected, done)
+        if self._paused or self._unsent:
+            self._unsent.append((packed, run))
+        else:
+            self._send(packed, run)
+        return done
+
+    async def ask(self, command: Command) -> Reply:
+        """One command, one reply; an error reply is raised as ``ServerError``."""
+        (reply,) = await self.run(command)
+        if isinstance(reply, ServerError):
+            raise reply
+        return reply
+
+    def close(self) -> None:
+        """Close at once; replies still owed fail."""
+        self._end(ConnectionLost("It was closed by rtui."))
+
+    def _send(self, packed: bytes, run: _Run) -> None:
+        assert self._transport is not None  # noqa: S101 - is_open was checked
+        if not self._owed:
+            self._heard_at = self._loop.time()
+            if self._watch is None:
+                self._watch = self._loop.call_later(self._reply_timeout_s, self._check_silence)
+        self._owed.append(run)
+        self.traffic.bytes_out += len(packed)
+        self._transport.write(packed)
+
+    def _received(self, data: bytearray, count: int) -> None:
+        """Hand the new bytes to the parser and settle every run they complete."""
+        self._heard_at = self._loop.time()
+        self.traffic.bytes_in += count
+        reader = self._reader
+        reader.feed(cast(bytes, data), 0, count)
+        gets = reader.gets
+        owed = self._owed
+        try:
+            while owed:
+                run = owed[0]
+                append = run.replies.append
+                for _ in range(run.expected - len(run.replies)):
+                    reply = gets()
+                    if reply is _NOTHING:
+                        return
+                    append(reply)
+                owed.popleft()
+                if not run.done.done():
+                    run.done.set_result(run.replies)
+            self._unasked(gets())
+        except hiredis.ProtocolError as error:
+            self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
+
+    def _unasked(self, reply: object) -> None:
+        """A reply nobody asked for: an error says why the server hangs up, anything else breaks the protocol."""
+        if reply is _NOTHING or isinstance(reply, hiredis.PushNotification):
+            return
+        if isinstance(reply, ServerError):
+            self._end(ConnectionLost(f"The server said: {reply}.", said=reply))
+            return
+        self._end(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
+
+    def _check_silence(self) -> None:
+        self._watch = None
+        if not self._owed:
+            return
+        silent_s = self._loop.time() - self._heard_at
+        if silent_s >= self._reply_timeout_s:
+            happened = f"The server has owed an answer for {self._reply_timeout_s:g} s."
+            self._end(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
+            return
+        self._watch = self._loop.call_later(self._reply_timeout_s - silent_s, self._check_silence)
+
+    def _end(self, reason: ConnectionLost) -> None:
+        if self.closed.done():
+            return
+        if reason.said is None and self._owed:
+            reason.said = next((one for one in reversed(self._owed[0].replies) if isinstance(one, ServerError)), None)
+        self.closed.set_result(reason)
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        for run in self._owed:
+            _fail(run.done, reason)
+        for _, run in self._unsent:
+            _fail(run.done, reason)
+        self._owed.clear()
+        self._unsent.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _resumed(self) -> None:
+        self._paused = False
+        while self._unsent and not self._paused:
+            self._send(*self._unsent.popleft())
+
+
+class _Wire(asyncio.BufferedProtocol):
+    """What the event loop calls; keeps those calls out of the lane's own interface."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._buffer = bytearray(READ_BUFFER_BYTES)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._lane._transport = cast(asyncio.Transport, transport)
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if not self._lane.closed.done():
+            self._lane._received(self._buffer, nbytes)
+
+    def pause_writing(self) -> None:
+        self._lane._paused = True
+
+    def resume_writing(self) -> None:
+        self._lane._resumed()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None:
+            self._lane._end(ConnectionLost("The server closed the connection."))
+        else:
+            reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)
+            self._lane._end(ConnectionLost(f"The connection broke: {reason}."))
+
+
+def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:
+    """Settle a run that gets no answer; nobody needs to be listening any more."""
+    if not done.done():
+        done.set_exception(ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, said=reason.said))
+        done.exception()
+
+
+async def _connected(target: Target, timeout_s: float, peer: Peer | None) -> tuple[socket.socket, Peer | None]:
+    """A connected, non-blocking socket; each address of the name gets its share of the time."""
+    loop = asyncio.get_running_loop()
+    if target.socket_path is not None:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        return await _joined(sock, target.socket_path, target, timeout_s), None
+    peers = [peer] if peer is not None else await _resolved(target, timeout_s)
+    started = loop.time()
+    last: ConnectFailure = name_failure(target)
+    for left in range(len(peers), 0, -1):
+        candidate = peers[-left]
+        share_s = max(0.1, (timeout_s - (loop.time() - started)) / left)
+        sock = socket.socket(candidate.family, socket.SOCK_STREAM)
+        try:
+            return await _joined(sock, candidate.address, target, share_s), candidate
+        except ConnectFailure as refused:
+            timed_out = refused.kind is FailureKind.TIMEOUT
+            last = timeout_failure(target, timeout_s, connected=False) if timed_out else refused
+    raise last
+
+
+async def _resolved(target: Target, timeout_s: float) -> Sequence[Peer]:
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(timeout_s):
+            found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        raise timeout_failure(target, timeout_s, connected=False) from None
+    except (OSError, UnicodeError):
+        raise name_failure(target) from None
+    return [Peer(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
+
+
+async def _joined(sock: socket.socket, address: object, target: Target, timeout_s: float) -> socket.socket:
+    sock.setblocking(False)
+    try:
+        if sock.family != socket.AF_UNIX:
+            _tune(sock)
+        async with asyncio.timeout(timeout_s):
+            await asyncio.get_running_loop().sock_connect(sock, cast("tuple[str, int]", address))
+    except TimeoutError:
+        sock.close()
+        raise timeout_failure(target, timeout_s, connected=False) from None
+    except OSError as error:
+        sock.close()
+        raise os_failure(target, error) from None
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _tune(sock: socket.socket) -> None:
+    """No delay for small requests, and keep-alive probes so that a peer that vanished is noticed without traffic."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
+    for name, value in zip(names, KEEPALIVE_S, strict=True):
+        option = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
