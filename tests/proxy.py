@@ -1,0 +1,239 @@
+"""A proxy before a server that makes the link long, cuts it, holds replies back and writes down what went through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections import deque
+from types import TracebackType
+from typing import Self
+
+from tests.wire import Requests
+
+CHUNK_BYTES = 256 * 1024
+"""How much is read at once; a delay costs no throughput, as chunks travel side by side."""
+
+
+def _current_task() -> asyncio.Task[None]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+class _Pipe:
+    """One direction of one connection: chunks leave `delay_s` after they came in, in order."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._delay_s = delay_s
+        self._chunks: deque[tuple[float, bytes]] = deque()
+        self._arrived = asyncio.Event()
+
+    async def read(self, seen: Requests | None) -> None:
+        """Take chunks in until the sender closes; an empty chunk marks the end."""
+        loop = asyncio.get_running_loop()
+        data = b"start"
+        while data:
+            data = await self._reader.read(CHUNK_BYTES)
+            if seen is not None:
+                seen.feed(data)
+            self._chunks.append((loop.time() + self._delay_s, data))
+            self._arrived.set()
+
+    async def write(self, proxy: DelayProxy, *, replies: bool) -> None:
+        """Pass each chunk on when it is due; replies wait while the proxy holds them."""
+        loop = asyncio.get_running_loop()
+        while True:
+            while not self._chunks:
+                self._arrived.clear()
+                await self._arrived.wait()
+            due, data = self._chunks.popleft()
+            if due > loop.time():
+                await asyncio.sleep(due - loop.time())
+            if replies and data:
+                await proxy.pass_reply()
+            if not data:
+                if self._writer.can_write_eof():
+                    self._writer.write_eof()
+                return
+            cut = proxy.allowance(len(data)) if replies else None
+            self._writer.write(data if cut is None else data[:cut])
+            await self._writer.drain()
+            if cut is not None:
+                proxy.cut_softly()
+                return
+
+
+class DelayProxy:
+    """Listens on a free loopback port and passes everything on to a server; an async context manager.
+
+    `delay_s` is added in each direction, so a round trip takes twice that. `requests` holds every command that
+    clients sent, by connection, in the order in which the connections came.
+    """
+
+    def __init__(self, upstream_port: int, delay_s: float = 0.0, *, host: str = "127.0.0.1") -> None:
+        self.port = 0
+        self.accepted = 0
+        self.requests: list[Requests] = []
+        self.held = 0
+        self._upstream = (host, upstream_port)
+        self._delay_s = delay_s
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Condition()
+        self._left_bytes: int | None = None
+        self._flow = asyncio.Event()
+        self._flow.set()
+
+    async def __aenter__(self) -> Self:
+        await self.resume()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.refuse()
+        self.cut()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected now."""
+        return len(self._tasks)
+
+    def commands(self) -> list[list[bytes]]:
+        """Every command of every connection so far."""
+        return [argv for requests in self.requests for argv in requests.commands]
+
+    def cut(self) -> None:
+        """Drop all connections now, with a reset and whatever was under way."""
+        for writer in self._writers:
+            writer.transport.abort()
+        for task in self._tasks:
+            task.cancel()
+        self._flow.set()
+
+    def cut_softly(self) -> None:
+        """Drop all connections after what has been passed on has left."""
+        for writer in self._writers:
+            writer.close()
+        for task in self._tasks:
+            task.cancel()
+
+    def cut_after(self, reply_bytes: int) -> None:
+        """Drop all connections when this many more bytes of replies have been passed on: in the middle of one."""
+        self._left_bytes = reply_bytes
+
+    def allowance(self, size_bytes: int) -> int | None:
+        """How much of a chunk may pass before the cut that `cut_after` ordered; None is all of it."""
+        if self._left_bytes is None:
+            return None
+        self._left_bytes -= size_bytes
+        if self._left_bytes > 0:
+            return None
+        left, self._left_bytes = self._left_bytes + size_bytes, None
+        return left
+
+    def hold_replies(self) -> None:
+        """Let requests through and keep every reply back."""
+        self._flow.clear()
+
+    def release_replies(self) -> None:
+        """Pass on what was held back, and everything after it."""
+        self._flow.set()
+
+    async def pass_reply(self) -> None:
+        """Wait while replies are held back."""
+        if not self._flow.is_set():
+            self.held += 1
+            await self._tell()
+            await self._flow.wait()
+            self.held -= 1
+
+    async def wait_held(self, count: int) -> None:
+        """Wait until the replies of this many connections are being held back."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.held >= count)
+
+    async def refuse(self) -> None:
+        """Refuse new connections; those that are open go on."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            await asyncio.sleep(0)
+
+    async def resume(self) -> None:
+        """Accept connections, on the same port as before."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=CHUNK_BYTES)
+            self.port = self._server.sockets[0].getsockname()[1]
+
+    async def wait_accepted(self, count: int) -> None:
+        """Wait until this many connections have been accepted in all."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.accepted >= count)
+
+    async def wait_connections(self, count: int) -> None:
+        """Wait until exactly this many clients are connected."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.connections == count)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        self._writers.add(writer)
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self._tell()
+        pair = {writer}
+        try:
+            up_reader, up_writer = await asyncio.open_connection(*self._upstream, limit=CHUNK_BYTES)
+            pair.add(up_writer)
+            self._writers |= pair
+            await self._pass_on(_Pipe(reader, up_writer, self._delay_s), _Pipe(up_reader, writer, self._delay_s))
+        except ConnectionError:
+            pass
+        finally:
+            for one in pair:
+                one.close()
+            self._writers -= pair
+            self._tasks.remove(_current_task())
+            await self._tell()
+
+    async def _pass_on(self, ahead: _Pipe, back: _Pipe) -> None:
+        """Carry one connection until both sides have closed it or one of them is cut."""
+        seen = Requests()
+        self.requests.append(seen)
+        works = (
+            ahead.read(seen),
+            back.read(None),
+            ahead.write(self, replies=False),
+            back.write(self, replies=True),
+        )
+        tasks = [asyncio.create_task(work) for work in works]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _tell(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+
+async def _serve_for_ever(upstream_port: int, delay_s: float) -> None:
+    async with DelayProxy(upstream_port, delay_s) as proxy:
+        sys.stdout.write(f"{proxy.port}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    # A process of its own for benchmarks: python -m tests.proxy UPSTREAM_PORT DELAY_MS; prints its port.
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve_for_ever(int(sys.argv[1]), float(sys.argv[2]) / 1000))
