@@ -1,0 +1,212 @@
+r"""The one door from bytes to text: what comes from a server is hostile until it has come through here.
+
+What is shown keeps two names apart that are not the same bytes, as long as neither is cut:
+
+* UTF-8 is shown as the characters it spells, any other byte as `\xNN`; `\xNN` always means a byte.
+* Control characters are shown as pictures (`␛ ⏎ ⇥ ␀`), C1 as its bytes. What is invisible, directs the text around it
+  or has no agreed form (bidi, zero width, format, fillers, odd spaces, private, unassigned) is shown as `\uNNNN`.
+* A combining mark is shown on the letter before it, but only where the outcome is in Unicode's composed form (NFC), so
+  that the two spellings of `é` differ. Any other mark is an escape.
+* A space at the end is `␠`. A character that would read as one of these tokens is an escape, and so is a backslash that
+  would begin one.
+
+Letters that merely look alike, such as Latin a and Cyrillic а, stay as they are; `quoted` tells them apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NewType
+
+SafeText = NewType("SafeText", str)
+"""Text that may go to a terminal: one line without a character of HOSTILE. Not markup: wrap it, never format it in."""
+
+DISPLAY_LIMIT = 512
+"""How many characters of a name or value are shown unless a caller asks for another limit."""
+
+HOSTILE = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f-\u11ff\u1680\u17b4\u17b5"
+    "\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ud7b0-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U0001f3fb-\U0001f3ff\U000e0000-\U0010ffff]"
+)
+"""Characters that no safe text contains: C0, DEL, C1, every space but U+0020, bidi controls, zero width and format
+characters, fillers, variation selectors and skin tones, joining jamo, surrogates, line and paragraph separators,
+noncharacters, private use. Unassigned characters are not all listed, since Unicode versions differ in them: `is_hidden`
+asks the running one."""
+
+_PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
+_SPACE_PICTURE = "␠"
+_TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE}
+
+_MAX_MARKS = 4
+"""How many marks one letter may carry: enough for Hebrew and Indic scripts, too few to paint over the next line."""
+
+_UTF8_MAX_BYTES = 4
+_BACKSLASH_OF_ESCAPE = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+
+_QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in range(256)} | {
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
+}
+
+
+def is_hidden(character: str) -> bool:
+    """Tell whether this one character must not reach a terminal, whatever stands around it."""
+    return not character.isprintable() or HOSTILE.match(character) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """How bytes and foreign text are made safe to show. Nothing shown is longer than `limit` characters; of what would
+    be, the beginning and the end are shown, and it costs no more than the limit asks, whatever the length.
+    """
+
+    ascii_only: bool = False
+    r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
+
+    def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
+        reach = _UTF8_MAX_BYTES * (limit + 1)
+        if len(raw) <= 2 * reach:
+            text = raw.decode("utf-8", "surrogateescape")
+            return self._show(text, text, limit)
+        # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
+        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
+        return self._cut(beginning, end, limit)
+
+    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show foreign text that is `str` already; a byte that was decoded by `surrogateescape` is shown as a byte."""
+        return self._show(text, text[-limit - 1 :], limit)
+
+    def _show(self, text: str, end: str, limit: int) -> SafeText:
+        """Show a text, or where it is too long its beginning and the `end` of it."""
+        if len(text) <= limit:
+            if _is_plain(text):
+                return SafeText(text)
+            shown = "".join(self._pieces(text))
+            if len(shown) <= limit:
+                return SafeText(shown)
+        return self._cut(text, end, limit)
+
+    def _cut(self, beginning: str, end: str, limit: int) -> SafeText:
+        """Show the beginning of one text and the end of another, two to one, and between them that something is not."""
+        if limit < 1:
+            return SafeText("")
+        mark = ("..." if self.ascii_only else "…")[:limit]
+        tail = self._last(end, (limit - len(mark)) // 3)
+        return SafeText(self._first(beginning, limit - len(mark) - len(tail)) + mark + tail)
+
+    def _first(self, text: str, room: int) -> str:
+        """Show as much of the beginning as fits, no token broken."""
+        kept = []
+        for piece in self._pieces(text[:room], ends_here=False):
+            room -= len(piece)
+            if room < 0:
+                break
+            kept.append(piece)
+        return "".join(kept)
+
+    def _last(self, text: str, room: int) -> str:
+        """Show as much of the end as fits, no token broken, no mark without its letter."""
+        pieces = self._pieces(text[-room:]) if room > 0 else []
+        start = len(pieces)
+        while start > 0 and len(pieces[start - 1]) <= room:
+            start -= 1
+            room -= len(pieces[start])
+        while start < len(pieces) and _is_mark(pieces[start][0]):
+            start += 1
+        return "".join(pieces[start:])
+
+    def _pieces(self, text: str, *, ends_here: bool = True) -> list[str]:
+        """Return what is shown for each character of a text, in its surroundings."""
+        if _is_plain(text):
+            return list(text)
+        trailing = len(text.rstrip(" ")) if ends_here else len(text)
+        backslashes = {match.start() for match in _BACKSLASH_OF_ESCAPE.finditer(text)}
+        pieces = []
+        cluster = ""
+        for index, character in enumerate(text):
+            if index >= trailing:
+                piece = "\\x20" if self.ascii_only else _SPACE_PICTURE
+            elif index in backslashes:
+                piece = "\\x5c"
+            else:
+                piece = _token(character, self.ascii_only)
+            if piece == character and not character.isascii() and not _may_follow(cluster, character):
+                piece = _escape(character)
+            if piece != character:
+                cluster = ""
+            elif _is_mark(character):
+                cluster += character
+            else:
+                cluster = character if character.isalpha() else ""
+            pieces.append(piece)
+        return pieces
+
+
+def _is_plain(text: str) -> bool:
+    """Tell, fast, whether a text is of the usual kind that is shown as it is in every mode."""
+    return text.isascii() and text.isprintable() and "\\" not in text and not text.endswith(" ")
+
+
+def _may_follow(cluster: str, character: str) -> bool:
+    """Tell whether a character can be shown as itself behind a letter and its marks, or behind nothing of the kind."""
+    if _is_mark(character) and not 0 < len(cluster) <= _MAX_MARKS:
+        return False
+    return unicodedata.is_normalized("NFC", cluster + character)
+
+
+@lru_cache(maxsize=4096)
+def _token(character: str, ascii_only: bool) -> str:
+    """Return what is shown for a character whatever its surroundings: itself, a picture or an escape."""
+    picture = _PICTURES.get(character)
+    if picture is not None:
+        return f"\\x{ord(character):02x}" if ascii_only else picture
+    if character in _TOKENS or is_hidden(character) or (ascii_only and not character.isascii()):
+        return _escape(character)
+    return character
+
+
+def _escape(character: str) -> str:
+    """Return the escape of a character beyond ASCII: of a byte that was no UTF-8 and of C1 the bytes, else the code."""
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0xA0:
+        return "".join(f"\\x{byte:02x}" for byte in character.encode())
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _is_mark(character: str) -> bool:
+    """Tell whether the terminal draws the character onto the one before it."""
+    return unicodedata.category(character).startswith("M")
+
+
+_PLAIN = Display()
+
+
+def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+    """Show bytes in at most `limit` characters, as `Display.name` does where the terminal knows Unicode."""
+    return _PLAIN.name(raw, limit=limit)
+
+
+def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+    """Show foreign text in at most `limit` characters, as `Display.text` does where the terminal knows Unicode."""
+    return _PLAIN.text(text, limit=limit)
+
+
+def quoted(raw: bytes) -> SafeText:
+    r"""Return all of the bytes in printable ASCII between double quotes, as `redis-cli --quoted-input` reads them."""
+    return SafeText(f'"{raw.decode("latin-1").translate(_QUOTED)}"')
+
+
+def redis_cli_argument(raw: bytes) -> SafeText:
+    r"""Return `quoted` for pasting into a shell: between single quotes, a single quote within written as `\x27`."""
+    return SafeText("'" + quoted(raw).replace("'", "\\x27") + "'")
