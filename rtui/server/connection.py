@@ -21,6 +21,9 @@ from rtui.server.target import Target
 HEARTBEAT_S: Final = 5.0
 """A lane without traffic is asked PING this often, so that a server that vanished is noticed without a user's doing."""
 
+INFO_SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
+"""What of INFO is read beside `server`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Online:
@@ -29,7 +32,7 @@ class Online:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Not connected, yet or any more; tried again by itself. ``attempt`` counts the failed tries from 1 on."""
+    """Not connected, yet or any more; tried again by itself. `attempt` counts the failed tries from 1 on."""
 
     reason: RtuiError | None
     attempt: int
@@ -46,7 +49,7 @@ State: TypeAlias = Online | Lost | Closed
 
 
 class Connection:
-    """Two lanes to one target. ``run`` and ``ask`` fail at once while it is lost; ``online`` and ``bulk`` wait."""
+    """Two lanes to one target. `run` and `ask` fail at once while it is lost; `online` and `bulk` wait."""
 
     def __init__(
         self,
@@ -92,11 +95,11 @@ class Connection:
 
     @property
     def is_online(self) -> bool:
-        """Whether ``run`` can send."""
+        """Whether `run` can send."""
         return isinstance(self.state, Online)
 
     async def open(self) -> None:
-        """Connect for the first time; waits while the server loads, raises ``ConnectFailure`` for anything else."""
+        """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else."""
         attempt = 0
         while True:
             try:
@@ -111,19 +114,19 @@ class Connection:
         self._keeper = asyncio.create_task(self._keep(), name="rtui connection")
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
-        """Send on the interactive lane and give the replies in order; ``ConnectionLost`` at once while it is lost."""
+        """Send on the interactive lane and give the replies in order; `ConnectionLost` at once while it is lost."""
         if self._main is None:
             self._raise_lost()
         return self._main.run(*commands)
 
     async def ask(self, command: Command) -> Reply:
-        """One command on the interactive lane; an error reply is raised as ``ServerError``."""
+        """One command on the interactive lane; an error reply is raised as `ServerError`."""
         if self._main is None:
             self._raise_lost()
         return await self._main.ask(command)
 
     async def online(self) -> None:
-        """Return as soon as there is a connection; raises ``ConnectionLost`` once it is closed for good."""
+        """Return as soon as there is a connection; raises `ConnectionLost` once it is closed for good."""
         while not self.is_online:
             if isinstance(self.state, Closed):
                 self._raise_lost()
@@ -146,7 +149,7 @@ class Connection:
                     await self._sleep(pause_s(attempt, self._rng))
 
     async def refresh(self) -> ServerIdentity:
-        """Ask the server again what it says of itself (memory, load); raises ``ConnectionLost``."""
+        """Ask the server again what it says of itself (memory, load); raises `ConnectionLost`."""
         if self._main is None:
             self._raise_lost()
         self._learn_identity(await _identify(self._main))
@@ -276,11 +279,13 @@ class Connection:
 
 
 async def _identify(lane: Lane) -> ServerIdentity:
-    """Ask INFO, HELLO where INFO is refused, and CLUSTER INFO of a cluster's node."""
-    (info,) = await lane.run(guard.info())
+    """Ask INFO (a section at a time: servers before 7.0 take no more), HELLO without it, CLUSTER INFO of a node."""
+    info = await lane.run(guard.info("server"))
     hello: Reply = None
-    if isinstance(info, ServerError):
+    if isinstance(info[0], ServerError):
         (hello,) = await lane.run(guard.hello(lane.protocol))
+    else:
+        info += await lane.run(*[guard.info(section) for section in INFO_SECTIONS])
     found = identity(info, None, hello)
     if not found.cluster_enabled:
         return found

@@ -9,7 +9,7 @@ from rtui.keyspace.display import SafeText, display_text
 
 
 class RtuiError(Exception):
-    """A failure that the user can read: a short ``title``, what ``happened``, what to try (``remedy``); safe to show."""
+    """A failure that the user can read: a short `title`, what `happened`, a `remedy`; all safe to show."""
 
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)
@@ -52,7 +52,7 @@ class FailureKind(StrEnum):
 
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """A connection that could not be made; ``kind`` says which step failed."""
+    """A connection that could not be made; `kind` says which step failed."""
 
     def __init__(self, kind: FailureKind, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)
@@ -61,7 +61,7 @@ class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wr
 
 @final
 class ServerError(Exception):
-    """An error reply, kept as a value inside lists of replies; ``code`` is its first word (``NOPERM``) or ``ERR``."""
+    """An error reply, kept as a value inside lists of replies; `code` is its first word (`NOPERM`) or `ERR`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

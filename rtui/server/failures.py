@@ -31,7 +31,7 @@ _TITLES: Final = {
 
 
 def failure(kind: FailureKind, happened: str, remedy: str = "") -> ConnectFailure:
-    """A ``ConnectFailure`` with the title of its kind."""
+    """A `ConnectFailure` with the title of its kind."""
     return ConnectFailure(kind, _TITLES[kind], happened, remedy)
 
 
@@ -45,7 +45,7 @@ def name_failure(target: Target) -> ConnectFailure:
 
 
 def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> ConnectFailure:
-    """Nobody answered: neither to the connection attempt, or (``connected``) to the first commands."""
+    """Nobody answered: neither to the connection attempt, or (`connected`) to the first commands."""
     if connected:
         return failure(
             FailureKind.TIMEOUT,
@@ -123,7 +123,7 @@ def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFai
 
 
 def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
-    """What an error reply of the handshake means for the connection; ``None`` when it can go on without."""
+    """What an error reply of the handshake means for the connection; `None` when it can go on without."""
     reason = _BY_CODE.get(error.code)
     if reason is not None:
         return reason(target, error)

@@ -32,7 +32,7 @@ class Learned:
 
 
 async def shake(lane: Lane, target: Target, learned: Learned) -> None:
-    """Make a new lane ready for work in one or two round trips; raises ``ConnectFailure``."""
+    """Make a new lane ready for work in one or two round trips; raises `ConnectFailure`."""
     try:
         lane.protocol, authenticated = await _hello(lane, target, learned)
         steps = _steps(target, learned, authenticated=authenticated)

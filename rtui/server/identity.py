@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,7 +13,7 @@ MAX_INFO_BYTES: Final = 1 << 20
 """More of an INFO reply than this is not read: a real one has some ten kilobytes."""
 
 Product = Literal["redis", "valkey", "other"]
-"""Whose program the server is; ``other`` may behave differently in places, such as in what a cursor means."""
+"""Whose program the server is; `other` may behave differently in places, such as in what a cursor means."""
 
 _FOREIGN: Final = {
     "dragonfly_version": "dragonfly",
@@ -21,7 +21,7 @@ _FOREIGN: Final = {
     "kvrocks_version": "kvrocks",
     "mvcc_depth": "keydb",
 }
-"""Fields of INFO that compatible servers have beside ``redis_version``."""
+"""Fields of INFO that compatible servers have beside `redis_version`."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
@@ -29,7 +29,7 @@ _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", r
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What ``INFO`` (or, without it, ``HELLO``) and ``CLUSTER INFO`` tell; ``None`` is unknown, never zero."""
+    """What `INFO` (or, without it, `HELLO`) and `CLUSTER INFO` tell; `None` is unknown, never zero."""
 
     product: Product | None = None
     product_name: SafeText | None = None
@@ -72,7 +72,7 @@ class ServerIdentity:
 
     @property
     def cluster_note(self) -> str | None:
-        """The plain words that only a part of a cluster is seen; ``None`` on a server of its own."""
+        """The plain words that only a part of a cluster is seen; `None` on a server of its own."""
         if not self.cluster_enabled:
             return None
         if self.cluster_known_nodes is None:
@@ -81,7 +81,7 @@ class ServerIdentity:
 
 
 def parse_fields(reply: object) -> dict[str, str]:
-    """The ``name:value`` lines of INFO or CLUSTER INFO; anything else than bytes has none."""
+    """The `name:value` lines of INFO or CLUSTER INFO; anything else than bytes has none."""
     if not isinstance(reply, bytes):
         return {}
     fields: dict[str, str] = {}
@@ -92,9 +92,9 @@ def parse_fields(reply: object) -> dict[str, str]:
     return fields
 
 
-def identity(info: object, cluster_info: object = None, hello: object = None) -> ServerIdentity:
-    """Read the replies to INFO, CLUSTER INFO and HELLO; each may be missing or an error."""
-    fields = parse_fields(info)
+def identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
+    """Read the replies to INFO (one a section), CLUSTER INFO and HELLO; each may be missing or an error."""
+    fields = {name: value for section in info for name, value in parse_fields(section).items()}
     nodes = parse_fields(cluster_info)
     greeted = _hello_fields(hello)
     name = _product_name(fields, greeted)

@@ -63,7 +63,7 @@ class _Run:
 
 
 class Lane:
-    """A pipelined connection; ``run`` may be called again before earlier runs are answered. Made by ``open``."""
+    """A pipelined connection; `run` may be called again before earlier runs are answered. Made by `open`."""
 
     def __init__(self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
         self.target = target
@@ -93,7 +93,7 @@ class Lane:
         reply_timeout_s: float = REPLY_TIMEOUT_S,
         peer: Peer | None = None,
     ) -> Lane:
-        """Connect by TCP, TLS or unix socket, without any handshake; raises ``ConnectFailure`` or ``TargetError``."""
+        """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
         lane = cls(target, reply_timeout_s=reply_timeout_s)
         sock, lane.peer = await _connected(target, timeout_s, peer)
         try:
@@ -135,7 +135,7 @@ class Lane:
         return sum(run.expected - len(run.replies) for run in self._owed)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
-        """Send all commands in one write; the future holds their replies in order, or raises ``ConnectionLost``."""
+        """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`."""
         expected = 0
         for command in commands:
             if type(command) is not Command:
@@ -159,7 +159,7 @@ class Lane:
         return done
 
     async def ask(self, command: Command) -> Reply:
-        """One command, one reply; an error reply is raised as ``ServerError``."""
+        """One command, one reply; an error reply is raised as `ServerError`."""
         (reply,) = await self.run(command)
         if isinstance(reply, ServerError):
             raise reply

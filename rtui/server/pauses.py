@@ -13,6 +13,6 @@ LONGEST_PAUSE_S: Final = 15.0
 
 
 def pause_s(attempt: int, rng: Random) -> float:
-    """The pause after failed try number ``attempt`` (from 1 on): between 0 and a bound that doubles each time."""
+    """The pause after failed try number `attempt` (from 1 on): between 0 and a bound that doubles each time."""
     bound_s = LONGEST_PAUSE_S if attempt > 16 else min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (attempt - 1))
     return rng.uniform(0.0, bound_s)

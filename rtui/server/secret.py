@@ -10,7 +10,7 @@ MASK: Final = "•••"
 
 @final
 class Secret:
-    """A string that only ``reveal()`` gives away: repr, str and format show a mask, pickling is refused."""
+    """A string that only `reveal()` gives away: repr, str and format show a mask, pickling is refused."""
 
     __slots__ = ("_value",)
 
@@ -18,11 +18,11 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The secret itself; bytes that are not UTF-8 are surrogate escapes (``os.fsencode`` style)."""
+        """The secret itself; bytes that are not UTF-8 are surrogate escapes (`os.fsencode` style)."""
         return self._value
 
     def scrub(self, text: str) -> str:
-        """``text`` with every occurrence of the secret masked."""
+        """`text` with every occurrence of the secret masked."""
         return text.replace(self._value, MASK) if self._value else text
 
     def __bool__(self) -> bool:

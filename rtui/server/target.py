@@ -1,4 +1,4 @@
-"""Where to connect and as whom: one record for every way of saying it, and the reading of URLs and ``host:port``."""
+"""Where to connect and as whom: one record for every way of saying it, and the reading of URLs and `host:port`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
-_SHAPES: Final = "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db or unix:///path/to/socket."
+_SHAPES: Final = (
+    "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db or unix:///path/to/socket."
+)
 
 Protocol = Literal[2, 3]
 """The versions of the wire protocol."""
@@ -50,7 +52,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One server to browse. ``repr`` is safe: the password is a ``Secret``."""
+    """One server to browse. `repr` is safe: the password is a `Secret`."""
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
@@ -66,7 +68,7 @@ class Target:
 
     @property
     def label(self) -> SafeText:
-        """``host:port``, ``[IPv6]:port`` or the socket's path: never a user or password."""
+        """`host:port`, `[IPv6]:port` or the socket's path: never a user or password."""
         if self.socket_path is not None:
             return display_text(self.socket_path)
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -105,7 +107,7 @@ def _tls_args(tls: Tls) -> list[str]:
 
 
 def parse_target(text: str) -> Target:
-    """Read a URL or ``host[:port]``; raises ``TargetError``, which repeats nothing of ``text``."""
+    """Read a URL or `host[:port]`; raises `TargetError`, which repeats nothing of `text`."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -116,7 +118,9 @@ def parse_target(text: str) -> Target:
     if text.startswith("/"):
         return Target(socket_path=_checked_path(text))
     if "@" in text:
-        raise _wrong("It holds an @ but is not a URL.", "A user or password needs a URL: redis://user:password@host:port/db.")
+        raise _wrong(
+            "It holds an @ but is not a URL.", "A user or password needs a URL: redis://user:password@host:port/db."
+        )
     host, port = _host_and_port(text)
     return Target(host=host, port=port)
 
@@ -147,7 +151,7 @@ def _parse_url(scheme: str, rest: str) -> Target:
 
 
 def _split(rest: str) -> tuple[str, str, str]:
-    """Authority, path and query of what follows ``scheme://``; a fragment means nothing here and stays where it is."""
+    """Authority, path and query of what follows `scheme://`; a fragment means nothing here and stays where it is."""
     end = min((i for i in (rest.find(c) for c in "/?#") if i >= 0), default=len(rest))
     authority, rest = rest[:end], rest[end:]
     path, _, query = rest.partition("?")

@@ -9,7 +9,7 @@ from rtui.server.target import Tls
 
 
 def context(tls: Tls) -> ssl.SSLContext:
-    """A client context that checks certificate and host name unless ``insecure``; ``TargetError`` for unusable files."""
+    """A client context that checks certificate and host name unless `insecure`; `TargetError` for unusable files."""
     made = ssl.create_default_context()
     if tls.insecure:
         made.check_hostname = False
