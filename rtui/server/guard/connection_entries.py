@@ -13,7 +13,7 @@ CLIENT_NAME: Final = b"rtui"
 
 INFO_SECTIONS: Final = (
     *(b"server", b"clients", b"memory", b"persistence", b"stats", b"replication", b"cpu", b"cluster", b"keyspace"),
-    *(b"modules", b"keysizes"),
+    *(b"modules", b"keysizes", b"commandstats"),
 )
 """Sections of INFO that may be asked for; each is built in constant time."""
 
