@@ -43,10 +43,9 @@ def prefix_pattern(prefix: bytes) -> bytes:
 
     A prefix too long for a pattern is shortened, and then other names match too: filter what comes with `startswith`.
     """
-    literal = prefix[: MAX_PATTERN_BYTES - 1]
-    while len(escaped := escape_glob(literal)) >= MAX_PATTERN_BYTES:
-        literal = literal[: MAX_PATTERN_BYTES - 1 - len(escaped)]
-    return escaped + b"*"
+    escaped = escape_glob(prefix[:MAX_PATTERN_BYTES])[: MAX_PATTERN_BYTES - 1]
+    backslashes = len(escaped) - len(escaped.rstrip(b"\\"))
+    return escaped[: len(escaped) - backslashes % 2] + b"*"
 
 
 def containing_pattern(literal: bytes) -> bytes:

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import unicodedata
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from rtui.keyspace.display import (
+    DISPLAY_LIMIT,
+    HOSTILE,
+    Display,
+    display,
+    display_text,
+    is_hidden,
+    quoted,
+    redis_cli_argument,
+)
+from tests.servers import Server
+
+UNICODE = Display()
+ASCII = Display(ascii_only=True)
+MODES = st.sampled_from([UNICODE, ASCII])
+
+AWKWARD = st.sampled_from(
+    [
+        "\\",
+        "\\x41",
+        "\\u202e",
+        "x41",
+        "␛",
+        "\x1b",
+        "⏎",
+        "\n",
+        "␠",
+        " ",
+        "…",
+        "...",
+        "e",
+        "é",
+        "\u0301",
+        "\u0323",
+        "\u0338",
+        "=",
+        "\x9b",
+        "\u202e",
+        "\u200b",
+        "\U000e0041",
+        "\u1100",
+        "\u1161",
+        "\u212a",
+        "\U0001f469\u200d\U0001f680",
+        "\ufe0f",
+        "[/]",
+        "\x7f",
+        "\xa0",
+        "\ud800",
+    ]
+).map(lambda text: text.encode("utf-8", "surrogatepass"))
+"""What could be confused with what stands for something else, or act on what stands around it."""
+
+NAMES = st.one_of(
+    st.lists(st.one_of(AWKWARD, st.binary(max_size=3)), max_size=12).map(b"".join),
+    st.text(max_size=20).map(str.encode),
+    st.binary(max_size=20),
+)
+
+XML_FORBIDS = frozenset(map(chr, range(0x20))) - set("\t\n\r") | {"\ufffe", "\uffff"}
+
+
+def is_lone_mark(text: str, index: int) -> bool:
+    """Whether the mark at this index has no letter to stand on."""
+    before = text[:index]
+    while before and unicodedata.category(before[-1]).startswith("M"):
+        before = before[:-1]
+    return not before or not before[-1].isalpha()
+
+
+def assert_safe(shown: str) -> None:
+    assert not HOSTILE.search(shown)
+    assert shown.isprintable()
+    assert not XML_FORBIDS.intersection(shown)
+    for index, character in enumerate(shown):
+        if unicodedata.category(character).startswith("M"):
+            assert not is_lone_mark(shown, index)
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown", "in_ascii"),
+    [
+        (b"shop:user:42", "shop:user:42", "shop:user:42"),
+        (b"", "", ""),
+        ("sesión:日本".encode(), "sesión:日本", r"sesi\u00f3n:\u65e5\u672c"),
+        (b"\x1b]0;x\x07", "␛]0;x␇", r"\x1b]0;x\x07"),
+        (b"a\nb\tc\rd\x00\x7f", "a⏎b⇥c␍d␀␡", r"a\x0ab\x09c\x0dd\x00\x7f"),
+        (b"\xff\xc3", r"\xff\xc3", r"\xff\xc3"),
+        ("\x9b1m".encode(), r"\xc2\x9b1m", r"\xc2\x9b1m"),
+        ("a\u202eb".encode(), r"a\u202eb", r"a\u202eb"),
+        ("a\u200bb\ufeff\u2028".encode(), r"a\u200bb\ufeff\u2028", r"a\u200bb\ufeff\u2028"),
+        ("\U000e0041\ue000".encode(), r"\U000e0041\ue000", r"\U000e0041\ue000"),
+        (b"\xed\xa0\x80", r"\xed\xa0\x80", r"\xed\xa0\x80"),
+        ("\u0301e".encode(), r"\u0301e", r"\u0301e"),
+        ("q\u0323".encode(), "q\u0323", r"q\u0323"),
+        ("e\u0301".encode(), r"e\u0301", r"e\u0301"),
+        ("é".encode(), "é", r"\u00e9"),
+        (":\u0338".encode(), r":\u0338", r":\u0338"),
+        ("\u212a".encode(), r"\u212a", r"\u212a"),
+        (b"[/]:[bold]", "[/]:[bold]", "[/]:[bold]"),
+        (b"C:\\dir\\x", "C:\\dir\\x", "C:\\dir\\x"),
+        (rb"\xff", r"\x5cxff", r"\x5cxff"),
+        ("␛".encode(), r"\u241b", r"\u241b"),
+        (b" a b  ", " a b␠␠", r" a b\x20\x20"),
+        (b" ", "␠", r"\x20"),
+        ("\U0001f600".encode(), "\U0001f600", r"\U0001f600"),
+    ],
+)
+def test_what_is_shown(raw: bytes, shown: str, in_ascii: str) -> None:
+    assert display(raw) == UNICODE.name(raw) == shown
+    assert ASCII.name(raw) == in_ascii
+
+
+def test_no_character_gets_through_that_should_not() -> None:
+    """Each on its own; whatever is shown as itself takes room in the terminal."""
+    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    for character in characters[:0x20000] + characters[0x20000::97] + characters[0xE0000:0xE0200]:
+        shown = display_text(character)
+        if shown == character:
+            assert not is_hidden(character)
+            assert cell_len(character) > 0, ascii(character)
+        else:
+            assert not HOSTILE.search(shown)
+            assert shown.isprintable()
+
+
+def test_hostile_lists_all_that_is_assigned_and_invisible() -> None:
+    hidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"}
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if character != " " and unicodedata.category(character) in hidden:
+            assert HOSTILE.match(character), ascii(character)
+    assert not HOSTILE.match(" ")
+
+
+@given(NAMES, MODES, st.integers(1, 60))
+def test_safe_at_any_length(raw: bytes, mode: Display, limit: int) -> None:
+    shown = mode.name(raw, limit=limit)
+    assert_safe(shown)
+    assert len(shown) <= limit
+    assert shown.isascii() or not mode.ascii_only
+    ElementTree.fromstring(f"<a>{shown.replace('&', '').replace('<', '')}</a>")  # noqa: S314 -- our own text
+
+
+@given(st.text(max_size=30), MODES, st.integers(1, 20))
+def test_foreign_text_is_as_safe(text: str, mode: Display, limit: int) -> None:
+    shown = mode.text(text, limit=limit)
+    assert_safe(shown)
+    assert len(shown) <= limit
+
+
+@given(NAMES, NAMES, MODES)
+@example(b"\xff", rb"\xff", UNICODE)
+@example(b"\x1b", "␛".encode(), UNICODE)
+@example(b"\x9b", "\x9b".encode(), UNICODE)
+@example(b"\\\xff", rb"\\xff", UNICODE)
+@example("é".encode(), "e\u0301".encode(), UNICODE)
+@example(b"a ", b"a", UNICODE)
+@example("a\u0323\u0301".encode(), "a\u0301\u0323".encode(), UNICODE)
+def test_two_names_never_look_the_same(one: bytes, other: bytes, mode: Display) -> None:
+    """As long as neither is cut; nor for a terminal that composes letters and marks or drops spaces at the end."""
+    shown_one, shown_other = (mode.name(raw, limit=1_000) for raw in (one, other))
+    assert (shown_one == shown_other) == (one == other)
+    assert unicodedata.is_normalized("NFC", shown_one)
+    assert shown_one.rstrip() == shown_one
+
+
+def undisplayed(shown: str) -> bytes:
+    """Read a name back from what was shown of it: the proof that nothing is lost."""
+    pictures = {0x2400 + code: chr(code) for code in range(0x20)} | {0x23CE: "\n", 0x21E5: "\t", 0x2421: "\x7f"}
+    raw, at = b"", 0
+    while at < len(shown):
+        for lead, digits in (("\\x", 2), ("\\u", 4), ("\\U", 8)):
+            code = shown[at + 2 : at + 2 + digits]
+            if shown.startswith(lead, at) and len(code) == digits and set(code) <= set("0123456789abcdef"):
+                raw += bytes([int(code, 16)]) if lead == "\\x" else chr(int(code, 16)).encode()
+                at += 2 + digits
+                break
+        else:
+            raw += pictures.get(ord(shown[at]), shown[at]).replace("␠", " ").encode()
+            at += 1
+    return raw
+
+
+@given(NAMES, MODES)
+def test_what_is_shown_can_be_read_back(raw: bytes, mode: Display) -> None:
+    assert undisplayed(mode.name(raw, limit=1_000)) == raw
+
+
+@given(NAMES)
+def test_text_is_shown_as_its_bytes_are(raw: bytes) -> None:
+    assert display_text(raw.decode("utf-8", "surrogateescape")) == display(raw)
+
+
+@pytest.mark.parametrize("unit", ["x", "é", "\U0001f600", "\x1b", "e\u0301", "\u202e", " "])
+@pytest.mark.parametrize("mode", [UNICODE, ASCII])
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 17, 40, DISPLAY_LIMIT])
+def test_long_names_keep_their_beginning_and_their_end(unit: str, mode: Display, limit: int) -> None:
+    raw = b"BEGIN" + unit.encode() * 5_000 + b"END"
+    shown = mode.name(raw, limit=limit)
+    assert_safe(shown)
+    mark = "..." if mode.ascii_only else "…"
+    assert shown.count(mark[:limit]) == 1
+    assert limit - 20 < len(shown) <= limit
+    if limit >= 40:
+        assert shown.startswith("BEGIN")
+        assert shown.endswith("END")
+    assert shown == mode.text(raw.decode(), limit=limit)
+
+
+@given(NAMES, NAMES, st.binary(max_size=3), MODES, st.integers(1, 12))
+def test_what_lies_in_between_has_no_influence(
+    beginning: bytes, end: bytes, filler: bytes, mode: Display, limit: int
+) -> None:
+    """A name that is too long to be looked at as a whole is shown as a shorter one with the same ends would be."""
+    shorter = mode.name(beginning + b"." * 60 + b"-" * 200 + b"." * 60 + end, limit=limit)
+    longer = mode.name(beginning + b"." * 60 + (filler or b"-") * 5_000 + b"." * 60 + end, limit=limit)
+    assert shorter == longer
+
+
+class Watched(bytes):
+    """A name that fails the test when more of it is taken than a small window."""
+
+    def __getitem__(self, place: object) -> bytes:  # type: ignore[override]
+        assert isinstance(place, slice)
+        window = bytes.__getitem__(self, place)
+        assert len(window) < 10_000
+        return window
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        raise AssertionError("decoded as a whole")
+
+
+@pytest.mark.parametrize("filling", [b"x", b"\xff", b"\x1b", "é".encode(), "\u0301".encode()])
+def test_of_a_huge_name_only_the_ends_are_read(filling: bytes) -> None:
+    shown = display(Watched(filling * 5_000_000))
+    assert len(shown) <= DISPLAY_LIMIT
+    assert_safe(shown)
+
+
+def test_no_room_shows_nothing() -> None:
+    assert display(b"name", limit=0) == ""
+    assert display_text("name", limit=-1) == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "argument"),
+    [
+        (b"", '""'),
+        (b"plain key", '"plain key"'),
+        (b'a"b\\c', r'"a\"b\\c"'),
+        (b"\n\r\t\x00\x1b\xff", r'"\n\r\t\x00\x1b\xff"'),
+        ("é".encode(), r'"\xc3\xa9"'),
+    ],
+)
+def test_quoted(raw: bytes, argument: str) -> None:
+    assert quoted(raw) == argument
+
+
+@given(st.binary())
+def test_quoted_is_printable_ascii(raw: bytes) -> None:
+    for text in (quoted(raw), redis_cli_argument(raw)):
+        assert text.isascii()
+        assert text.isprintable()
+
+
+@pytest.fixture
+def redis_cli(valkey: Server) -> list[str]:
+    """The independent program that reads what `quoted` writes."""
+    program = shutil.which("redis-cli") or shutil.which("valkey-cli")
+    if program is None:
+        pytest.skip("redis-cli is missing: the Debian 12 package redis-tools")
+    return [program, "-s", valkey.socket, "--quoted-input"]
+
+
+AWKWARD_NAMES = [b"", b" ", b"it's", b'"', b"\\", b"\\x41", b"$HOME `id` !x", b"a\nb", bytes(range(1, 256)), b"a\x00b"]
+
+
+def test_redis_cli_reads_what_is_quoted(redis_cli: list[str]) -> None:
+    for raw in AWKWARD_NAMES:
+        answer = subprocess.run([*redis_cli, "ECHO", quoted(raw)], capture_output=True, check=True).stdout
+        assert answer == raw + b"\n"
+
+
+def test_a_shell_hands_the_argument_to_redis_cli_unchanged(redis_cli: list[str]) -> None:
+    for raw in AWKWARD_NAMES:
+        line = f"{' '.join(redis_cli)} ECHO {redis_cli_argument(raw)}"
+        answer = subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout
+        assert answer == raw + b"\n"
