@@ -1,0 +1,114 @@
+"""`rtui [TARGET]`: the browser itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any, Final, get_args
+
+import click
+
+from rtui.cli.options import HELP, Given, connection_options
+from rtui.keyspace.glob import PatternError, check_pattern
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions, PaceName
+from rtui.server.target import Target
+
+MAX_DEMO_KEYS: Final = 10_000_000
+"""More sample keys than this would not fit where a demo runs."""
+
+_SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
+_UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read 512M, 2G or a number of bytes."""
+    if value is None:
+        return None
+    found = _SIZE.fullmatch(value.strip())
+    if found is None or not int(found[1]):
+        raise click.BadParameter("write it as 512M, 2G or a number of bytes", ctx, param)
+    return int(found[1]) << _UNITS[found[2].lower()]
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
+    """Take the very bytes that were given; none at all is refused."""
+    if value == "":
+        raise click.BadParameter("it is empty", ctx, param)
+    return None if value is None else os.fsencode(value)
+
+
+def _all_bytes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Take each of several, once."""
+    found = [_bytes(ctx, param, value) for value in values]
+    return tuple(dict.fromkeys(one for one in found if one is not None))
+
+
+def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
+    """Take a glob within the bounds of what is sent."""
+    raw = _bytes(ctx, param, value)
+    try:
+        return None if raw is None else check_pattern(raw)
+    except PatternError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+@click.command("browse", epilog=HELP)
+@connection_options
+@click.option(
+    "--separator",
+    "separators",
+    metavar="TEXT",
+    multiple=True,
+    callback=_all_bytes,
+    help="What ends a segment (:); may be repeated.",
+)
+@click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters.")
+@click.option("--type", "kind", metavar="TYPE", callback=_bytes, help="Only keys of this type.")
+@click.option(
+    "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
+)
+@click.option(
+    "--memory-budget", metavar="SIZE", callback=_size, help="For the names of keys, then only counts are kept (512M)."
+)
+@click.option(
+    "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
+)
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
+@click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none.")
+@click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
+@click.option(
+    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+)
+@click.help_option("--help")
+def command(connection: Given, **given: Any) -> None:
+    """Browse a Redis or Valkey keyspace as a tree, read-only.
+
+    \b
+    TARGET is one of
+      host[:port] or [IPv6]:port
+      redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
+      unix:///path/to/socket?db=0, or the path of the socket
+    """
+    options = _options(connection, given)
+    _require_terminal()
+    from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
+
+    sys.exit(run(options))
+
+
+def _options(connection: Given, given: dict[str, Any]) -> BrowseOptions:
+    demo = bool(given.pop("demo"))
+    budget = given.pop("memory_budget")
+    if budget is not None:
+        given["memory_budget_bytes"] = budget
+    if not given["separators"]:
+        del given["separators"]
+    target = Target() if demo else connection.target()
+    return BrowseOptions(target=target, demo=demo, no_color=bool(os.environ.get("NO_COLOR")), **given)
+
+
+def _require_terminal() -> None:
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if not stream.isatty():
+            raise click.UsageError(f"Standard {name} is not a terminal, and browsing needs one.")

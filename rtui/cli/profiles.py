@@ -1,0 +1,145 @@
+"""Named servers in a file of the user's own, so that neither address nor password has to be typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from rtui.keyspace.display import display_text
+from rtui.server.errors import TargetError
+from rtui.server.secret import Secret
+from rtui.server.target import MAX_DB, MAX_PORT, Target, Tls, parse_target
+
+MAX_FILE_BYTES: Final = 1 << 20
+"""A larger file is not a profile file."""
+
+_TEXTS: Final = ("url", "host", "socket", "user", "password", "cacert", "cacertdir", "cert", "key", "sni")
+_NUMBERS: Final = {"port": (1, MAX_PORT), "db": (0, MAX_DB), "protocol": (2, 3)}
+_FLAGS: Final = ("tls", "insecure", "cluster")
+_TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
+_POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
+
+
+def default_path() -> Path:
+    """Where the profile file lies: `profiles.toml` in the user's configuration folder for rtui."""
+    import platformdirs  # noqa: PLC0415 - only those who use profiles wait for it
+
+    return platformdirs.user_config_path("rtui") / "profiles.toml"
+
+
+class Profiles:
+    """The profile file; read when a profile is asked for."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = default_path() if path is None else path
+
+    def target(self, name: str) -> Target:
+        """The server called `name`; raises `TargetError` when file or profile are missing, wrong or not private."""
+        tables = self._read()
+        profile = tables.get(name)
+        if not isinstance(profile, dict):
+            known = ", ".join(sorted(key for key, value in tables.items() if isinstance(value, dict))) or "none"
+            raise self._wrong(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
+        self._check_keys(name, profile)
+        return self._built(name, profile)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            with self.path.open("rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                text = file.read(MAX_FILE_BYTES + 1)
+        except FileNotFoundError:
+            raise self._wrong(f"There is no file {self.path}.", "rtui --help shows what goes into it.") from None
+        except OSError as error:
+            raise self._wrong(f"{self.path} can't be read: {error.strerror}.", "Check its permissions.") from None
+        if len(text) > MAX_FILE_BYTES:
+            raise self._wrong(f"{self.path} is over {MAX_FILE_BYTES:,} bytes.", "It holds a few lines a server.")
+        try:
+            tables = tomllib.loads(text.decode())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            where = _POSITION.search(str(error))
+            raise self._wrong(
+                f"{self.path} is not TOML{f' {where[0]}' if where else ''}.", "Values that are text stand in quotes."
+            ) from None
+        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO) and _has_password(tables):
+            raise self._wrong(
+                f"{self.path} holds a password and others may read or change it.", f"Run: chmod 600 {self.path}"
+            )
+        return tables
+
+    def _check_keys(self, name: str, profile: Mapping[str, Any]) -> None:
+        known = (*_TEXTS, *_NUMBERS, *_FLAGS)
+        for key, value in profile.items():
+            if key not in known:
+                raise self._wrong(f"Profile {name!r} has a key {key!r}.", f"Known are {', '.join(known)}.")
+            if key in _TEXTS and not (isinstance(value, str) and value and "\0" not in value):
+                raise self._wrong(f"In profile {name!r}, {key} is not a text.", "Text stands in quotes.")
+            if key in _FLAGS and not isinstance(value, bool):
+                raise self._wrong(f"In profile {name!r}, {key} is neither true nor false.", "It stands without quotes.")
+            if key in _NUMBERS and not _within(value, *_NUMBERS[key]):
+                low, high = _NUMBERS[key]
+                raise self._wrong(f"In profile {name!r}, {key} is not a number from {low} to {high}.", "")
+        if "url" in profile and {"host", "port", "socket"} & profile.keys():
+            raise self._wrong(
+                f"Profile {name!r} names the server twice.", "Give either url, or host and port, or socket."
+            )
+        if "socket" in profile and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & profile.keys():
+            raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+
+    def _built(self, name: str, profile: Mapping[str, Any]) -> Target:
+        found = Target()
+        if "url" in profile:
+            try:
+                found = parse_target(profile["url"])
+            except TargetError as error:
+                raise self._wrong(
+                    f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
+                ) from None
+        changes: dict[str, Any] = {
+            key: profile[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in profile
+        }
+        if "socket" in profile:
+            changes["socket_path"] = str(self._beside(profile["socket"]))
+        if "password" in profile:
+            changes["password"] = Secret(profile["password"])
+        said: dict[str, Any] = {key: str(self._beside(profile[key])) for key in _TLS_PATHS if key in profile}
+        said |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
+        if said or profile.get("tls"):
+            if found.socket_path is not None:
+                raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+            changes["tls"] = replace(found.tls or Tls(), **said)
+        return replace(found, name=display_text(name), **changes)
+
+    def _beside(self, path: str) -> Path:
+        """A path as the file means it: `~` is home, a relative one starts at the file's folder."""
+        return self.path.parent / Path(path).expanduser()
+
+    def _wrong(self, happened: str, remedy: str) -> TargetError:
+        return TargetError("The profile can't be used", happened, remedy)
+
+
+def _within(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _has_password(tables: Mapping[str, Any]) -> bool:
+    """Whether any profile holds one, in a URL too; a URL that can't be read may hold anything and counts."""
+    for profile in tables.values():
+        if not isinstance(profile, dict):
+            continue
+        if profile.get("password"):
+            return True
+        url = profile.get("url")
+        if isinstance(url, str):
+            try:
+                if parse_target(url).password:
+                    return True
+            except TargetError:
+                return True
+    return False
