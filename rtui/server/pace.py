@@ -94,6 +94,7 @@ class Pacer:
         self._idle: deque[float] = deque(maxlen=2 * _WINDOW)
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
         self._since_change = 0
+        self._told_us: float | None = None
         self._free_at = float("-inf")
 
     @property
@@ -103,8 +104,22 @@ class Pacer:
 
     @property
     def key_us(self) -> float:
-        """Server time for one visited key, in µs."""
-        return low_quartile(self._key_us) if self._key_us else _PRIOR_KEY_US
+        """Server time for one visited key, in µs: as the server told it, unless round trips speak loudly against it."""
+        timed_us = low_quartile(self._key_us) if self._key_us else None
+        told_us = self._told_us
+        if told_us is None:
+            return _PRIOR_KEY_US if timed_us is None else timed_us
+        if timed_us is None or timed_us < 3 * told_us or timed_us * self.count / 1e6 < 0.5 * (self.idle_s or 0.0):
+            return told_us
+        return timed_us
+
+    @property
+    def depth(self) -> int:
+        """Calls that may be under way at once: one at the server, one waiting for it, and what the link holds."""
+        if self.idle_s is None:
+            return 1
+        in_flight = self.idle_s * 1e6 / max(1.0, self.cost_us(self.count))
+        return min(self.pace.limits.width, 2 + int(in_flight))
 
     def cost_us(self, count: int) -> float:
         """What a SCAN of `count` takes the server, in µs."""
@@ -114,12 +129,18 @@ class Pacer:
         """Take up the round trip of a call that cost the server next to nothing."""
         self._idle.append(round_trip_s)
 
-    def answered(self, count: int, round_trip_s: float) -> None:
-        """Take up the round trip of a SCAN with `count` and judge COUNT anew."""
-        if count <= TINY_COUNT:
-            self._idle.append(round_trip_s)
+    def told(self, key_us: float) -> None:
+        """Take up what the server says that a visited key took it, in µs."""
+        self._told_us = max(_LEAST_KEY_US, key_us)
+
+    def answered(self, count: int, round_trip_s: float | None) -> None:
+        """Take up the round trip of a SCAN with `count`, None when it was not seen in time, and judge COUNT anew."""
         idle_s = self.idle_s
-        if count > TINY_COUNT and idle_s is not None:
+        if round_trip_s is None:
+            pass
+        elif count <= TINY_COUNT or idle_s is None:
+            self._idle.append(round_trip_s)
+        else:
             self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - idle_s) * 1e6 / count))
         self._since_change += 1
         self._judge()
