@@ -13,7 +13,7 @@ from rtui.server.connection import Connection
 from rtui.server.errors import ServerError
 from rtui.server.guard import Command
 from rtui.server.identity import ServerIdentity
-from rtui.server.lane import Reply
+from rtui.server.reply import Reply
 
 PROBE_KEY: Final = b"rtui:no-such-key"
 """A name that nobody uses: asking for it tells what is allowed without looking at anybody's data."""

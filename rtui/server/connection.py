@@ -14,8 +14,9 @@ from rtui.server.failures import lost_failure
 from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch, shake
 from rtui.server.identity import ServerIdentity, identity
-from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Reply
+from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
 from rtui.server.pauses import pause_s
+from rtui.server.reply import Reply
 from rtui.server.target import Target
 
 HEARTBEAT_S: Final = 5.0

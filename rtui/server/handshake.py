@@ -9,7 +9,8 @@ from rtui.server import guard
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.failures import auth_refusal, database_failure, lost_failure, refusal
 from rtui.server.guard import Command
-from rtui.server.lane import Lane, Reply
+from rtui.server.lane import Lane
+from rtui.server.reply import Reply
 from rtui.server.secret import Secret
 from rtui.server.target import Protocol, Target
 

@@ -7,7 +7,7 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 import hiredis
 
@@ -16,10 +16,11 @@ from rtui.server import tls
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.failures import name_failure, os_failure, timeout_failure, tls_failure
 from rtui.server.guard import Command
+from rtui.server.reply import Reply
+from rtui.server.resp3 import as_resp2
 from rtui.server.target import Protocol, Target
 
-Reply: TypeAlias = "bytes | int | float | bool | list[Reply] | dict[Reply, Reply] | ServerError | None"
-"""What a server answers to one command; an error reply is a value."""
+__all__ = ["CONNECT_TIMEOUT_S", "REPLY_TIMEOUT_S", "Lane", "Peer", "Reply", "Traffic"]
 
 CONNECT_TIMEOUT_S: Final = 5.0
 """How long name, TCP, TLS and the first answers may each take."""
@@ -57,6 +58,7 @@ class Peer:
 class _Run:
     """Requests that were written together, and what has come back for them."""
 
+    commands: tuple[Command, ...]
     expected: int
     done: asyncio.Future[list[Reply]]
     replies: list[Reply] = field(default_factory=list)
@@ -151,7 +153,7 @@ class Lane:
             return done
         self.traffic.commands += expected
         packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
-        run = _Run(expected, done)
+        run = _Run(commands, expected, done)
         if self._paused or self._unsent:
             self._unsent.append((packed, run))
         else:
@@ -185,7 +187,7 @@ class Lane:
         self.traffic.bytes_in += count
         reader = self._reader
         reader.feed(cast(bytes, data), 0, count)
-        gets = reader.gets
+        gets = reader.gets if self.protocol == 2 else self._next_asked
         owed = self._owed
         try:
             while owed:
@@ -198,10 +200,17 @@ class Lane:
                     append(reply)
                 owed.popleft()
                 if not run.done.done():
-                    run.done.set_result(run.replies)
+                    run.done.set_result(run.replies if self.protocol == 2 else _as_resp2(run))
             self._unasked(gets())
         except hiredis.ProtocolError as error:
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
+
+    def _next_asked(self) -> Reply:
+        """The next reply to a request; what protocol 3 pushes in between is let go."""
+        reply = self._reader.gets()
+        while isinstance(reply, hiredis.PushNotification):
+            reply = self._reader.gets()
+        return cast(Reply, reply)
 
     def _unasked(self, reply: object) -> None:
         """A reply nobody asked for: an error says why the server hangs up, anything else breaks the protocol."""
@@ -276,6 +285,11 @@ class _Wire(asyncio.BufferedProtocol):
         else:
             reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)
             self._lane._end(ConnectionLost(f"The connection broke: {reason}."))
+
+
+def _as_resp2(run: _Run) -> list[Reply]:
+    names = [command.name for command in run.commands for _ in range(command.replies)]
+    return list(map(as_resp2, names, run.replies))
 
 
 def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:
