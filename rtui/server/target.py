@@ -24,7 +24,9 @@ MAX_DB: Final = 2_147_483_647
 """The highest index that SELECT could name; the server decides which exist."""
 
 SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
-"""The URL schemes that name a target; an ending s means TLS."""
+"""The URL schemes that name a target."""
+
+_TLS_SCHEMES: Final = frozenset({"rediss", "valkeys"})
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
@@ -146,7 +148,7 @@ def _parse_url(scheme: str, rest: str) -> Target:
         return Target(socket_path=socket_path, user=user, password=password, db=db, protocol=protocol)
     host, port = _host_and_port(place)
     db = _db(parameters.get("db") or path.strip("/"))
-    tls = Tls() if scheme.endswith("s") else None
+    tls = Tls() if scheme in _TLS_SCHEMES else None
     return Target(host=host, port=port, user=user, password=password, db=db, tls=tls, protocol=protocol)
 
 
