@@ -69,11 +69,11 @@ from rtui.server.guard.build import (
     zscan,
 )
 from rtui.server.guard.command import Command, GuardError
-from rtui.server.guard.keyspace_entries import MAX_PATTERN_BYTES, MAX_PATTERN_STARS, MAX_SCAN_COUNT
+from rtui.server.guard.keyspace_entries import MAX_SCAN_COUNT
 from rtui.server.guard.shape import MAX_FIELD_BYTES, MAX_KEY_BYTES
 from rtui.server.guard.spec import Group, Spec
 from rtui.server.guard.table import TABLE, admits
-from rtui.server.guard.value_entries import MAX_ELEMENTS, MAX_WINDOW_BYTES
+from rtui.server.guard.value_entries import MAX_ELEMENTS, MAX_RANDOM, MAX_WINDOW_BYTES
 
 __all__ = [
     "MAX_BATCH_BYTES",
@@ -82,8 +82,7 @@ __all__ = [
     "MAX_ELEMENTS",
     "MAX_FIELD_BYTES",
     "MAX_KEY_BYTES",
-    "MAX_PATTERN_BYTES",
-    "MAX_PATTERN_STARS",
+    "MAX_RANDOM",
     "MAX_SCAN_COUNT",
     "MAX_WINDOW_BYTES",
     "TABLE",

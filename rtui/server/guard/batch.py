@@ -12,11 +12,14 @@ from rtui.server.guard.table import spec_of
 MAX_BULK_KEY_BYTES: Final = 64 * 1024
 """Longest key in a batch: a longer name costs the server more to read and hash than what it would answer is worth."""
 
-MAX_BATCH_KEYS: Final = 1000
-"""Most keys of one batch: as many as the largest page of a scan aims at."""
+MAX_BATCH_KEYS: Final = 2000
+"""Most keys of one batch: a page of the largest scan, and as many again that its last bucket may bring."""
 
 MAX_BATCH_BYTES: Final = 16 << 20
 """Largest batch on the wire; `portions` cuts the keys so that none is larger."""
+
+MAX_BATCH_BUILDS: Final = 8
+"""Most commands for each key of one batch."""
 
 _HEADS: Final = 512
 """Key lengths for which the bytes before the key are kept ready."""
@@ -53,13 +56,13 @@ class PerKey:
 
 
 def each(build: PerKey | Sequence[PerKey], keys: Sequence[bytes]) -> Command:
-    """Build one command or several for each of 1 to 1,000 keys of at most 64 KiB, as one Command.
+    """Build one command or several for each of 1 to 2,000 keys of at most 64 KiB, as one Command.
 
     Replies come key by key: with builders (a, b) and keys (k1, k2) they are a(k1), b(k1), a(k2), b(k2).
     """
     builds = (build,) if isinstance(build, PerKey) else tuple(build)
-    if not builds or not all(one.spec.in_bulk for one in builds):
-        raise GuardError("only constant-time commands of one key may be sent in bulk")
+    if not 1 <= len(builds) <= MAX_BATCH_BUILDS or not all(one.spec.in_bulk for one in builds):
+        raise GuardError(f"a batch is of 1 to {MAX_BATCH_BUILDS} commands for each key, all of them constant in time")
     if not 1 <= len(keys) <= MAX_BATCH_KEYS:
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {len(keys)}")
     lengths = list(map(len, keys))
@@ -74,7 +77,7 @@ def each(build: PerKey | Sequence[PerKey], keys: Sequence[bytes]) -> Command:
         flat[2 * place + 1 :: step] = keys
     flat[0] = flat[0][2:]
     flat.append(b"\r\n")
-    name = " ".join(one.spec.name for one in builds)
+    name = " + ".join(one.spec.name for one in builds)
     return Command(_TOKEN, name, b"".join(flat), replies=len(keys) * len(builds))
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal, Protocol
 
 from rtui import __version__
 from rtui.server.guard.batch import PerKey
-from rtui.server.guard.command import Command, HiddenBytes, checked
+from rtui.server.guard.command import Command, GuardError, HiddenBytes, checked
 from rtui.server.guard.connection_entries import CLIENT_NAME
+
+_UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte."""
 
 
 class Password(Protocol):
@@ -21,12 +25,18 @@ def _number(value: int) -> bytes:
     return b"%d" % value
 
 
-def _secret(password: Password) -> HiddenBytes:
-    return HiddenBytes(password.reveal().encode("utf-8", "surrogateescape"))
-
-
 def _text(value: str) -> bytes:
+    """Give the bytes of a text; those that were not UTF-8 are surrogate escapes, as `os.fsencode` has them.
+
+    The error that Python would raise holds the whole text, which may be a password.
+    """
+    if _UNSENDABLE.search(value):
+        raise GuardError("a text with lone surrogates can't be sent")
     return value.encode("utf-8", "surrogateescape")
+
+
+def _secret(password: Password) -> HiddenBytes:
+    return HiddenBytes(_text(password.reveal()))
 
 
 def ping() -> Command:
@@ -79,9 +89,9 @@ def client_info() -> Command:
     return checked(b"CLIENT", b"INFO")
 
 
-def info(*sections: str) -> Command:
-    """Ask for named sections of INFO; servers before 7.0 take one only."""
-    return checked(b"INFO", *map(_text, sections))
+def info(section: str) -> Command:
+    """Ask for one section of INFO."""
+    return checked(b"INFO", _text(section))
 
 
 def dbsize() -> Command:
@@ -165,7 +175,7 @@ def hscan(key: bytes, cursor: int, *, count: int, novalues: bool = False) -> Com
 
 
 def hrandfield(key: bytes, count: int, *, withvalues: bool = False) -> Command:
-    """Read up to 100 random fields, none twice."""
+    """Read up to 50 random fields, none twice."""
     return checked(b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []))
 
 
@@ -195,7 +205,7 @@ def sscan(key: bytes, cursor: int, *, count: int) -> Command:
 
 
 def srandmember(key: bytes, count: int) -> Command:
-    """Read up to 100 random members, none twice."""
+    """Read up to 50 random members, none twice."""
     return checked(b"SRANDMEMBER", key, _number(count))
 
 
@@ -210,7 +220,7 @@ def zscan(key: bytes, cursor: int, *, count: int) -> Command:
 
 
 def zrandmember(key: bytes, count: int, *, withscores: bool = False) -> Command:
-    """Read up to 100 random members, none twice."""
+    """Read up to 50 random members, none twice."""
     return checked(b"ZRANDMEMBER", key, _number(count), *([b"WITHSCORES"] if withscores else []))
 
 

@@ -4,94 +4,89 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.server.guard.shape import Checked, Cursor, Integer, Key, optional, token
-from rtui.server.guard.spec import Group, Spec
+from rtui.keyspace.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
+from rtui.server.guard.shape import Checked, Cursor, Element, Integer, Key, optional, token
+from rtui.server.guard.spec import FIRST_REDIS, Group, Spec, Version
 
 MAX_SCAN_COUNT: Final = 1000
 """Most keys that one SCAN visits; more holds other clients up."""
-
-MAX_PATTERN_BYTES: Final = 512
-"""Longest MATCH pattern; longer ones overflowed the stack of servers before 6.2.16, 7.2.6 and 7.4.1."""
-
-MAX_PATTERN_STARS: Final = 16
-"""Most asterisks of a MATCH pattern; each may multiply the time of a comparison."""
 
 MAX_TYPE_BYTES: Final = 64
 """Longest type name of a filter."""
 
 
 def _is_pattern(pattern: bytes) -> bool:
-    return len(pattern) <= MAX_PATTERN_BYTES and pattern.count(b"*") <= MAX_PATTERN_STARS
+    try:
+        check_pattern(pattern)
+    except PatternError:
+        return False
+    return True
 
 
 def _is_type(name: bytes) -> bool:
     return 0 < len(name) <= MAX_TYPE_BYTES and all(33 <= byte < 127 for byte in name)
 
 
-_META_COST: Final = "constant; under 1 µs, and about 1 ms to read and hash a name of 1 MiB"
+_PAGE: Final[tuple[Element, ...]] = (
+    Cursor(),
+    optional(
+        token("MATCH"),
+        Checked("pattern", _is_pattern, f"pattern ≤ {MAX_PATTERN_BYTES} bytes, ≤ {MAX_STARS} stars", b"user:*"),
+    ),
+    token("COUNT"),
+    Integer("count", 1, MAX_SCAN_COUNT),
+)
+_SCAN_COST: Final = "COUNT keys, or 10 × COUNT buckets of an emptied table; 1,000: 0.2–0.8 ms, emptied 4 ms"
+_SCAN_WHY: Final = "lists keys in small steps from a cursor and keeps nothing in the server between them"
 
 
-def _object(word: str, why: str, since_redis: tuple[int, int]) -> Spec:
+def _about_a_key(
+    words: str,
+    why: str,
+    *,
+    cost: str = "constant; 1 µs, a name of 1 MiB 0.4 ms",
+    since: Version = FIRST_REDIS,
+    counts: bool = True,
+    is_optional: bool = False,
+) -> Spec:
     return Spec(
-        (b"OBJECT", word.encode()),
+        tuple(words.encode().split(b" ")),
         (Key(),),
         Group.KEYSPACE,
-        _META_COST,
+        cost,
         why,
-        since_redis=since_redis,
-        counts=True,
-        is_optional=True,
+        since_redis=since,
+        counts=counts,
+        is_optional=is_optional,
         in_bulk=True,
     )
 
 
 KEYSPACE: Final = (
+    Spec((b"SCAN",), _PAGE, Group.KEYSPACE, _SCAN_COST, _SCAN_WHY, since_redis=(2, 8)),
     Spec(
         (b"SCAN",),
-        (
-            Cursor(),
-            optional(
-                token("MATCH"),
-                Checked(
-                    "pattern",
-                    _is_pattern,
-                    f"pattern ≤ {MAX_PATTERN_BYTES} bytes, ≤ {MAX_PATTERN_STARS} asterisks",
-                    b"user:*",
-                ),
-            ),
-            token("COUNT"),
-            Integer("count", 1, MAX_SCAN_COUNT),
-            optional(token("TYPE"), Checked("type", _is_type, f"type ≤ {MAX_TYPE_BYTES} bytes", b"hash")),
-        ),
+        (*_PAGE, token("TYPE"), Checked("type", _is_type, f"type ≤ {MAX_TYPE_BYTES} bytes", b"hash")),
         Group.KEYSPACE,
-        "visits COUNT keys or 10 × COUNT buckets; 1,000: 0.2–0.8 ms, 4 ms in a table just emptied",
-        "the one way to list keys that does not hold the server; TYPE needs 6.0",
-        since_redis=(2, 8),
-    ),
-    Spec((b"TYPE",), (Key(),), Group.KEYSPACE, _META_COST, "reads one field", counts=True, in_bulk=True),
-    Spec(
-        (b"PTTL",),
-        (Key(),),
-        Group.KEYSPACE,
-        _META_COST,
-        "reads one field",
-        since_redis=(2, 6),
+        _SCAN_COST,
+        _SCAN_WHY + "; the type is looked up for each key visited",
+        since_redis=(6, 0),
         counts=True,
-        in_bulk=True,
-    ),
-    Spec((b"EXISTS",), (Key(),), Group.KEYSPACE, _META_COST, "one look-up of one key", counts=True, in_bulk=True),
-    Spec(
-        (b"MEMORY", b"USAGE"),
-        (Key(),),
-        Group.KEYSPACE,
-        "samples five elements, or exact counters from 8.4; 0–2 µs, a stream of 10,000 groups 272 µs",
-        "without SAMPLES the number of elements looked at is fixed",
-        since_redis=(4, 0),
         is_optional=True,
-        in_bulk=True,
     ),
-    _object("ENCODING", "reads one field", (2, 2)),
-    _object("IDLETIME", "reads one field; refused under an LFU policy", (2, 2)),
-    _object("FREQ", "reads one field; refused without an LFU policy", (4, 0)),
+    _about_a_key("TYPE", "reads one field of the key"),
+    _about_a_key("PTTL", "reads one field of the key", since=(2, 6)),
+    _about_a_key("EXISTS", "looks one key up"),
+    _about_a_key(
+        "MEMORY USAGE",
+        "without SAMPLES five elements are looked at, or counters; all elements took 139 ms",
+        cost="5 elements, or exact counters from 8.4; 2 µs, 0.3 ms for 300,000 elements while their table is resized",
+        since=(4, 0),
+        counts=False,
+        is_optional=True,
+    ),
+    _about_a_key("OBJECT ENCODING", "reads one field of the key", since=(2, 2), is_optional=True),
+    _about_a_key("OBJECT IDLETIME", "reads one field; an error under an LFU policy", since=(2, 2), is_optional=True),
+    _about_a_key("OBJECT FREQ", "reads one field; an error without an LFU policy", since=(4, 0), is_optional=True),
 )
 """What lists keys and what any key has."""

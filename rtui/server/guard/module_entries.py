@@ -7,40 +7,53 @@ from typing import Final
 from rtui.server.guard.shape import Key
 from rtui.server.guard.spec import Group, Spec, Version
 
-_COST: Final = "constant"
 _SIZE: Final = "a size, without the content"
 _DESCRIPTION: Final = "a description, without the content"
 
 
-def _module(words: str, group: Group, why: str, since: Version, valkey: Version | None = None) -> Spec:
+def _module(
+    words: str,
+    group: Group,
+    why: str,
+    *,
+    since: Version = (4, 0),
+    valkey: Version | None = None,
+    cost: str = "constant, as its manual says",
+) -> Spec:
     return Spec(
         (words.encode(),),
         (Key(),),
         group,
-        _COST,
+        cost,
         why,
         since_redis=since,
         since_valkey=valkey,
         touches=True,
         counts=True,
         is_optional=True,
-        writes_key_spec=group is Group.VECTORS,
+        has_write_key_spec=True,
     )
 
 
+_VALKEY_MODULES: Final = (8, 0)
+"""The first Valkey that its JSON and Bloom modules are made for."""
+
+_VECTORS: Final = (8, 0)
+"""The first Redis with vector sets."""
+
 MODULES: Final = (
-    _module("VCARD", Group.VECTORS, _SIZE, (8, 0)),
-    _module("VDIM", Group.VECTORS, _SIZE, (8, 0)),
-    _module("VINFO", Group.VECTORS, _DESCRIPTION, (8, 0)),
-    _module("JSON.TYPE", Group.JSON, _DESCRIPTION, (4, 0), (8, 0)),
-    _module("JSON.OBJLEN", Group.JSON, _SIZE, (4, 0), (8, 0)),
-    _module("JSON.ARRLEN", Group.JSON, _SIZE, (4, 0), (8, 0)),
-    _module("JSON.STRLEN", Group.JSON, _SIZE, (4, 0), (8, 0)),
-    _module("TS.INFO", Group.TIMESERIES, _DESCRIPTION, (4, 0)),
-    _module("BF.INFO", Group.BLOOM, _DESCRIPTION, (4, 0), (8, 0)),
-    _module("CF.INFO", Group.BLOOM, _DESCRIPTION, (4, 0)),
-    _module("CMS.INFO", Group.BLOOM, _DESCRIPTION, (4, 0)),
-    _module("TOPK.INFO", Group.BLOOM, _DESCRIPTION, (4, 0)),
-    _module("TDIGEST.INFO", Group.BLOOM, _DESCRIPTION, (4, 0)),
+    _module("VCARD", Group.VECTORS, _SIZE, since=_VECTORS, cost="constant; 2 µs"),
+    _module("VDIM", Group.VECTORS, _SIZE, since=_VECTORS, cost="constant; 2 µs"),
+    _module("VINFO", Group.VECTORS, _DESCRIPTION, since=_VECTORS, cost="constant; 4 µs"),
+    _module("JSON.TYPE", Group.JSON, _DESCRIPTION, valkey=_VALKEY_MODULES),
+    _module("JSON.OBJLEN", Group.JSON, _SIZE, valkey=_VALKEY_MODULES),
+    _module("JSON.ARRLEN", Group.JSON, _SIZE, valkey=_VALKEY_MODULES),
+    _module("JSON.STRLEN", Group.JSON, _SIZE, valkey=_VALKEY_MODULES),
+    _module("TS.INFO", Group.TIMESERIES, _DESCRIPTION),
+    _module("BF.INFO", Group.BLOOM, _DESCRIPTION, valkey=_VALKEY_MODULES),
+    _module("CF.INFO", Group.BLOOM, _DESCRIPTION),
+    _module("CMS.INFO", Group.BLOOM, _DESCRIPTION),
+    _module("TOPK.INFO", Group.BLOOM, _DESCRIPTION),
+    _module("TDIGEST.INFO", Group.BLOOM, _DESCRIPTION),
 )
 """What describes values of module types."""

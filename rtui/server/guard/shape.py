@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 from typing import Protocol
 
 NO_MATCH = -1
 """What `take` answers when the arguments at that place do not fit."""
 
 MAX_KEY_BYTES = 1 << 20
-"""Longest key name of a single look-up. The server has to read and hash the whole name: about 1 ms for 1 MiB."""
+"""Longest key name of a single look-up: reading and hashing 1 MiB took 0.3–0.4 ms in every version from 6.2 to 9.1."""
 
 MAX_FIELD_BYTES = 64 * 1024
 """Longest hash field name and stream group name that is sent."""
@@ -20,6 +21,10 @@ MAX_CURSOR = (1 << 64) - 1
 """Cursors are unsigned 64 bit numbers in every version."""
 
 _DECIMAL = re.compile(rb"(?:0|-?[1-9][0-9]{0,19})\Z")
+
+
+Samples = tuple[tuple[bytes, ...], ...]
+"""Ways to fill a shape: each is a run of arguments."""
 
 
 class Element(Protocol):
@@ -34,8 +39,8 @@ class Element(Protocol):
     def bounds(self) -> tuple[str, ...]:
         """Name the limits, each in a few words."""
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give arguments that fit, `key` standing where a key is meant."""
+    def samples(self, key: bytes) -> Samples:
+        """Give arguments that fit, every way there is, the upper limits where numbers are meant."""
 
 
 def decimal(text: bytes) -> int | None:
@@ -61,9 +66,9 @@ class Key:
         """Name the longest key."""
         return (f"key ≤ {size_words(self.max_bytes)}",)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
+    def samples(self, key: bytes) -> Samples:
         """Give the key itself."""
-        return (key,)
+        return ((key,),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +91,9 @@ class Blob:
         """Name the longest value."""
         return (f"{self.name} ≤ {size_words(self.max_bytes)}",)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
+    def samples(self, key: bytes) -> Samples:
         """Give the example."""
-        return (self.example,)
+        return ((self.example,),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +114,9 @@ class Token:
         """Nothing to bound: the words say it."""
         return ()
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give the first word."""
-        return (self.values[0],)
+    def samples(self, key: bytes) -> Samples:
+        """Give each word."""
+        return tuple((value,) for value in self.values)
 
 
 def token(*values: str) -> Token:
@@ -142,9 +147,9 @@ class Integer:
         """Name both ends."""
         return (f"{self.name} {self.low:,}–{self.high:,}",)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
+    def samples(self, key: bytes) -> Samples:
         """Give the upper end."""
-        return (b"%d" % self.high,)
+        return ((b"%d" % self.high,),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +171,9 @@ class Cursor:
         """Nothing worth saying: any cursor costs the same."""
         return ()
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give the start."""
-        return (b"0",)
+    def samples(self, key: bytes) -> Samples:
+        """Give the start and the highest."""
+        return ((b"0",), (b"%d" % MAX_CURSOR,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +204,9 @@ class Window:
         size = size_words(self.most) if self.unit == "bytes" else f"{self.most:,} {self.unit}"
         return (f"0 ≤ {self.first} ≤ {self.last}, window ≤ {size}",)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give the widest window from the beginning."""
-        return (b"0", b"%d" % (self.most - 1))
+    def samples(self, key: bytes) -> Samples:
+        """Give the widest window at the beginning and at the end."""
+        return ((b"0", b"%d" % (self.most - 1)), (b"%d" % (self.highest - self.most + 1), b"%d" % self.highest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +230,9 @@ class Checked:
         """Name the limit."""
         return (self.bound,)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
+    def samples(self, key: bytes) -> Samples:
         """Give the example."""
-        return (self.example,)
+        return ((self.example,),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +254,9 @@ class Optional:
         """Name the limits within."""
         return bounds_of(self.elements)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give the shape without them."""
-        return ()
+    def samples(self, key: bytes) -> Samples:
+        """Give nothing, and the elements."""
+        return ((), *samples_of(self.elements, key))
 
 
 def optional(*elements: Element) -> Optional:
@@ -284,9 +289,10 @@ class Several:
         """Name the most and the element's own limits."""
         return (f"1–{self.most:,} {self.element.words()}s", *self.element.bounds())
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give one."""
-        return self.element.sample(key)
+    def samples(self, key: bytes) -> Samples:
+        """Give one, and the most."""
+        ones = self.element.samples(key)
+        return (*ones, ones[0] * self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +317,10 @@ class Counted:
         """Name the most and the element's own limits."""
         return (f"1–{self.most:,} {self.element.words()}s", *self.element.bounds())
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give one."""
-        return (b"1", *self.element.sample(key))
+    def samples(self, key: bytes) -> Samples:
+        """Give one, and the most."""
+        one = self.element.samples(key)[0]
+        return ((b"1", *one), (b"%d" % self.most, *one * self.most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,9 +341,9 @@ class Secret:
         """Name the longest password."""
         return (f"password ≤ {size_words(self.max_bytes)}",)
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
+    def samples(self, key: bytes) -> Samples:
         """Give a word that is no secret."""
-        return (b"password",)
+        return ((b"password",),)
 
 
 def take_all(elements: Sequence[Element], args: Sequence[bytes], at: int) -> int:
@@ -346,6 +353,12 @@ def take_all(elements: Sequence[Element], args: Sequence[bytes], at: int) -> int
         if at == NO_MATCH:
             return NO_MATCH
     return at
+
+
+def samples_of(elements: Sequence[Element], key: bytes) -> Samples:
+    """Combine the ways of elements that follow each other."""
+    ways = product(*(element.samples(key) for element in elements))
+    return tuple(tuple(chain.from_iterable(way)) for way in ways)
 
 
 def bounds_of(elements: Sequence[Element]) -> tuple[str, ...]:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from rtui.server.guard.shape import Element, Secret, bounds_of, take_all
+from rtui.server.guard.shape import Element, Secret, bounds_of, samples_of, take_all
 
 Version = tuple[int, ...]
 """A server version as numbers: (7, 2)."""
+
+
+FIRST_REDIS: Final[Version] = (1, 0)
+"""The first Redis there was."""
+
+FIRST_VALKEY: Final[Version] = (7, 2)
+"""The first Valkey, which was Redis 7.2."""
 
 
 class Group(enum.Enum):
@@ -32,8 +40,12 @@ class Group(enum.Enum):
     CLUSTER = "cluster"
 
 
-MODULE_GROUPS = frozenset({Group.JSON, Group.TIMESERIES, Group.BLOOM})
+MODULE_GROUPS: Final = frozenset({Group.JSON, Group.TIMESERIES, Group.BLOOM})
 """Groups whose commands a module brings: a server without it knows none of them."""
+
+
+MAX_REQUEST_BYTES: Final = 2 << 20
+"""Most bytes that one command line may have in all: a key of the longest kind and as much again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +61,9 @@ class Spec:
     """Worst case within the bounds, in words and measured figures."""
     why: str
     """Why it is safe, in a sentence."""
-    since_redis: Version | None = (1, 0)
+    since_redis: Version | None = FIRST_REDIS
     """First Redis version that knows it; None: never."""
-    since_valkey: Version | None = (7, 2)
+    since_valkey: Version | None = FIRST_VALKEY
     """First Valkey version that knows it; None: never."""
     touches: bool = False
     """Whether it changes the idle time or frequency of the key unless NO-TOUCH is on."""
@@ -61,8 +73,8 @@ class Spec:
     """Whether only one feature is lost when the server refuses it."""
     in_bulk: bool = False
     """Whether it may be sent for many keys in one write: constant time and one key only."""
-    writes_key_spec: bool = False
-    """Whether the server's key specification says read and write, so that a read-only key pattern denies it."""
+    has_write_key_spec: bool = False
+    """Whether the server takes it for a writer of its key, as it does with commands of modules: `%R~` denies it."""
 
     @property
     def name(self) -> str:
@@ -97,11 +109,13 @@ class Spec:
     def admits(self, argv: Sequence[bytes]) -> bool:
         """Say whether a whole command line fits: the words in capitals and then exactly the shape."""
         count = len(self.words)
-        return tuple(argv[:count]) == self.words and take_all(self.shape, argv, count) == len(argv)
+        if tuple(argv[:count]) != self.words or take_all(self.shape, argv, count) != len(argv):
+            return False
+        return sum(map(len, argv)) <= MAX_REQUEST_BYTES
 
-    def sample(self, key: bytes) -> tuple[bytes, ...]:
-        """Give a whole command line that fits, for the manual and the tests."""
-        return (*self.words, *(part for element in self.shape for part in element.sample(key)))
+    def samples(self, key: bytes) -> tuple[tuple[bytes, ...], ...]:
+        """Give whole command lines that fit, one for every way to fill the shape, at the upper limits."""
+        return tuple((*self.words, *arguments) for arguments in samples_of(self.shape, key))
 
 
 def _holds_secret(elements: Sequence[Element]) -> bool:

@@ -18,18 +18,28 @@ from rtui.server.guard.shape import (
     optional,
     token,
 )
-from rtui.server.guard.spec import Group, Spec, Version
+from rtui.server.guard.spec import FIRST_REDIS, FIRST_VALKEY, Group, Spec, Version
 
 MAX_ELEMENTS: Final = 100
 """Most elements of a collection that one request asks for."""
 
+MAX_RANDOM: Final = 50
+"""Most random elements of one request: each costs up to 10 µs where a hash table is sparse."""
+
 MAX_WINDOW_BYTES: Final = 64 * 1024
 """Widest piece of a string that one request reads."""
 
+MAX_ARRAY_INDEX: Final = (1 << 64) - 2
+"""The highest index that an array has."""
+
 _FIELD: Final = Blob("field")
-_GROUP: Final = Blob("group", example=b"group")
+_OF_GROUP: Final = Blob("group", example=b"group")
 _COUNT: Final = Integer("count", 1, MAX_ELEMENTS)
-_STREAM_ID = re.compile(rb"\(?[0-9]{1,20}(?:-[0-9]{1,20})?\Z")
+_RANDOM: Final = Integer("count", 1, MAX_RANDOM)
+_PAGE: Final = (Cursor(), token("COUNT"), _COUNT)
+_ELEMENTS: Final = Window("start", "stop", "elements", MAX_ELEMENTS)
+_BYTES: Final = Window("start", "end", "bytes", MAX_WINDOW_BYTES)
+_STREAM_ID: Final = re.compile(rb"\(?[0-9]{1,20}(?:-[0-9]{1,20})?\Z")
 
 
 def _is_stream_id(text: bytes) -> bool:
@@ -37,22 +47,24 @@ def _is_stream_id(text: bytes) -> bool:
 
 
 def _stream_id(name: str, example: bytes) -> Checked:
-    return Checked(name, _is_stream_id, f"{name} is an entry id, - or +", example)
+    return Checked(name, _is_stream_id, f"{name} an entry id, - or +", example)
 
 
-_LENGTH_COST: Final = "constant; under 1 µs"
-_SCAN_COST: Final = "visits COUNT elements, 5–20 µs; a compact encoding answers whole: 512 fields 124 µs"
+_SCAN_COST: Final = "COUNT elements, 140 µs; a compact encoding answers whole: 512 fields 124 µs, 20,000 fields 4.7 ms"
 _SCAN_WHY: Final = "a page at a time; encoding and size are looked at before, since compact encodings ignore COUNT"
+_RANDOM_WHY: Final = "a positive count: none twice, never more than there are"
+_FIELDS_WHY: Final = "named fields only; encoding and length are looked at before, since each walks a compact hash"
+_BETWEEN_WHY: Final = "both ends are given, from the front, and near each other"
 
 
-def _read(
-    words: str,
+def _value(
     group: Group,
+    words: str,
+    *shape: Element,
     cost: str,
     why: str,
-    *shape: Element,
-    since: Version = (1, 0),
-    valkey: Version | None = (7, 2),
+    since: Version = FIRST_REDIS,
+    valkey: Version | None = FIRST_VALKEY,
     bulk: bool = False,
 ) -> Spec:
     return Spec(
@@ -70,181 +82,181 @@ def _read(
     )
 
 
-def _length(words: str, group: Group, since: Version = (1, 0), valkey: Version | None = (7, 2)) -> Spec:
-    return _read(words, group, _LENGTH_COST, "reads a counter", since=since, valkey=valkey, bulk=True)
+def _length(group: Group, words: str, since: Version = FIRST_REDIS, valkey: Version | None = FIRST_VALKEY) -> Spec:
+    return _value(group, words, cost="constant; 1–2 µs", why="reads a counter", since=since, valkey=valkey, bulk=True)
 
 
 _STRING: Final = (
-    _length("STRLEN", Group.STRING, (2, 2)),
-    _read(
-        "GETRANGE",
+    _length(Group.STRING, "STRLEN", (2, 2)),
+    _value(Group.STRING, "GETRANGE", _BYTES, cost="copies the window; 64 KiB 10 µs", why=_BETWEEN_WHY, since=(2, 4)),
+    _value(
         Group.STRING,
-        "copies the window; 1 KiB of 100 MB 1 µs",
-        "both ends are given and near each other",
-        Window("start", "end", "bytes", MAX_WINDOW_BYTES),
-        since=(2, 4),
-    ),
-    _read(
         "BITCOUNT",
-        Group.STRING,
-        "counts the window; 4 KiB 1 µs",
-        "never without a range: 100 MB took 23 ms",
-        Window("start", "end", "bytes", MAX_WINDOW_BYTES),
+        _BYTES,
+        cost="counts the window; 64 KiB 31 µs",
+        why="never without a window: 100 MB took 23 ms",
         since=(2, 6),
     ),
 )
 
 _HASH: Final = (
-    _length("HLEN", Group.HASH, (2, 0)),
-    _read(
+    _length(Group.HASH, "HLEN", (2, 0)),
+    _value(Group.HASH, "HSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
+    _value(
+        Group.HASH,
         "HSCAN",
-        Group.HASH,
-        _SCAN_COST,
-        _SCAN_WHY,
-        Cursor(),
-        token("COUNT"),
-        _COUNT,
-        optional(token("NOVALUES")),
-        since=(2, 8),
+        *_PAGE,
+        token("NOVALUES"),
+        cost=_SCAN_COST,
+        why=_SCAN_WHY,
+        since=(7, 4),
+        valkey=(8, 0),
     ),
-    _read(
-        "HRANDFIELD",
+    _value(
         Group.HASH,
-        "100 fields; 10–270 µs for 50",
-        "a positive count never repeats or exceeds the hash",
-        _COUNT,
+        "HRANDFIELD",
+        _RANDOM,
         optional(token("WITHVALUES")),
+        cost="10 µs an element, 0.5 ms; a compact hash of 20,000 fields 0.8 ms",
+        why=_RANDOM_WHY,
         since=(6, 2),
     ),
-    _read("HMGET", Group.HASH, "one look-up a field", "named fields only", Several(_FIELD, MAX_ELEMENTS), since=(2, 0)),
-    _read("HSTRLEN", Group.HASH, _LENGTH_COST, "the size of one value, without the value", _FIELD, since=(3, 2)),
-    _read(
-        "HPTTL",
+    _value(
         Group.HASH,
-        "one look-up a field",
-        "named fields only",
+        "HMGET",
+        Several(_FIELD, MAX_ELEMENTS),
+        cost="one look-up a field, 83 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        why=_FIELDS_WHY,
+        since=(2, 0),
+    ),
+    _value(
+        Group.HASH,
+        "HSTRLEN",
+        _FIELD,
+        cost="one look-up, 2 µs; a compact hash of 20,000 fields 0.4 ms",
+        why="the size of one value, without the value",
+        since=(3, 2),
+    ),
+    _value(
+        Group.HASH,
+        "HPTTL",
         token("FIELDS"),
         Counted(_FIELD, MAX_ELEMENTS),
+        cost="one look-up a field, 90 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        why=_FIELDS_WHY,
         since=(7, 4),
         valkey=(9, 0),
     ),
 )
 
 _LIST: Final = (
-    _length("LLEN", Group.LIST),
-    _read(
-        "LRANGE",
+    _length(Group.LIST, "LLEN"),
+    _value(
         Group.LIST,
-        "seeks node by node from the nearer end; 50 in the middle of 1M 14 µs",
-        "both ends are given and near each other",
-        Window("start", "stop", "elements", MAX_ELEMENTS),
+        "LRANGE",
+        _ELEMENTS,
+        cost="seeks node by node from the nearer end; the middle of 300,000 37 µs",
+        why=_BETWEEN_WHY,
     ),
 )
 
 _SET: Final = (
-    _length("SCARD", Group.SET),
-    _read("SSCAN", Group.SET, _SCAN_COST, _SCAN_WHY, Cursor(), token("COUNT"), _COUNT, since=(2, 8)),
-    _read(
-        "SRANDMEMBER",
-        Group.SET,
-        "100 members; 10–270 µs for 50",
-        "a positive count never exceeds the set",
-        _COUNT,
-        since=(2, 6),
-    ),
+    _length(Group.SET, "SCARD"),
+    _value(Group.SET, "SSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
+    _value(Group.SET, "SRANDMEMBER", _RANDOM, cost="10 µs an element, 0.5 ms", why=_RANDOM_WHY, since=(2, 6)),
 )
 
 _ZSET: Final = (
-    _length("ZCARD", Group.ZSET, (1, 2)),
-    _read(
-        "ZRANGE",
+    _length(Group.ZSET, "ZCARD", (1, 2)),
+    _value(
         Group.ZSET,
-        "logarithmic seek and 100 elements; 50 in the middle of 1M 3 µs",
-        "both ends are given and near each other",
-        Window("start", "stop", "elements", MAX_ELEMENTS),
+        "ZRANGE",
+        _ELEMENTS,
         token("WITHSCORES"),
+        cost="a logarithmic seek; the middle of 300,000 65 µs",
+        why=_BETWEEN_WHY,
         since=(1, 2),
     ),
-    _read("ZSCAN", Group.ZSET, _SCAN_COST, _SCAN_WHY, Cursor(), token("COUNT"), _COUNT, since=(2, 8)),
-    _read(
-        "ZRANDMEMBER",
+    _value(Group.ZSET, "ZSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
+    _value(
         Group.ZSET,
-        "100 members; 10–270 µs for 50",
-        "a positive count never exceeds the set",
-        _COUNT,
+        "ZRANDMEMBER",
+        _RANDOM,
         optional(token("WITHSCORES")),
+        cost="10 µs an element, 0.5 ms",
+        why=_RANDOM_WHY,
         since=(6, 2),
     ),
 )
 
 _STREAM: Final = (
-    _length("XLEN", Group.STREAM, (5, 0)),
-    _read(
+    _length(Group.STREAM, "XLEN", (5, 0)),
+    _value(
+        Group.STREAM,
         "XINFO STREAM",
-        Group.STREAM,
-        "constant; 3–6 µs and the first and last entry in full",
-        "never FULL, which lists every group",
+        cost="constant; 8 µs, and the first and the last entry in full",
+        why="never FULL, which lists every group and consumer",
         since=(5, 0),
     ),
-    _read(
+    _value(
+        Group.STREAM,
         "XINFO GROUPS",
-        Group.STREAM,
-        "one row a group; 10,000 groups 4.5 ms",
-        "the number of groups is looked at before",
+        cost="one row a group; 1,000 groups 1.5 ms",
+        why="the number of groups is looked at before",
         since=(5, 0),
     ),
-    _read(
+    _value(
+        Group.STREAM,
         "XINFO CONSUMERS",
-        Group.STREAM,
-        "one row a consumer; 10,000 about 4.5 ms",
-        "one group; its number of consumers is looked at before",
-        _GROUP,
+        _OF_GROUP,
+        cost="one row a consumer; 1,000 consumers 0.8 ms",
+        why="one group, whose number of consumers is looked at before",
         since=(5, 0),
     ),
-    _read(
+    _value(
+        Group.STREAM,
         "XRANGE",
-        Group.STREAM,
-        "100 entries; 50 15 µs",
-        "always with a count",
         _stream_id("start", b"-"),
         _stream_id("end", b"+"),
         token("COUNT"),
         _COUNT,
+        cost="COUNT entries; 100 76 µs",
+        why="always with a count",
         since=(5, 0),
     ),
-    _read(
+    _value(
+        Group.STREAM,
         "XREVRANGE",
-        Group.STREAM,
-        "100 entries; 50 15 µs",
-        "always with a count",
         _stream_id("end", b"+"),
         _stream_id("start", b"-"),
         token("COUNT"),
         _COUNT,
+        cost="COUNT entries; 100 88 µs",
+        why="always with a count",
         since=(5, 0),
     ),
-    _read(
-        "XPENDING",
+    _value(
         Group.STREAM,
-        "one row a consumer; 3 µs",
-        "the summary of one group",
-        _GROUP,
+        "XPENDING",
+        _OF_GROUP,
+        cost="one row a consumer that has entries pending; 2 µs without any",
+        why="the summary of one group",
         since=(5, 0),
     ),
 )
 
 _ARRAY: Final = (
-    _length("ARCOUNT", Group.ARRAY, (8, 8), None),
-    _length("ARLEN", Group.ARRAY, (8, 8), None),
-    _read(
-        "ARSCAN",
+    _length(Group.ARRAY, "ARCOUNT", (8, 8), None),
+    _length(Group.ARRAY, "ARLEN", (8, 8), None),
+    _value(
         Group.ARRAY,
-        "skips holes; 2 elements 10¹² apart 115 µs",
-        "always with a limit",
-        Integer("start", 0, (1 << 63) - 1),
-        Integer("end", 0, (1 << 63) - 1),
+        "ARSCAN",
+        Integer("start", 0, MAX_ARRAY_INDEX),
+        Integer("end", 0, MAX_ARRAY_INDEX),
         token("LIMIT"),
         _COUNT,
+        cost="LIMIT elements, holes skipped; 100 elements 10¹² apart 0.4 ms",
+        why="always with a limit",
         since=(8, 8),
         valkey=None,
     ),
