@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
@@ -100,17 +100,16 @@ class Separators:
         """
         if self._holds_brace and not brace_behind:
             return [self.split_first(suffix) for suffix in suffixes]
-        if self._single is not None:
-            triples = list(map(bytes.partition, suffixes, repeat(self._single)))
-        else:
-            matches = map(self._triple.match, suffixes)
-            triples = [(match[1], match[2], match[3]) for match in matches if match is not None]
-        if not brace_behind and _OPEN in b"".join(suffixes):
-            for index, (head, separator, rest) in enumerate(triples):
-                opening = head.find(_OPEN)
-                # A brace that opens and closes within the head has the first separator behind it.
-                if opening >= 0 and separator and head.find(_CLOSE, opening) < 0:
-                    triples[index] = self._mend(head, separator, rest, opening)
+        triples = self._partition(suffixes)
+        if brace_behind or _OPEN not in b"".join(suffixes):
+            return triples
+        # A separator inside the tag lies between a `{` in the head and a `}` that is not in it.
+        torn = [
+            (index, opening)
+            for index, (head, separator, _) in enumerate(triples)
+            if (opening := head.find(_OPEN)) >= 0 and separator and head.find(_CLOSE, opening) < 0
+        ]
+        self._mend(torn, suffixes, triples)
         return triples
 
     def segments(self, key: bytes) -> Iterator[Segment]:
@@ -128,18 +127,6 @@ class Separators:
         """Return the names of all segments of a whole key, at least one."""
         return [segment.name for segment in self.segments(key)]
 
-    def _mend(self, head: bytes, separator: bytes, rest: bytes, opening: int) -> tuple[bytes, bytes, bytes]:
-        """Cut again where the first cut fell behind a `{`: if it tore the tag, at the first separator after the tag."""
-        suffix = head + separator + rest
-        closing = suffix.find(_CLOSE, opening + 1)
-        if closing <= opening + 1:
-            return head, separator, rest
-        found = self._search(suffix, closing + 1, len(suffix))
-        if found is None:
-            return suffix, b"", b""
-        start, end = found
-        return suffix[:start], suffix[start:end], suffix[end:]
-
     def _search(self, suffix: bytes, start: int, end: int) -> Cut | None:
         """Find the first separator that lies entirely within [start, end), blind to tags."""
         if self._single is not None:
@@ -147,6 +134,23 @@ class Separators:
             return None if place < 0 else Cut(place, place + len(self._single))
         match = self._pattern.search(suffix, start, end)
         return None if match is None else Cut(match.start(), match.end())
+
+    def _partition(self, suffixes: Iterable[bytes]) -> list[tuple[bytes, bytes, bytes]]:
+        """Split each at its first separator, blind to tags."""
+        if self._single is not None:
+            return list(map(bytes.partition, suffixes, repeat(self._single)))
+        matches = map(self._triple.match, suffixes)
+        return [(match[1], match[2], match[3]) for match in matches if match is not None]
+
+    def _mend(
+        self, torn: Iterable[tuple[int, int]], suffixes: Sequence[bytes], triples: list[tuple[bytes, bytes, bytes]]
+    ) -> None:
+        """Split the suffixes of these (index, offset of `{`) behind their tags, those that turn out to have one."""
+        ends = [(index, suffixes[index].find(_CLOSE, opening + 1) + 1, opening) for index, opening in torn]
+        tagged = [(index, end) for index, end, opening in ends if end > opening + 2]
+        behind = self._partition(suffixes[index][end:] for index, end in tagged)
+        for (index, end), (head, separator, rest) in zip(tagged, behind, strict=True):
+            triples[index] = (suffixes[index][:end] + head, separator, rest)
 
 
 def _alternatives(ordered: Sequence[bytes]) -> bytes:
