@@ -109,7 +109,7 @@ SERVER: Final = (
         (b"INFO",),
         (Token(INFO_SECTIONS),),
         Group.SERVER,
-        "constant; 13 µs, the same with 5,000 clients",
+        "constant; 13 µs, commandstats of 268 used commands 126 µs",
         "one named section of counters that the server keeps anyway",
         is_optional=True,
     ),

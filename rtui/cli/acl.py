@@ -1,0 +1,77 @@
+"""`rtui acl`: the ACL line of a user that may do what rtui does, and nothing else."""
+
+from __future__ import annotations
+
+import click
+
+from rtui.server.guard.release import Release, ReleaseError, parse_release
+from rtui.server.guard.rules import ASKED_FOR_GROUPS, OPTIONAL_GROUPS, RulesError, acl_line
+from rtui.server.guard.spec import Group
+
+DEFAULT_RELEASE = "redis-7.2"
+"""The server when none is named: newer ones and every Valkey accept its line too."""
+
+_GROUPS = {group.value: group for group in Group}
+
+
+def _choice(groups: list[Group]) -> click.Choice[str]:
+    return click.Choice([group.value for group in groups], case_sensitive=False)
+
+
+def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> Release | None:
+    """Read a server's product and version; a usage error says what to write."""
+    try:
+        return parse_release(value) if value is not None else None
+    except ReleaseError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+@click.command("acl")
+@click.option(
+    "--for",
+    "release",
+    callback=_release,
+    metavar="SERVER",
+    help=f"Product and version, such as redis-6.2, redis-8.10 or valkey-9.1.  [default: {DEFAULT_RELEASE}]",
+)
+@click.option("--user", default="rtui", show_default=True, metavar="NAME", help="Name of the user.")
+@click.option("--hash", "sha256", metavar="SHA256", help="SHA-256 of the password in hex, instead of a placeholder.")
+@click.option("--cluster", is_flag=True, help="Allow what a node of a cluster is asked.")
+@click.option(
+    "--with",
+    "also",
+    multiple=True,
+    type=_choice([group for group in OPTIONAL_GROUPS if group in ASKED_FOR_GROUPS and group is not Group.CLUSTER]),
+    help="Allow the commands of a module; a server without it rejects the line. May be repeated.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    type=_choice([group for group in OPTIONAL_GROUPS if group not in ASKED_FOR_GROUPS]),
+    help="Leave a group of commands out; what needs it says so. May be repeated.",
+)
+def command(
+    release: Release | None,
+    user: str,
+    sha256: str | None,
+    *,
+    cluster: bool,
+    also: tuple[str, ...],
+    without: tuple[str, ...],
+) -> None:
+    """Print the ACL SETUSER line of the minimal user.
+
+    Give it to redis-cli on its prompt, or put what follows ACL SETUSER behind the word user into the ACL file. Each
+    server accepts only commands that it knows: name the version with --for.
+    """
+    if release is None:
+        release = parse_release(DEFAULT_RELEASE)
+        click.echo(f"for {DEFAULT_RELEASE} and later and for every Valkey; name another server with --for", err=True)
+    groups = {_GROUPS[name.lower()] for name in also} | ({Group.CLUSTER} if cluster else set())
+    try:
+        line = acl_line(
+            release, user=user, sha256=sha256, groups=groups, without=[_GROUPS[name.lower()] for name in without]
+        )
+    except RulesError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(line)

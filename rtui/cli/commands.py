@@ -1,0 +1,111 @@
+"""`rtui commands`: everything that rtui may send to a server, with bounds, cost and why it is safe."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+
+import click
+
+from rtui.server.guard.batch import MAX_BULK_KEY_BYTES
+from rtui.server.guard.release import OLDEST
+from rtui.server.guard.shape import Key, size_words
+from rtui.server.guard.spec import FIRST_VALKEY, MAX_REQUEST_BYTES, Group, Spec, Version
+from rtui.server.guard.table import TABLE
+
+TOUCHES = "†"
+"""Marks commands that count as a use of the key."""
+
+BULK = "‡"
+"""Marks commands that may be sent for many keys at once."""
+
+
+def _version(version: Version | None) -> str | None:
+    return None if version is None else ".".join(map(str, version))
+
+
+def _record(spec: Spec) -> dict[str, object]:
+    return {
+        "command": spec.name,
+        "usage": spec.usage,
+        "group": spec.group.value,
+        "bounds": list(spec.bounds),
+        "cost": spec.cost,
+        "why": spec.why,
+        "acl": spec.acl_rule,
+        "since_redis": _version(spec.since_redis),
+        "since_valkey": _version(spec.since_valkey),
+        "touches": spec.touches,
+        "counts": spec.counts,
+        "optional": spec.is_optional,
+        "bulk": spec.in_bulk,
+    }
+
+
+def _since(spec: Spec) -> str:
+    """Say since when, where that is later than the oldest servers in use."""
+    redis, valkey = _version(spec.since_redis), _version(spec.since_valkey)
+    if spec.since_redis is None or spec.since_redis < OLDEST["redis"]:
+        return ""
+    return f"Redis {redis}" if spec.since_valkey in (None, FIRST_VALKEY) else f"Redis {redis}, Valkey {valkey}"
+
+
+def _details(spec: Spec) -> list[str]:
+    """Say the bounds, without those of the key that all have, and since when there is such a command."""
+    bounds = [bound for bound in spec.bounds if bound not in Key().bounds()]
+    since = _since(spec)
+    return bounds + ([f"since {since}"] if since else [])
+
+
+def _footnotes() -> list[str]:
+    return [
+        f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)",
+        f"{BULK} may be sent for many keys in one write, each key ≤ {size_words(MAX_BULK_KEY_BYTES)}",
+        f"every {', '.join(Key().bounds())}, every request ≤ {size_words(MAX_REQUEST_BYTES)}",
+    ]
+
+
+def _print_table(specs: list[Spec]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only here, so that --json starts fast
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), header_style="bold")
+    table.add_column("command and bounds", ratio=11)
+    table.add_column("at worst", ratio=9)
+    table.add_column("why it is safe", ratio=9)
+    for group, members in groupby(specs, key=lambda spec: spec.group):
+        table.add_row(Text(group.value.upper(), style="underline"))
+        for spec in members:
+            first = Text(spec.usage.replace("|", " | "), style="bold")
+            first.append((f" {TOUCHES}" if spec.touches else "") + (f" {BULK}" if spec.in_bulk else ""), "not bold")
+            for detail in _details(spec):
+                first.append(f"\n{detail}", style="not bold dim")
+            table.add_row(first, Text(spec.cost), Text(spec.why))
+    console = Console(highlight=False, emoji=False, markup=False)
+    console.print(table)
+    console.print("\n".join(_footnotes()))
+
+
+@click.command("commands")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document instead of a table.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    type=click.Choice([group.value for group in Group], case_sensitive=False),
+    help="Only commands of this group. May be repeated.",
+)
+def command(*, as_json: bool, groups: tuple[str, ...]) -> None:
+    """Print the closed list of commands that rtui may send.
+
+    Nothing else can be sent: every request is built from this list, and the bounds are checked each time.
+    """
+    wanted = {name.lower() for name in groups} or {group.value for group in Group}
+    specs = sorted(
+        (spec for spec in TABLE if spec.group.value in wanted), key=lambda spec: list(Group).index(spec.group)
+    )
+    if as_json:
+        click.echo(json.dumps([_record(spec) for spec in specs], ensure_ascii=False, indent=2))
+    else:
+        _print_table(specs)

@@ -1,0 +1,74 @@
+"""The smallest user that rtui can work as: ACL rules derived from the closed list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from rtui.server.guard.release import Release
+from rtui.server.guard.spec import MODULE_GROUPS, Group, Spec
+from rtui.server.guard.table import TABLE
+
+NEEDED_GROUPS: Final = frozenset({Group.CONNECTION, Group.KEYSPACE})
+"""Groups without which nothing can be browsed."""
+
+OPTIONAL_GROUPS: Final = tuple(group for group in Group if group not in NEEDED_GROUPS)
+"""Groups that a user may lack: the panels that need them say so."""
+
+ASKED_FOR_GROUPS: Final = MODULE_GROUPS | {Group.CLUSTER}
+"""Groups that are granted on request only: a server without the module rejects the line, and one that is no cluster
+has no use for the rest."""
+
+PLACEHOLDER: Final = ">PASSWORD"
+"""What stands where the password goes."""
+
+_USER: Final = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class RulesError(ValueError):
+    """A user name or hash that no line can be made of."""
+
+
+def acl_line(
+    release: Release,
+    *,
+    user: str = "rtui",
+    sha256: str | None = None,
+    groups: Collection[Group] = (),
+    without: Collection[Group] = (),
+) -> str:
+    """Write the `ACL SETUSER` line of the minimal user for a server, one line without its end.
+
+    `groups` adds what is granted on request only, `without` leaves optional groups out. The password is a placeholder,
+    or its SHA-256 in hex. Raises RulesError.
+    """
+    if not _USER.fullmatch(user):
+        raise RulesError("a user name has letters, digits and the characters _ . @ + -")
+    if sha256 is not None and not _SHA256.fullmatch(sha256):
+        raise RulesError("a SHA-256 is 64 hexadecimal digits in lower case")
+    password = PLACEHOLDER if sha256 is None else f"#{sha256}"
+    specs = granted(release, groups=groups, without=without)
+    start = ["ACL", "SETUSER", user, "reset", "on", password, "resetchannels"]
+    return " ".join([*start, *_rules(release, specs)])
+
+
+def granted(release: Release, *, groups: Collection[Group] = (), without: Collection[Group] = ()) -> list[Spec]:
+    """List the entries that such a line allows."""
+    left_out = (ASKED_FOR_GROUPS - frozenset(groups)) | (frozenset(without) - NEEDED_GROUPS)
+    return [spec for spec in TABLE if spec.group not in left_out and release.knows(spec)]
+
+
+def _rules(release: Release, specs: Iterable[Spec]) -> list[str]:
+    """Read-only key patterns where the server has them; what it takes for writers gets a selector of its own."""
+    if not release.has_read_key_patterns:
+        return ["~*", "-@all", *_unique(specs)]
+    readers = [spec for spec in specs if not spec.has_write_key_spec]
+    others = _unique(spec for spec in specs if spec.has_write_key_spec)
+    selector = [f"(~* -@all {' '.join(others)})"] if others else []
+    return ["%R~*", "-@all", *_unique(readers), *selector]
+
+
+def _unique(specs: Iterable[Spec]) -> list[str]:
+    return list(dict.fromkeys(spec.acl_rule for spec in specs))
