@@ -34,6 +34,8 @@ class Reason(StrEnum):
     """rtui has not asked, mostly because asking would touch the key."""
     TOO_LARGE = "too large"
     """Asking would cost too much."""
+    CHANGED = "changed"
+    """The key has become another one meanwhile: its type is not what it was."""
     FAILED = "failed"
     """The server answered with another error; the detail is its text."""
 
@@ -111,7 +113,7 @@ class Frequency:
 
 
 def expiry_moment_s(asked_at_s: float, ttl: Ttl) -> float | None:
-    """Say when a key expires, in seconds since the epoch, from a TTL that was read at `asked_at_s`; None when it does not, or nobody knows."""
+    """Say when a key expires, in seconds since the epoch, by a TTL read at `asked_at_s`; None when it may not."""
     return asked_at_s + ttl / 1000 if isinstance(ttl, int) else None
 
 

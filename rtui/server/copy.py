@@ -39,7 +39,7 @@ class CopiedCommand:
 
 
 def key_as_text(key: bytes) -> str:
-    """Give the name as text where it is printable text, else as `key_as_bytes` does: nothing that a shell or terminal would act on."""
+    """Give the name as text where all of it is printable, else as `key_as_bytes` does: no terminal acts on either."""
     try:
         text = key.decode("utf-8")
     except UnicodeDecodeError:
@@ -48,12 +48,12 @@ def key_as_text(key: bytes) -> str:
 
 
 def key_as_bytes(key: bytes) -> SafeText:
-    r"""Give the name in double quotes with `\xNN` for what is not printable ASCII, as `redis-cli --quoted-input` reads it."""
+    r"""Give the name in double quotes with `\xNN` for what is not ASCII, as `redis-cli --quoted-input` reads it."""
     return quoted(key)
 
 
 def command_line(target: Target, command: str, key: bytes, *after: str) -> SafeText:
-    """Write one command on one key as a line for a POSIX shell; `redis-cli` asks for the password itself where there is one.
+    """Write one command on one key as a line for a POSIX shell; redis-cli asks for the password where there is one.
 
     `command` may be of two words. Names of any bytes survive: they are quoted for redis-cli and then for the shell.
     """

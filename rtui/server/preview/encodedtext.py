@@ -16,7 +16,7 @@ _MAX_CONTINUATIONS: Final = 3
 
 
 def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False) -> bool:
-    """Whether a window is UTF-8 with next to no control characters; it may cut a character at an end that is marked as cut."""
+    """Whether a window is UTF-8 with next to no control characters; an end marked as cut may cut a character."""
     data = _without_continuations(window) if cut_before else window
     try:
         codecs.utf_8_decode(data, "strict", not cut_after)
@@ -24,6 +24,16 @@ def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False)
         return False
     controls = len(data) - len(data.translate(None, _CONTROLS))
     return controls <= MAX_CONTROL_SHARE * len(data)
+
+
+def whole_characters(window: bytes) -> bytes:
+    """Drop the beginning of a character that ends after the window; never drops everything."""
+    for size in range(1, min(len(window), _MAX_CONTINUATIONS + 1)):
+        lead = window[-size]
+        if lead & 0xC0 != 0x80:
+            needs = 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            return window[:-size] if needs > size else window
+    return window
 
 
 def _without_continuations(window: bytes) -> bytes:

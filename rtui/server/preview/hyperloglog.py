@@ -34,13 +34,13 @@ class HyperLogLog:
     cached_count: int | None
 
 
-def read_hyperloglog(head: bytes, size_bytes: int) -> HyperLogLog | None:
-    """Read the first 16 bytes of a string of `size_bytes`; None when it can't be a HyperLogLog."""
+def read_hyperloglog(head: bytes, size_bytes: int | None) -> HyperLogLog | None:
+    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog."""
     if len(head) < HEADER_BYTES or not head.startswith(MAGIC) or head[5:8] != b"\0\0\0":
         return None
-    if head[4] == 0 and size_bytes == DENSE_BYTES:
+    if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
         encoding = HyperLogLogEncoding.DENSE
-    elif head[4] == 1 and size_bytes > HEADER_BYTES:
+    elif head[4] == 1 and (size_bytes is None or size_bytes > HEADER_BYTES):
         encoding = HyperLogLogEncoding.SPARSE
     else:
         return None

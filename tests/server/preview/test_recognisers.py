@@ -47,7 +47,11 @@ def test_numbers_and_doubled_members_stay_as_written() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"1", b'"text"', b"{", b"[1,]", b"{a:1}", b"[NaN]", b"[Infinity]", b'["\xff"]', b"[" * 60_000, b"[1]" + b" " * 70_000],
+    [
+        *(b"", b"1", b'"text"', b"{", b"[1,]", b"{a:1}", b"[NaN]", b"[Infinity]", b'["\xff"]'),
+        b"[" * 60_000,
+        b"[1]" + b" " * 70_000,
+    ],
 )
 def test_what_is_not_a_bounded_json_document_is_not_laid_out(data: bytes) -> None:
     assert json_lines(data) is None
@@ -102,7 +106,14 @@ def test_a_stale_count_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("head", "size"),
-    [(b"", 0), (b"HYLL", 4), (b"HYLL\2" + bytes(11), 100), (b"HYLL\0" + bytes(11), 100), (b"HYLX\1" + bytes(11), 100), (b"HYLL likes you!!", 16)],
+    [
+        (b"", 0),
+        (b"HYLL", 4),
+        (b"HYLL\2" + bytes(11), 100),
+        (b"HYLL\0" + bytes(11), 100),
+        (b"HYLX\1" + bytes(11), 100),
+        (b"HYLL likes you!!", 16),
+    ],
 )
 def test_what_only_begins_alike_is_no_hyperloglog(head: bytes, size: int) -> None:
     assert read_hyperloglog(head, size) is None
@@ -133,4 +144,5 @@ def test_a_hex_dump_shows_each_byte_once(window: bytes, offset: int) -> None:
 
 
 def test_a_row_of_a_hex_dump() -> None:
-    assert str(hex_rows(b"hello\0world", 32)[0]) == "00000020  68 65 6c 6c 6f 00 77 6f  72 6c 64                 hello.world"
+    row = hex_rows(b"hello\0world", 32)[0]
+    assert str(row) == "00000020  68 65 6c 6c 6f 00 77 6f  72 6c 64                 hello.world"

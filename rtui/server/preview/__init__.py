@@ -1,0 +1,68 @@
+"""A bounded look into a value: one file a family of types, chosen by what the server calls the type."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from rtui.analysis.facts import KeyFacts, Unknown
+from rtui.server.asking import Asking, Looks
+from rtui.server.capability import Capabilities
+from rtui.server.preview.arrays import read_array
+from rtui.server.preview.bounds import STRING_WINDOW_BYTES
+from rtui.server.preview.described import read_description
+from rtui.server.preview.hashes import read_hash
+from rtui.server.preview.lists import read_list
+from rtui.server.preview.page import FIRST, Kind, Page, Preview
+from rtui.server.preview.sets import read_set
+from rtui.server.preview.source import Refused, Source
+from rtui.server.preview.streams import read_stream
+from rtui.server.preview.strings import read_string
+from rtui.server.preview.zsets import read_zset
+
+__all__ = ["Page", "Preview", "preview"]
+
+
+_FAMILIES: Final[dict[bytes, Callable[[Source, Page], Awaitable[Preview]]]] = {
+    b"hash": read_hash,
+    b"list": read_list,
+    b"set": read_set,
+    b"zset": read_zset,
+    b"stream": read_stream,
+    b"array": read_array,
+}
+"""How a page of each type is read, but for strings and the types whose content is not read."""
+
+
+async def preview(
+    connection: Looks,
+    facts: KeyFacts,
+    page: Page | None = None,
+    *,
+    capabilities: Capabilities | None = None,
+    window_bytes: int = STRING_WINDOW_BYTES,
+) -> Preview:
+    """Read one page of a key's value, the first when no page is given; `window_bytes` ≤ 64 KiB is for strings.
+
+    A refusal, a key that is gone or has changed its type, and a value that is too large are previews too: `refusal`
+    says which. Raises ConnectionLost.
+    """
+    page = FIRST if page is None else page
+    if isinstance(facts.type, Unknown):
+        return Preview(facts.key, facts.type, Kind.NOTHING, page, refusal=facts.type)
+    asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
+    source = Source(asking, facts)
+    try:
+        if facts.type == b"string":
+            return await read_string(source, page, window_bytes)
+        return await _FAMILIES.get(facts.type, read_description)(source, page)
+    except Refused as refused:
+        return Preview(
+            key=facts.key,
+            type=facts.type,
+            kind=Kind.NOTHING,
+            page=page,
+            total=facts.length,
+            refusal=refused.why,
+            touched=source.touches,
+        )

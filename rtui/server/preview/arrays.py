@@ -1,0 +1,43 @@
+"""Arrays (Redis 8.8): the elements that are there, with their indexes; holes are skipped."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.server import guard
+from rtui.server.preview.bounds import page_items, size_notes, too_large
+from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview
+from rtui.server.preview.replies import cell, pairs
+from rtui.server.preview.source import Refused, Source, needed, optional
+
+COLUMNS = (Column("index", Meaning.INDEX), Column("element", Meaning.VALUE))
+"""What a page of an array shows."""
+
+LAST_INDEX: Final = (1 << 63) - 1
+"""The highest index that is asked for."""
+
+
+async def read_array(source: Source, page: Page) -> Preview:
+    """Read up to 100 elements from the page's index on, fewer where elements are large."""
+    start = page.position if isinstance(page.position, int) else 0
+    count = page_items(source.facts)
+    if not count:
+        raise Refused(too_large(source.facts, "element"))
+    reply, highest = await source.begin(
+        guard.arscan(source.key, start, LAST_INDEX, limit=count), guard.arlen(source.key)
+    )
+    rows = tuple((index, cell(element)) for index, element in pairs(needed(reply)) if isinstance(index, int))
+    last = rows[-1][0] if rows else start
+    return Preview(
+        key=source.key,
+        type=source.facts.type,
+        kind=Kind.ARRAY,
+        page=page,
+        total=source.facts.length,
+        summary=(("highest index + 1", cell(optional(highest))),),
+        columns=COLUMNS,
+        rows=rows,
+        next_page=page.following(last + 1) if len(rows) == count and last < LAST_INDEX else None,
+        notes=size_notes(source.facts),
+        touched=source.touches,
+    )

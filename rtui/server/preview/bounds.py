@@ -1,0 +1,89 @@
+"""How much of a value one page may bring: decided before anything is read, from encoding, length and memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.analysis.facts import KeyFacts, Reason, Unknown
+from rtui.server.guard import MAX_ELEMENTS, MAX_RANDOM
+
+PAGE_ITEMS: Final = 100
+"""Elements of a full page."""
+
+SAMPLE_ITEMS: Final = MAX_RANDOM
+"""Random elements shown of a collection that can't be paged."""
+
+COMPACT_STEPS: Final = 50_000
+"""Entries of a compact hash that looking up fields by name may walk over in all: each look-up walks from the first,
+20,000 of them in 0.4 ms."""
+
+CAUTIOUS_ITEMS: Final = 10
+"""Elements of a page when nobody knows how large they are."""
+
+PAGE_BYTES: Final = 1 << 20
+"""What a page may bring, by the memory of an average element."""
+
+COMPACT_BYTES: Final = 256 * 1024
+"""Largest collection of a compact encoding that is read: the server always answers it whole."""
+
+LARGE_ELEMENT_BYTES: Final = 64 * 1024
+"""An average element above this makes pages smaller."""
+
+VALUE_BYTES: Final = 16 * 1024
+"""Largest value of a hash field that is read; of larger ones the size is shown."""
+
+VALUES_BYTES: Final = 256 * 1024
+"""What the values of one page of a hash may add up to."""
+
+STRING_WINDOW_BYTES: Final = 4 * 1024
+"""Bytes of a string that one page shows unless asked otherwise."""
+
+_PAGED_ENCODINGS: Final = frozenset((b"hashtable", b"skiplist"))
+"""Encodings whose scan commands obey COUNT. All others, also those still to be invented, count as compact."""
+
+
+def is_compact(facts: KeyFacts) -> bool:
+    """Whether HSCAN, SSCAN and ZSCAN may answer with the whole value whatever COUNT says (db.c, scanGenericCommand)."""
+    return isinstance(facts.encoding, Unknown) or facts.encoding not in _PAGED_ENCODINGS
+
+
+def is_small(facts: KeyFacts) -> bool:
+    """Whether the whole value may be read in one reply."""
+    return not isinstance(facts.memory_bytes, Unknown) and facts.memory_bytes <= COMPACT_BYTES
+
+
+def look_ups(facts: KeyFacts) -> int:
+    """How many fields of a hash may be looked up by name for one page."""
+    if not is_compact(facts):
+        return PAGE_ITEMS * PAGE_ITEMS
+    if isinstance(facts.length, Unknown):
+        return CAUTIOUS_ITEMS
+    return COMPACT_STEPS // max(1, facts.length)
+
+
+def page_items(facts: KeyFacts) -> int:
+    """How many elements a page may ask for, by the size of the average one; 0 when a single one is too much."""
+    if isinstance(facts.memory_bytes, Unknown):
+        return CAUTIOUS_ITEMS
+    if facts.memory_bytes <= PAGE_BYTES:
+        return PAGE_ITEMS
+    mean = facts.mean_element_bytes
+    if mean is None:
+        return CAUTIOUS_ITEMS
+    return min(PAGE_ITEMS, MAX_ELEMENTS, int(PAGE_BYTES // mean))
+
+
+def too_large(facts: KeyFacts, element: str) -> Unknown:
+    """Say that elements of this size are not read."""
+    mean = facts.mean_element_bytes or 0
+    return Unknown(Reason.TOO_LARGE, f"on average one {element} takes {mean / (1 << 20):,.1f} MiB: none was read")
+
+
+def size_notes(facts: KeyFacts) -> tuple[str, ...]:
+    """Say why pages are smaller than usual, if they are."""
+    items = page_items(facts)
+    if items >= PAGE_ITEMS:
+        return ()
+    if isinstance(facts.memory_bytes, Unknown) or facts.mean_element_bytes is None:
+        return (f"pages of {items}: the size of the elements is not known",)
+    return (f"pages of {items}: on average one element takes {facts.mean_element_bytes / 1024:,.0f} KiB",)

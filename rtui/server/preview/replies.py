@@ -1,0 +1,61 @@
+"""Replies of both protocols in one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rtui.server.preview.page import Cell
+from rtui.server.reply import Reply
+
+
+def items(reply: Reply) -> list[Reply]:
+    """Take an array, or a set of protocol 3, as a list; anything else is empty."""
+    return list(reply) if isinstance(reply, (list, set, frozenset)) else []
+
+
+def byte_items(reply: Reply) -> list[bytes]:
+    """Take the byte strings of an array."""
+    return [item for item in items(reply) if isinstance(item, bytes)]
+
+
+def pairs(reply: Reply) -> Iterator[tuple[Reply, Reply]]:
+    """Take a map: flat in protocol 2, a map or an array of pairs in protocol 3."""
+    if isinstance(reply, dict):
+        yield from reply.items()
+        return
+    flat = items(reply)
+    if flat and all(isinstance(item, list) and len(item) == 2 for item in flat):
+        for item in flat:
+            left, right = items(item)
+            yield left, right
+        return
+    yield from zip(flat[::2], flat[1::2], strict=False)
+
+
+def mapping(reply: Reply) -> dict[bytes, Reply]:
+    """Take a map with names as a dict."""
+    return {name: value for name, value in pairs(reply) if isinstance(name, bytes)}
+
+
+def cell(reply: Reply) -> Cell:
+    """Take one value as a cell; what is neither bytes nor a number is an empty one."""
+    return reply if isinstance(reply, (bytes, int, float)) else None
+
+
+def score(reply: Reply) -> float | None:
+    """Take a score: text in protocol 2, a number in protocol 3. Both are exact."""
+    if isinstance(reply, (int, float)):
+        return float(reply)
+    try:
+        return float(reply) if isinstance(reply, bytes) else None
+    except ValueError:
+        return None
+
+
+def scan_page(reply: Reply) -> tuple[int, list[Reply]]:
+    """Take the next cursor and the elements of HSCAN, SSCAN or ZSCAN."""
+    parts = items(reply)
+    if len(parts) != 2:
+        return 0, []
+    cursor, found = parts
+    return int(cursor) if isinstance(cursor, (bytes, int)) else 0, items(found)

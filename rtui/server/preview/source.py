@@ -1,0 +1,77 @@
+"""Where a preview reads from: one key, watched for vanishing or turning into something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rtui.analysis.facts import GONE, KeyFacts, Reason, Unknown
+from rtui.keyspace.display import display
+from rtui.server import guard
+from rtui.server.asking import Asking
+from rtui.server.errors import ServerError
+from rtui.server.guard import Command
+from rtui.server.guard.spec import Version
+from rtui.server.reply import Reply
+from rtui.server.unknowns import unknown_from
+
+
+class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
+    """Nothing can be shown, for a reason."""
+
+    def __init__(self, why: Unknown) -> None:
+        super().__init__(why.detail)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One key, what is known of it, and how to ask for more."""
+
+    asking: Asking
+    facts: KeyFacts
+
+    @property
+    def key(self) -> bytes:
+        """The key's name."""
+        return self.facts.key
+
+    @property
+    def touches(self) -> bool:
+        """Whether reading counts as an access."""
+        return self.asking.touches
+
+    def has_more(self, end: int, is_full: bool) -> bool:
+        """Whether elements may follow index `end`: behind a full page, unless it ends where the value does."""
+        return is_full and end != self.facts.length
+
+    def has(self, *, redis: Version, valkey: Version) -> bool:
+        """Whether the server may know what these versions brought; a server that hides its version is asked."""
+        server = self.asking.connection.server
+        if server.version is None or server.product not in ("redis", "valkey"):
+            return True
+        return server.version >= (valkey if server.product == "valkey" else redis)
+
+    async def begin(self, *commands: Command) -> list[Reply]:
+        """Send the first commands of a page and TYPE behind them; raises Refused when the key is not what it was."""
+        *replies, kind = await self.asking.run(*commands, guard.key_type(self.key))
+        if kind == b"none":
+            raise Refused(GONE)
+        if isinstance(kind, bytes) and kind != self.facts.type:
+            raise Refused(Unknown(Reason.CHANGED, f"its type is {display(kind, limit=64)} now"))
+        return replies
+
+    async def more(self, *commands: Command) -> list[Reply]:
+        """Send further commands of the same page."""
+        return await self.asking.run(*commands)
+
+
+def needed(reply: Reply) -> Reply:
+    """Give a reply without which there is nothing to show; raises Refused for an error."""
+    if isinstance(reply, ServerError):
+        raise Refused(unknown_from(reply))
+    return reply
+
+
+def optional(reply: Reply) -> Reply:
+    """Give a reply that may be missing: None for an error."""
+    return None if isinstance(reply, ServerError) else reply
