@@ -205,8 +205,3 @@ def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
 def quoted(raw: bytes) -> SafeText:
     r"""Return all of the bytes in printable ASCII between double quotes, as `redis-cli --quoted-input` reads them."""
     return SafeText(f'"{raw.decode("latin-1").translate(_QUOTED)}"')
-
-
-def redis_cli_argument(raw: bytes) -> SafeText:
-    r"""Return `quoted` for pasting into a shell: between single quotes, a single quote within written as `\x27`."""
-    return SafeText("'" + quoted(raw).replace("'", "\\x27") + "'")
