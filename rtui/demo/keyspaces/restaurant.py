@@ -1,0 +1,142 @@
+"""Nine entities of a restaurant as JSON strings, with indexes that the application keeps by hand.
+
+Planted: indexes that name an entity which is gone, sets that hold such ids, copies of one index that disagree, and no
+TTL anywhere: what was ordered months ago is still there, idle ever since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from rtui.demo.writes import Unit, Write, idle_text, text
+
+ROLES: Final = ("admin", "waiter", "cook", "customer")
+CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
+DISHES: Final = (
+    "Ravioli",
+    "Gazpacho",
+    "Entrecôte",
+    "Tiramisù",
+    "Pão de queijo",
+    "Ramen",
+    "Lentil soup",
+    "Crème brûlée",
+)
+STATES: Final = ("paid", "cooking", "served", "cancelled")
+DAY_S: Final = 86_400
+
+MENU: Final = 64
+"""How many dishes there are."""
+
+GONE_EVERY: Final = 60
+"""One user in so many was deleted, and the index by email was forgotten."""
+
+STALE_EVERY: Final = 45
+"""For one user in so many the two sets of orders differ."""
+
+
+def units(random: Random, keys: int) -> Iterator[Unit]:
+    """About `keys` keys; see the module for what is wrong with some."""
+    fixed = _menu(random)
+    yield fixed
+    made, user = fixed.keys, 0
+    serial = _Serial()
+    while made < keys:
+        user += 1
+        unit = _user(random, user, serial)
+        made += unit.keys
+        yield unit
+
+
+class _Serial:
+    """The last id of each entity, as INCR on its counter would give it."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def next(self, entity: str) -> int:
+        self._last[entity] = self._last.get(entity, 0) + 1
+        return self._last[entity]
+
+
+def _entity(unit: Unit, entity: str, number: int, body: dict[str, object], *, idle_s: int = 0) -> None:
+    """Add an entity to its key, to the list of all ids and to the counter."""
+    value = json.dumps({"id": number, **body}, ensure_ascii=False)
+    key = f"{entity}:{number}"
+    unit.own.append(idle_text(key, value, idle_s) if idle_s else text(key, value))
+    unit.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
+
+
+def _menu(random: Random) -> Unit:
+    """Roles, permissions, categories and dishes."""
+    unit = Unit()
+    for number, role in enumerate(ROLES, 1):
+        _entity(unit, "role", number, {"name": role})
+        unit.own.append(text(f"role:index:name:{role}", number))
+        unit.own.append(("SADD", f"role:{number}:permissions", *range(number, 13)))
+    for number in range(1, 12):
+        _entity(unit, "permission", number, {"name": f"orders.{number}"})
+    for number, name in enumerate(CATEGORIES, 1):
+        _entity(unit, "category", number, {"name": name})
+    for number in range(1, MENU + 1):
+        category = 1 + number % len(CATEGORIES)
+        dish: dict[str, object] = {
+            "name": DISHES[number % len(DISHES)],
+            "categoryId": category,
+            "price": random.randrange(300, 4_800) / 100,
+        }
+        _entity(unit, "dish", number, dish)
+        unit.own += [
+            ("SADD", f"category:{category}:dishes", number),
+            ("SADD", f"dish:index:category:{category}", number),
+        ]
+    unit.own += [("SADD", "category:1:dishes", 9_001), text("user:index:email:nobody@example.com", 999_999_999)]
+    unit.own += [text("order:index:paymentRef:PAY-LOST", 999_999_999)]
+    return unit
+
+
+def _user(random: Random, user: int, serial: _Serial) -> Unit:
+    """A user with a cart and some orders, and every index on them."""
+    unit = Unit()
+    email = f"guest{user}@example.com"
+    if user % GONE_EVERY:
+        _entity(unit, "user", user, {"email": email, "roleId": 4, "name": f"Guest {user}"})
+    unit.own.append(text(f"user:index:email:{email}", user))
+    _cart(random, unit, user, serial)
+    for _ in range(random.choice((0, 1, 1, 2, 3))):
+        _order(random, unit, user, serial)
+    if user % STALE_EVERY == 0:
+        unit.own.append(("SADD", f"user:{user}:orders", 888_000_000 + user))
+    return unit
+
+
+def _cart(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
+    cart = serial.next("cart")
+    _entity(unit, "cart", cart, {"userId": user})
+    other = cart + 1 if user % STALE_EVERY == 1 else cart
+    unit.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
+    for _ in range(random.randrange(1, 3)):
+        detail = serial.next("cartDetail")
+        dish = random.randrange(1, MENU + 1)
+        _entity(unit, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
+        unit.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
+    unit.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
+
+
+def _order(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
+    order = serial.next("order")
+    reference = f"PAY-{random.getrandbits(40):010X}"
+    idle_s = random.randrange(20, 150) * DAY_S if random.random() < 0.5 else 0
+    body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(STATES)}
+    _entity(unit, "order", order, body, idle_s=idle_s)
+    indexes: list[Write] = [("SADD", f"user:{user}:orders", order), ("SADD", f"order:index:user:{user}", order)]
+    unit.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]
+    for _ in range(random.randrange(1, 4)):
+        detail = serial.next("orderDetail")
+        dish = random.randrange(1, MENU + 1)
+        row: dict[str, object] = {"orderId": order, "dishId": dish, "quantity": random.randrange(1, 4)}
+        _entity(unit, "orderDetail", detail, row, idle_s=idle_s)
+        unit.own += [("SADD", f"order:{order}:details", detail), ("SADD", f"orderDetail:index:order:{order}", detail)]

@@ -1,0 +1,101 @@
+"""Loading the demo: everything arrives, nothing else could be written to, and the end of the server is its end."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+import rtui.demo
+from rtui.demo.embedded import EmbeddedServer
+from rtui.demo.keyspaces import units
+from rtui.demo.load import pack, send, start_loading
+from rtui.demo.sample import Demo, demo_server
+from tests.conftest import require
+from tests.wire import Requests
+
+KEYS = 4_000
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Demo]:
+    require("valkey-9.1")
+    with demo_server(KEYS) as running:
+        assert running.wait_loaded()
+        yield running
+
+
+@pytest.fixture
+def client(demo: Demo) -> Iterator[redis.Redis]:
+    assert demo.target.socket_path is not None
+    with redis.Redis(unix_socket_path=demo.target.socket_path) as connection:
+        yield connection
+
+
+def test_every_key_arrives_and_no_write_is_refused(client: redis.Redis) -> None:
+    writes = [write for unit in units(KEYS) for write in (*unit.own, *unit.shared)]
+    keys = {pack(("", write[1])) for write in writes if write[0] not in ("XGROUP", "XREADGROUP")}
+    expired = int(client.info("stats")["expired_keys"])
+    assert client.dbsize() + expired == len(keys)
+    assert client.info("errorstats") == {}
+
+
+def test_it_has_every_type_and_what_is_rare(client: redis.Redis) -> None:
+    types = {client.type(key) for key in client.scan_iter(count=1_000)}
+    assert types == {b"string", b"hash", b"list", b"set", b"zset", b"stream"}
+    assert client.hpttl("awkward:values:field-ttl", "stays", "session") == [-1, pytest.approx(3_600_000, rel=0.1)]
+    assert client.xinfo_stream("events:orders")["groups"] == 2
+    assert client.pfcount("awkward:values:hyperloglog") == pytest.approx(2_000, rel=0.1)
+    assert client.exists(b"", b":", b"\xff\xfe\x00binary at the top") == 3
+    assert max(client.object("idletime", key) or 0 for key in client.scan_iter("order:*", count=1_000)) > 20 * 86_400
+
+
+def test_it_does_not_listen_on_the_network_or_write_to_disk(client: redis.Redis) -> None:
+    assert client.config_get("port") == {"port": "0"}
+    assert client.config_get("save") == {"save": ""}
+    assert client.config_get("appendonly") == {"appendonly": "no"}
+
+
+def test_only_the_embedded_server_is_ever_connected_to() -> None:
+    """Connections are made in embedded.py alone, to the socket in its own folder."""
+    ways = {"connect", "connect_ex", "create_connection", "open_unix_connection", "open_connection"}
+    connecting = [
+        (path.name, ast.unparse(node.value))
+        for path in Path(rtui.demo.__path__[0]).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr in ways
+    ]
+    assert sorted(connecting) == [("embedded.py", "connection"), ("embedded.py", "self"), ("load.py", "server")]
+
+
+def test_packed_writes_are_read_back() -> None:
+    requests = Requests()
+    requests.feed(pack(("SET", b"\xff", "ü", -1)))
+    assert requests.commands == [[b"SET", b"\xff", "ü".encode(), b"-1"]]
+
+
+def test_refused_writes_are_told() -> None:
+    require("valkey-9.1")
+    with EmbeddedServer() as server, server.connect() as connection:
+        errors = send(connection, [("SET", "a", 1), ("LPUSH", "a", 1), ("NONSENSE", "a")])
+        assert [error.split()[0] for error in errors] == ["WRONGTYPE", "ERR"]
+
+
+def test_the_loader_ends_with_the_server() -> None:
+    require("valkey-9.1")
+    with EmbeddedServer() as server:
+        loader = start_loading(server, 10_000_000)
+        os.kill(server.pid, signal.SIGKILL)
+        assert loader.wait(timeout=20) == 1
+
+
+def test_the_demo_can_be_left_while_it_loads() -> None:
+    require("valkey-9.1")
+    with demo_server(10_000_000) as running:
+        assert running.loading
+    assert not running.loading
