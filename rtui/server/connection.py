@@ -10,7 +10,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError
-from rtui.server.failures import lost_failure
+from rtui.server.failures import lost_failure, refusal
 from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch, shake
 from rtui.server.identity import ServerIdentity, identity
@@ -195,6 +195,7 @@ class Connection:
             async with asyncio.timeout(self._connect_timeout_s):
                 await shake(lane, self.target, self._learned)
                 found = await _identify(lane)
+                await _check_serving(lane, found)
                 if found.is_cluster_replica:
                     await lane.run(guard.readonly())
         except TimeoutError:
@@ -277,6 +278,14 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
+
+
+async def _check_serving(lane: Lane, found: ServerIdentity) -> None:
+    """A replica without its primary may answer PING and INFO but no question about keys."""
+    if found.role == "replica" and found.primary_link_up is False:
+        (reply,) = await lane.run(guard.exists(b""))
+        if isinstance(reply, ServerError) and reply.code == "MASTERDOWN":
+            raise refusal(lane.target, reply) or reply
 
 
 async def _identify(lane: Lane) -> ServerIdentity:

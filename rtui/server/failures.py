@@ -115,10 +115,16 @@ def _certificate_remedy(reason: str) -> str:
 
 def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFailure:
     """The connection ended before the handshake did."""
-    remedy = {
-        FailureKind.PROTOCOL: "Check host and port. A TLS port answers like this too: then add --tls.",
-        FailureKind.TIMEOUT: "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?",
-    }.get(kind, "The server may want TLS (--tls), be shutting down, or refuse this address.")
+    if kind is FailureKind.PROTOCOL:
+        remedy = "Check host and port. A TLS port answers like this too: then add --tls."
+    elif kind is FailureKind.TIMEOUT:
+        remedy = "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?"
+    elif target.tls is not None:
+        remedy = (
+            "The server may want a client certificate (--cert and --key), be shutting down, or refuse this address."
+        )
+    else:
+        remedy = "The server may want TLS (--tls), be shutting down, or refuse this address."
     return failure(kind, f"{target.label}: {happened}", remedy)
 
 

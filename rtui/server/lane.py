@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -97,25 +98,25 @@ class Lane:
     ) -> Lane:
         """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
         lane = cls(target, reply_timeout_s=reply_timeout_s)
+        secured = None if target.tls is None or target.socket_path is not None else tls.context(target.tls)
         sock, lane.peer = await _connected(target, timeout_s, peer)
         try:
-            await lane._attach(sock, timeout_s)
+            await lane._attach(sock, secured, timeout_s)
         except BaseException:
             sock.close()
             raise
         return lane
 
-    async def _attach(self, sock: socket.socket, timeout_s: float) -> None:
+    async def _attach(self, sock: socket.socket, secured: ssl.SSLContext | None, timeout_s: float) -> None:
+        """Let the event loop read the socket, through TLS where there is a context."""
         target = self.target
-        if target.tls is None or target.socket_path is not None:
+        if secured is None or target.tls is None:
             await self._loop.create_connection(lambda: self._wire, sock=sock)
             return
-        context = tls.context(target.tls)
+        name = target.tls.sni or target.host
         try:
             async with asyncio.timeout(timeout_s):
-                await self._loop.create_connection(
-                    lambda: self._wire, sock=sock, ssl=context, server_hostname=target.tls.sni or target.host
-                )
+                await self._loop.create_connection(lambda: self._wire, sock=sock, ssl=secured, server_hostname=name)
         except TimeoutError:
             raise tls_failure(target, TimeoutError(f"no answer within {timeout_s:g} s")) from None
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError

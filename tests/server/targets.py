@@ -1,0 +1,42 @@
+"""Test servers as targets, and connections to them that end with the test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from rtui.server.connection import Connection
+from rtui.server.lane import Lane
+from rtui.server.target import Target, Tls, parse_target
+from tests.servers import Server
+
+
+def target_of(server: Server, **changes: Any) -> Target:
+    """The main listener of a server, its authority trusted; `changes` are fields of the target."""
+    found = parse_target(server.url)
+    if server.tls is not None:
+        found = replace(found, tls=Tls(cacert=str(server.tls.ca)))
+    return replace(found, **changes)
+
+
+@asynccontextmanager
+async def lane_to(target: Target, **options: Any) -> AsyncIterator[Lane]:
+    """A lane without a handshake, closed at the end."""
+    lane = await Lane.open(target, **options)
+    try:
+        yield lane
+    finally:
+        lane.close()
+
+
+@asynccontextmanager
+async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]:
+    """An open connection, closed at the end."""
+    connection = Connection(target, **options)
+    await connection.open()
+    try:
+        yield connection
+    finally:
+        await connection.close()

@@ -1,0 +1,366 @@
+"""Every way of not getting a connection, on real servers: the kind, the words, and what to try."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtui.server.connection import Connection
+from rtui.server.errors import ConnectFailure, FailureKind, ServerError, TargetError
+from rtui.server.failures import auth_refusal, database_failure, os_failure, refusal
+from rtui.server.secret import Secret
+from rtui.server.target import Target, Tls
+from tests.server.targets import connected, target_of
+from tests.servers import Server, free_port
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def failing(target: Target, connect_timeout_s: float = 5.0) -> ConnectFailure:
+    connection = Connection(target, connect_timeout_s=connect_timeout_s)
+    with pytest.raises(ConnectFailure) as caught:
+        await connection.open()
+    assert not connection.is_online
+    failed = caught.value
+    assert failed.title
+    assert failed.happened
+    assert failed.remedy
+    return failed
+
+
+@asynccontextmanager
+async def listener(serve: Serve) -> AsyncIterator[Target]:
+    """Something that is not a Redis server."""
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield Target(port=server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+
+
+async def test_a_name_without_address() -> None:
+    failed = await failing(Target(host="no-such-host.invalid"))
+    assert failed.kind is FailureKind.NAME
+    assert "no-such-host.invalid" in failed.happened
+
+
+async def test_a_name_that_no_resolver_takes() -> None:
+    failed = await failing(Target(host="a" * 70 + ".invalid"))
+    assert failed.kind is FailureKind.NAME
+
+
+async def test_a_port_where_nobody_listens() -> None:
+    port = free_port()
+    failed = await failing(Target(port=port))
+    assert failed.kind is FailureKind.REFUSED
+    assert f"127.0.0.1:{port}" in failed.happened
+
+
+async def test_every_address_of_a_name_is_tried(valkey: Server) -> None:
+    async with connected(target_of(valkey, host="localhost")) as connection:
+        assert connection.is_online
+
+
+async def test_a_server_that_accepts_nobody() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        crowd = [socket.socket() for _ in range(4)]
+        for one in crowd:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", port))
+        failed = await failing(Target(port=port), connect_timeout_s=0.2)
+        for one in crowd:
+            one.close()
+    assert failed.kind is FailureKind.TIMEOUT
+    assert "firewall" in failed.remedy
+
+
+async def test_a_server_that_says_nothing() -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with listener(silent) as target:
+        failed = await failing(target, connect_timeout_s=0.2)
+    assert failed.kind is FailureKind.TIMEOUT
+    assert "--tls" in failed.remedy
+
+
+async def test_a_server_that_hangs(valkey: Server) -> None:
+    valkey.freeze()
+    failed = await failing(target_of(valkey), connect_timeout_s=0.2)
+    assert failed.kind is FailureKind.TIMEOUT
+
+
+async def test_a_web_server() -> None:
+    async def web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+
+    async with listener(web) as target:
+        failed = await failing(target)
+    assert failed.kind is FailureKind.PROTOCOL
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"SSH-2.0-OpenSSH_9.2\r\n", b"220 mail ESMTP\r\n", b"\x15\x03\x01\x00\x02\x02\x46", b"+OK hi\r\n"]
+)
+async def test_servers_that_speak_first(greeting: bytes) -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(greeting)
+        await writer.drain()
+        await reader.read(1)
+
+    async with listener(other) as target:
+        failed = await failing(target)
+    assert failed.kind in {FailureKind.PROTOCOL, FailureKind.CLOSED}
+
+
+async def test_a_server_that_hangs_up() -> None:
+    async def rude(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    async with listener(rude) as target:
+        failed = await failing(target)
+    assert failed.kind is FailureKind.CLOSED
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (b"-DENIED Redis is running in protected mode because\r\n", FailureKind.PROTECTED),
+        (b"-ERR max number of clients reached\r\n", FailureKind.MAX_CLIENTS),
+        (b"-ERR max number of clients + cluster connections reached\r\n", FailureKind.MAX_CLIENTS),
+    ],
+)
+@pytest.mark.parametrize("early", [True, False])
+async def test_what_is_said_before_hanging_up(said: bytes, kind: FailureKind, early: bool) -> None:
+    async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not early:
+            await reader.read(1)
+        writer.write(said)
+        await writer.drain()
+
+    async with listener(refusing) as target:
+        failed = await failing(target)
+    assert failed.kind is kind
+
+
+async def test_no_room_for_another_client(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        valkey.admin.config_set("maxclients", 2)
+        failed = await failing(target_of(valkey))
+        assert failed.kind is FailureKind.MAX_CLIENTS
+        with pytest.raises(ConnectFailure, match="room"):
+            await connection.bulk()
+        valkey.admin.config_set("maxclients", 100)
+
+
+async def test_a_password_is_wanted(server: Server) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "default", "resetpass", ">right")
+    failed = await failing(target_of(server))
+    assert failed.kind is FailureKind.NOAUTH
+    assert "--askpass" in failed.remedy
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+async def test_the_password_is_wrong(server: Server, protocol: int) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "default", "resetpass", ">right")
+    failed = await failing(target_of(server, password=Secret("wr0ng-secret"), protocol=protocol))
+    assert failed.kind is FailureKind.WRONGPASS
+    assert "wr0ng-secret" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
+
+
+async def test_the_user_is_unknown(server: Server) -> None:
+    failed = await failing(target_of(server, user="nobody", password=Secret("x")))
+    assert failed.kind is FailureKind.WRONGPASS
+    assert "nobody" in failed.happened
+
+
+async def test_a_password_for_a_server_without(server: Server) -> None:
+    failed = await failing(target_of(server, password=Secret("x")))
+    assert failed.kind is FailureKind.WRONGPASS
+    assert "no password set" in failed.happened
+
+
+async def test_a_database_that_is_not_there(server: Server) -> None:
+    failed = await failing(target_of(server, db=4000))
+    assert failed.kind is FailureKind.DATABASE
+    assert "4000" in failed.happened
+
+
+async def test_a_database_that_the_user_may_not_choose(server: Server) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "shut", "on", ">pw", "~*", "+@all", "-select")
+    failed = await failing(target_of(server, user="shut", password=Secret("pw"), db=1))
+    assert failed.kind is FailureKind.NOPERM
+    assert "rtui acl" in failed.remedy
+
+
+async def test_a_cluster_has_one_database(cluster_node: Server) -> None:
+    failed = await failing(target_of(cluster_node, db=500))
+    assert failed.kind is FailureKind.DATABASE
+
+
+async def test_a_replica_that_lost_its_primary(server: Server) -> None:
+    server.admin.config_set("replica-serve-stale-data", "no")
+    server.admin.replicaof("127.0.0.1", free_port())
+    try:
+        failed = await failing(target_of(server))
+    finally:
+        server.admin.replicaof("NO", "ONE")
+    assert failed.kind is FailureKind.MASTERDOWN
+
+
+async def test_tls_by_an_authority_nobody_knows(tls_server: Server) -> None:
+    failed = await failing(target_of(tls_server, tls=Tls()))
+    assert failed.kind is FailureKind.TLS
+    assert "--cacert" in failed.remedy
+
+
+async def test_tls_for_another_name(tls_server: Server) -> None:
+    assert tls_server.tls is not None
+    failed = await failing(target_of(tls_server, tls=Tls(cacert=str(tls_server.tls.ca), sni="elsewhere.example")))
+    assert failed.kind is FailureKind.TLS
+    assert "--sni" in failed.remedy
+
+
+async def test_tls_where_there_is_none(valkey: Server) -> None:
+    failed = await failing(target_of(valkey, tls=Tls()), connect_timeout_s=0.5)
+    assert failed.kind is FailureKind.TLS
+    assert "--tls" in failed.remedy
+
+
+async def test_none_where_there_is_tls(tls_server: Server) -> None:
+    failed = await failing(target_of(tls_server, tls=None), connect_timeout_s=0.5)
+    assert failed.kind in {FailureKind.PROTOCOL, FailureKind.CLOSED, FailureKind.TIMEOUT}
+    assert "--tls" in failed.remedy
+
+
+async def test_tls_that_is_accepted(tls_server: Server) -> None:
+    assert tls_server.tls is not None
+    with_authority = Tls(cacert=str(tls_server.tls.ca))
+    own = replace(with_authority, cert=str(tls_server.tls.client_cert), key=str(tls_server.tls.client_key))
+    for tls in (with_authority, own, replace(with_authority, sni="localhost"), Tls(insecure=True)):
+        async with connected(target_of(tls_server, tls=tls)) as connection:
+            assert connection.is_online
+
+
+async def test_tls_that_wants_a_certificate(tls_server: Server) -> None:
+    tls_server.admin.config_set("tls-auth-clients", "yes")
+    failed = await failing(target_of(tls_server))
+    assert failed.kind in {FailureKind.TLS, FailureKind.CLOSED}
+    assert "--cert" in failed.remedy
+
+
+@pytest.mark.parametrize("tls", [Tls(cacert="/none.pem"), Tls(cert="/none.pem")])
+async def test_tls_files_that_are_not_there(tls: Tls) -> None:
+    with pytest.raises(TargetError) as caught:
+        await Connection(Target(port=free_port(), tls=tls)).open()
+    assert "No such file" in caught.value.happened
+
+
+async def test_tls_files_that_are_no_certificates(tmp_path: Path) -> None:
+    junk = tmp_path / "junk.pem"
+    junk.write_text("junk")
+    for tls in (Tls(cacert=str(junk)), Tls(cert=str(junk)), Tls(key=str(junk))):
+        with pytest.raises(TargetError):
+            await Connection(Target(port=free_port(), tls=tls)).open()
+
+
+async def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
+    failed = await failing(Target(socket_path=str(tmp_path / "none.sock")))
+    assert failed.kind is FailureKind.SOCKET
+    assert "does not exist" in failed.happened
+
+
+async def test_a_socket_without_a_server(tmp_path: Path) -> None:
+    path = tmp_path / "old.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    failed = await failing(Target(socket_path=str(path)))
+    assert failed.kind is FailureKind.SOCKET
+    assert "no server" in failed.happened
+
+
+async def test_a_file_that_is_no_socket(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("")
+    failed = await failing(Target(socket_path=str(path)))
+    assert failed.kind is FailureKind.SOCKET
+
+
+def test_a_socket_of_somebody_else() -> None:
+    failed = os_failure(Target(socket_path="/run/s.sock"), PermissionError(errno.EACCES, "Permission denied"))
+    assert failed.kind is FailureKind.SOCKET
+    assert "unixsocketperm" in failed.remedy
+
+
+def test_a_network_without_a_way() -> None:
+    failed = os_failure(Target(host="10.0.0.9"), OSError(errno.EHOSTUNREACH, "No route to host"))
+    assert failed.kind is FailureKind.UNREACHABLE
+    assert "No route to host" in failed.happened
+
+
+async def test_a_socket_path_that_is_too_long() -> None:
+    failed = await failing(Target(socket_path="/" + "x" * 300))
+    assert failed.kind is FailureKind.SOCKET
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("NOAUTH Authentication required.", FailureKind.NOAUTH),
+        ("WRONGPASS invalid username-password pair or user is disabled.", FailureKind.WRONGPASS),
+        ("NOPERM this user has no permissions to run the 'ping' command", FailureKind.NOPERM),
+        ("LOADING Redis is loading the dataset in memory", FailureKind.LOADING),
+        ("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", FailureKind.MASTERDOWN),
+        ("DENIED Redis is running in protected mode", FailureKind.PROTECTED),
+        ("ERR max number of clients reached", FailureKind.MAX_CLIENTS),
+    ],
+)
+def test_the_kind_of_an_error_reply(message: str, kind: FailureKind) -> None:
+    failed = refusal(Target(), ServerError(message))
+    assert failed is not None
+    assert failed.kind is kind
+
+
+def test_an_error_reply_that_stops_nothing() -> None:
+    assert refusal(Target(), ServerError("ERR unknown command 'CLIENT'")) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "ERR invalid password",
+        "ERR AUTH <password> called without any password configured for the default user.",
+        "ERR Client sent AUTH, but no password is set",
+        "ERR something new",
+    ],
+)
+def test_auth_that_old_servers_refuse_in_their_words(message: str) -> None:
+    target = Target(password=Secret("s3cret"))
+    assert auth_refusal(target, ServerError(message)).kind is FailureKind.WRONGPASS
+
+
+def test_a_database_index_that_is_refused() -> None:
+    failed = database_failure(Target(db=77), ServerError("ERR DB index is out of range"))
+    assert failed.kind is FailureKind.DATABASE
+    assert "77" in failed.happened
