@@ -199,6 +199,11 @@ class Namespace:
         children[label] = node
         return node
 
+    def separator_at(self, ordinal: int) -> bytes:
+        """The separator that ends the label of the child namespace with this number."""
+        child = (self.children or {})[self.labels[ordinal]]
+        return child.separator if isinstance(child, Namespace) else self.separator
+
     def count_at(self, ordinal: int) -> int:
         """The count of the child namespace with this number, without making it an object."""
         child = (self.children or {})[self.labels[ordinal]]

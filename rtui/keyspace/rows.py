@@ -1,0 +1,425 @@
+"""The rows of the tree: what is expanded, flattened, without a list of all rows anywhere."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rtui.keyspace.listing import Listing
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.ordering import Sort, orders_of
+from rtui.keyspace.slices import Slicer, Slices, finish
+from rtui.keyspace.store import NamespaceStore
+
+ALL_BELOW_ROWS = 10_000
+"""Opening everything below a namespace stops after so many rows."""
+
+SORT_AT_ONCE = 2_000
+"""So many children are sorted without a pause where a listing has to be put right at once."""
+
+SEARCH_BATCH = 4_096
+"""So many labels are compared between two looks at the clock."""
+
+
+class Kind(Enum):
+    """What a row stands for."""
+
+    NAMESPACE = "namespace"
+    """All keys with a common prefix."""
+
+    KEY = "key"
+    """One key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row. Rows are equal if they stand for the same thing, wherever it is listed now."""
+
+    kind: Kind
+    """Whether it is a namespace or a key."""
+
+    namespace: Namespace
+    """The namespace itself, or the one that the key lies directly in."""
+
+    ordinal: int
+    """Which of the keys of `namespace` it is; -1 for a namespace. `settle` may renumber keys, see `index_of`."""
+
+    depth: int = field(compare=False)
+    """How many namespaces it lies in."""
+
+    name: bytes = field(compare=False)
+    """The last segment, without a separator."""
+
+    def key(self) -> bytes:
+        """The full name of the key; for a namespace, the prefix of its keys, its separator included."""
+        return self.namespace.path() if self.kind is Kind.NAMESPACE else self.namespace.path() + self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a refresh did."""
+
+    changed: bool
+    """Whether there are rows that were not there, or that moved."""
+
+    shift: int
+    """How many rows more are above the anchor; negative if there are less. 0 if the anchor is not listed any more."""
+
+
+class VisibleRows:
+    """The rows of a store's tree by number. Nothing that is listed moves until it is sorted again, but for what
+    arrives: namespaces are listed behind the namespaces, keys behind the keys.
+    """
+
+    def __init__(self, store: NamespaceStore, *, sort: Sort = Sort.COUNT) -> None:
+        self.store = store
+        self.sort_order = sort
+        self._changes = store.watch()
+        self._listings: dict[Namespace, Listing] = {}
+        self._begin()
+
+    def __len__(self) -> int:
+        self._put_right()
+        return self._root.size
+
+    def row(self, index: int) -> Row:
+        """The row with this number; IndexError if there is none."""
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        listing, position = self._descend(index)
+        return _row_at(listing, position)
+
+    def window(self, start: int, count: int) -> list[Row]:
+        """The rows from `start` on, `count` of them or as many as there are: one descent for all of them."""
+        found: list[Row] = []
+        if not 0 <= start < len(self):
+            return found
+        listing, position = self._descend(start)
+        while len(found) < count:
+            found.append(_row_at(listing, position))
+            below = self._listings.get(found[-1].namespace) if found[-1].kind is Kind.NAMESPACE else None
+            if below is not None and below.attached and below.size:
+                listing, position = below, 0
+                continue
+            position += 1
+            while position >= listing.name_count + listing.key_count and listing.parent is not None:
+                position = listing.parent.position_of_name(listing.node.ordinal) + 1
+                listing = listing.parent
+            if position >= listing.name_count + listing.key_count:
+                break
+        return found
+
+    def index_of(self, row: Row) -> int | None:
+        """The number of this row, None if it is not listed; a key that was renumbered is found by its name."""
+        self._put_right()
+        listing = self._listing_with(row)
+        if listing is None:
+            return None
+        position = self._position(listing, row)
+        if position is None:
+            return None
+        index = listing.offset(position)
+        while listing.parent is not None:
+            if not listing.attached:
+                return None
+            index += 1 + listing.parent.offset(listing.parent.position_of_name(listing.node.ordinal))
+            listing = listing.parent
+        return index
+
+    def row_of(self, namespace: Namespace) -> Row:
+        """The row of a namespace, whether it is visible or not."""
+        listing = self._listings.get(namespace.parent) if namespace.parent is not None else None
+        return Row(Kind.NAMESPACE, namespace, -1, 0 if listing is None else listing.depth, namespace.name)
+
+    def key_row(self, namespace: Namespace, name: bytes) -> Slices[Row | None]:
+        """The row of the key with this name directly in a listed namespace, None if it has none; in slices."""
+        slicer = Slicer(self.store.clock)
+        listing = self._listings.get(namespace)
+        if listing is None or namespace.keys is None:
+            return None
+        for first, chunk in namespace.keys.chunks():
+            place = chunk.index(name)
+            if place >= 0:
+                return Row(Kind.KEY, namespace, first + place, listing.depth, name)
+            if slicer.over():
+                yield
+                slicer.restart()
+        return None
+
+    # expanding
+
+    def is_expanded(self, namespace: Namespace) -> bool:
+        """Whether its children are listed below its row, if that is visible."""
+        listing = self._listings.get(namespace)
+        return listing is self._root or (listing is not None and listing.attached)
+
+    def expand(self, namespace: Namespace) -> Slices[None]:
+        """List the children of a namespace: what is known at once, the rest in slices of what is returned.
+
+        Whoever drives it calls `refresh` between slices to see more of it. At the end the children are sorted.
+        ValueError if the namespace it lies in was never expanded.
+        """
+        if namespace is not self._root.node:
+            if namespace.parent is None or not self._can_expand(namespace):
+                raise ValueError("the namespace above is not expanded")
+            parent = self._listings[namespace.parent]
+            listing = self._listings.get(namespace)
+            if listing is None:
+                listing = self._listings[namespace] = Listing(namespace, parent)
+            if not listing.attached:
+                if parent.position_of_name(namespace.ordinal) >= parent.name_count:
+                    parent.take_new()
+                listing.take_new()
+                listing.attach()
+        return self._fill(self._listings[namespace])
+
+    def collapse(self, namespace: Namespace) -> None:
+        """List the children of a namespace no more; what is expanded below stays so for the next time."""
+        listing = self._listings.get(namespace)
+        if listing is not None:
+            listing.detach()
+
+    def collapse_all(self) -> None:
+        """List only the children of the root."""
+        self._root.close()
+        self._listings = {self._root.node: self._root}
+
+    def expand_all(self, namespace: Namespace, *, most_rows: int = ALL_BELOW_ROWS) -> Slices[bool]:
+        """Expand a namespace and all below it, level by level, in slices; returns whether that is all.
+
+        It stops when it has listed `most_rows`, and passes over namespaces that need a scan of their own.
+        """
+        slicer = Slicer(self.store.clock)
+        waiting = deque((namespace,))
+        rows, everything = 0, True
+        while waiting:
+            node = waiting.popleft()
+            if rows >= most_rows or not self._can_expand(node):
+                return False
+            yield from self.expand(node)
+            listing = self._listings.get(node)
+            if listing is None:
+                return False
+            everything = everything and node.opened
+            rows += listing.name_count + listing.key_count
+            for position in range(min(listing.name_count, most_rows - rows)):
+                waiting.append(node.namespace_at(listing.name_ordinal(position)))
+            if slicer.over():
+                yield
+                slicer.restart()
+        return everything
+
+    def reveal(self, key: bytes) -> Slices[Row | None]:
+        """Expand all namespaces that a key lies in, in slices; returns its row, None if it is not kept here."""
+        node = self._root.node
+        for name, separator in self.store.separators.segments(key):
+            if not separator:
+                return (yield from self.key_row(node, name))
+            label = name + separator
+            if label not in (node.children or ()):
+                return None
+            node = node.child(label)
+            if not self._can_expand(node):
+                return None
+            yield from self.expand(node)
+        return None
+
+    # moving
+
+    def parent_row(self, row: Row) -> Row | None:
+        """The row of the namespace that this row lies in; None at the first level."""
+        above = row.namespace if row.kind is Kind.KEY else row.namespace.parent
+        return None if above is None or above.parent is None else self.row_of(above)
+
+    def first_sibling(self, row: Row) -> Row:
+        """The first row of the same namespace."""
+        listing = self._listing_with(row)
+        return row if listing is None else _row_at(listing, 0)
+
+    def last_sibling(self, row: Row) -> Row:
+        """The last row of the same namespace."""
+        listing = self._listing_with(row)
+        return row if listing is None else _row_at(listing, listing.name_count + listing.key_count - 1)
+
+    def find_sibling(
+        self, row: Row, prefix: bytes, *, after: bool = False, ignore_case: bool = False
+    ) -> Slices[Row | None]:
+        """The next row of the same namespace whose name starts with `prefix`, from `row` on, then from the first on.
+
+        With `after`, `row` itself comes last. In slices.
+        """
+        listing = self._listing_with(row)
+        position = None if listing is None else self._position(listing, row)
+        if listing is None or position is None:
+            return None
+        slicer = Slicer(self.store.clock)
+        start = position + after
+        if ignore_case:
+            prefix = prefix.lower()
+        best: int | None = None
+        for found in _starting(listing, prefix, start, ignore_case):
+            if found is not None:
+                # Rows from `start` on come before those above it.
+                best = found if best is None else min(best, found, key=lambda place: (place < start, place))
+                if found < listing.name_count or not listing.keys_are_sorted:
+                    break
+            if slicer.over():
+                yield
+                slicer.restart()
+        return None if best is None else _row_at(listing, best)
+
+    # changing
+
+    def refresh(self, anchor: Row | None = None) -> Change:
+        """List what the store got since; costs what the expanded namespaces that grew cost, not their rows."""
+        if self.store.root is not self._root.node:
+            self._begin()
+            return Change(True, 0)
+        before = None if anchor is None else self.index_of(anchor)
+        rows = self._root.size
+        moved = self._put_right()
+        grown, self._changes.grown = self._changes.grown, set()
+        for node in grown:
+            listing = self._listings.get(node)
+            if listing is not None:
+                listing.take_new()
+        after = None if anchor is None or before is None else self.index_of(anchor)
+        return Change(moved or rows != self._root.size, 0 if before is None or after is None else after - before)
+
+    def sort(self, order: Sort) -> Slices[None]:
+        """Sort the children of all expanded namespaces, in slices; all rows take their new place at the end."""
+        self.sort_order = order
+        slicer = Slicer(self.store.clock)
+        sorted_orders = []
+        for listing in list(self._listings.values()):
+            labels, keys = listing.node.labels, listing.node.keys
+            orders = yield from orders_of(listing.node, order, slicer)
+            sorted_orders.append((listing, labels, keys, orders))
+            if slicer.over():
+                yield
+                slicer.restart()
+        for listing, labels, keys, orders in sorted_orders:
+            now = listing.node
+            if self.sort_order is order and now.labels is labels and (keys is None or now.keys is keys):
+                listing.set_orders(*orders)
+
+    def _begin(self) -> None:
+        """Start with the root of the store, as it is now."""
+        self._changes.grown, self._changes.reshaped = set(), set()
+        self._root = Listing(self.store.root, None)
+        self._listings = {self.store.root: self._root}
+        finish(self._arrange(self._root, most=SORT_AT_ONCE))
+
+    def _fill(self, listing: Listing) -> Slices[None]:
+        yield from self.store.open(listing.node)
+        listing.take_new()
+        yield from self._arrange(listing)
+
+    def _arrange(self, listing: Listing, most: int | None = None) -> Slices[None]:
+        """Sort one listing; with `most`, only if it has not more children."""
+        node = listing.node
+        if most is None or node.namespace_total + node.key_total <= most:
+            orders = yield from orders_of(node, self.sort_order, Slicer(self.store.clock))
+            listing.set_orders(*orders)
+
+    def _put_right(self) -> bool:
+        """List anew what was renumbered; returns whether anything was."""
+        reshaped = self._changes.reshaped
+        if not reshaped:
+            return False
+        self._changes.reshaped = set()
+        for node in reshaped:
+            listing = self._listings.get(node)
+            if listing is None:
+                continue
+            for gone in listing.renumbered():
+                self._forget(gone)
+            finish(self._arrange(listing, most=SORT_AT_ONCE))
+        return True
+
+    def _can_expand(self, namespace: Namespace) -> bool:
+        """Whether the namespace is listed in one that is expanded, or was."""
+        if namespace.parent is None:
+            return namespace is self._root.node
+        return namespace.parent in self._listings and namespace.ordinal >= 0
+
+    def _forget(self, top: Listing) -> None:
+        waiting = [top]
+        while waiting:
+            listing = waiting.pop()
+            self._listings.pop(listing.node, None)
+            waiting += listing.expanded
+
+    def _descend(self, index: int) -> tuple[Listing, int]:
+        """The listing and the position in it of a row by number."""
+        listing: Listing = self._root
+        while True:
+            position, below, index = listing.locate(index)
+            if below is None:
+                return listing, position
+            listing = below
+
+    def _listing_with(self, row: Row) -> Listing | None:
+        above = row.namespace if row.kind is Kind.KEY else row.namespace.parent
+        return None if above is None else self._listings.get(above)
+
+    def _position(self, listing: Listing, row: Row) -> int | None:
+        if row.kind is Kind.NAMESPACE:
+            ordinal = row.namespace.ordinal
+            return listing.position_of_name(ordinal) if 0 <= ordinal < listing.name_count else None
+        keys = listing.node.keys
+        if keys is None:
+            return None
+        if row.ordinal < len(keys) and keys[row.ordinal] == row.name:
+            return listing.position_of_key(row.ordinal) if row.ordinal < listing.key_count else None
+        found = finish(self.key_row(row.namespace, row.name))
+        return None if found is None or found.ordinal >= listing.key_count else listing.position_of_key(found.ordinal)
+
+
+def _row_at(listing: Listing, position: int) -> Row:
+    node = listing.node
+    if position < listing.name_count:
+        child = node.namespace_at(listing.name_ordinal(position))
+        return Row(Kind.NAMESPACE, child, -1, listing.depth, child.name)
+    ordinal = listing.key_ordinal(position)
+    return Row(Kind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))
+
+
+def _starting(listing: Listing, prefix: bytes, start: int, ignore_case: bool) -> Iterator[int | None]:
+    """Positions of children whose names start with `prefix`: from `start` on, then the others; None for a pause."""
+    names, total = listing.name_count, listing.name_count + listing.key_count
+    spans = [(start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total))]
+    for first, end in spans:
+        if first >= end:
+            continue
+        if end <= names:
+            yield from _names_starting(listing, prefix, range(first, end), ignore_case)
+        else:
+            yield from _keys_starting(listing, prefix, range(first - names, end - names), ignore_case)
+
+
+def _names_starting(listing: Listing, prefix: bytes, positions: range, ignore_case: bool) -> Iterator[int | None]:
+    labels = listing.node.labels
+    for count, position in enumerate(positions, 1):
+        label = labels[listing.name_ordinal(position)]
+        if (label.lower() if ignore_case else label).startswith(prefix):
+            yield position
+        if count % SEARCH_BATCH == 0:
+            yield None
+
+
+def _keys_starting(listing: Listing, prefix: bytes, places: range, ignore_case: bool) -> Iterator[int | None]:
+    keys = listing.node.keys
+    if keys is None:
+        return
+    arrived = range(listing.key_count) if listing.keys_are_sorted else places
+    for first, chunk in keys.chunks(arrived.start):
+        if first >= arrived.stop:
+            return
+        for place in (chunk.lowered() if ignore_case else chunk).starting(prefix):
+            ordinal = first + place
+            if ordinal in arrived:
+                yield listing.position_of_key(ordinal)
+        yield None

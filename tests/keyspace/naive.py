@@ -1,0 +1,102 @@
+"""A naive model of a keyspace: a list of keys, divided anew for every question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+
+from hypothesis import strategies as st
+
+from rtui.keyspace.handful import count_of, names_of
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.segments import Segment, Separators
+from rtui.keyspace.store import NamespaceStore
+
+Path = tuple[Segment, ...]
+
+KEYS = st.lists(
+    st.sampled_from([b":", b":", b"::", b"/", b"{", b"}", b"a", b"b", b"bb", b"", b"\xff", b"x" * 70]), max_size=7
+).map(b"".join)
+"""Keys dense with everything that matters for a tree; a segment may be too long for a handful."""
+
+SEPARATOR_SETS = st.sampled_from([(b":",), (b":", b"/"), (b"::",), (b"::", b":"), ()])
+
+
+class Ticking:
+    """A clock on which every look takes a second, so that every slice is as short as can be."""
+
+    def __init__(self) -> None:
+        self._ticks = count()
+
+    def __call__(self) -> float:
+        return float(next(self._ticks))
+
+
+def divided(keys: list[bytes], separators: Separators) -> dict[Path, tuple[Counter[Segment], Counter[bytes]]]:
+    """For each namespace: how many keys are below each of its namespaces, and its keys."""
+    tree: dict[Path, tuple[Counter[Segment], Counter[bytes]]] = {(): (Counter(), Counter())}
+    for key in keys:
+        path: Path = ()
+        for segment in separators.segments(key):
+            namespaces, names = tree.setdefault(path, (Counter(), Counter()))
+            if segment.separator:
+                namespaces[segment] += 1
+            else:
+                names[segment.name] += 1
+            path = (*path, segment)
+    return tree
+
+
+def suffixes(keys: list[bytes], prefix: bytes) -> Counter[bytes]:
+    """What follows the prefix; only of use where no other namespace has the same bytes as its prefix."""
+    return Counter(key[len(prefix) :] for key in keys if key.startswith(prefix))
+
+
+def kept_below(node: Namespace) -> list[bytes]:
+    """The suffixes of all keys that are kept below a namespace, wherever they are."""
+    found: list[bytes] = []
+    waiting = [(node, b"")]
+    while waiting:
+        node, prefix = waiting.pop()
+        found += [prefix + name for name in node.keys or ()]
+        found += [prefix + name for chunk in node.pending or () for name in chunk.names()]
+        found += [prefix + name for name in (names_of(node.kept) if isinstance(node.kept, bytes) else node.kept or ())]
+        for label, child in (node.children or {}).items():
+            if isinstance(child, Namespace):
+                waiting.append((child, prefix + label))
+            elif isinstance(child, bytes):
+                found += [prefix + label + name for name in names_of(child)]
+    return found
+
+
+def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
+    """Counts, labels and names are those of the model; what is listed of a namespace being opened is a part."""
+    tree = divided(keys, store.separators)
+    assert store.keys == len(keys)
+    assert Counter(kept_below(store.root)) == Counter(keys)
+    waiting: list[Namespace] = [store.root]
+    while waiting:
+        node = waiting.pop()
+        assert node.count == len(kept_below(node))
+        if node.children is None:
+            continue
+        namespaces, names = tree.get(node.segments(), (Counter(), Counter()))
+        listed = Counter(
+            {
+                Segment(label[: -len(node.separator_at(ordinal))], node.separator_at(ordinal)): node.count_at(ordinal)
+                for ordinal, label in enumerate(node.labels)
+            }
+        )
+        assert len(node.labels) == len(node.children)
+        if node.opened:
+            assert +listed == namespaces
+            assert Counter(node.keys or ()) == names
+        else:
+            assert listed <= namespaces
+            assert Counter(node.keys or ()) <= names
+        for child in node.children.values():
+            if isinstance(child, Namespace):
+                assert child.parent is node
+                waiting.append(child)
+            elif isinstance(child, bytes):
+                assert count_of(child) == len(names_of(child))
