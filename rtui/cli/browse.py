@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from typing import Any, Final, get_args
 
 import click
@@ -92,9 +93,21 @@ def command(connection: Given, **given: Any) -> None:
     """
     options = _options(connection, given)
     _require_terminal()
+    if options.demo:
+        sys.exit(_run_demo(options))
     from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
 
     sys.exit(run(options))
+
+
+def _run_demo(options: BrowseOptions) -> int:
+    """Browse the embedded server, which fills meanwhile and ends with this process; the exit code."""
+    from rtui.demo.sample import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(options.demo_keys) as demo:
+        from rtui.tui.app import run  # noqa: PLC0415 - imported while the first keys arrive
+
+        return run(replace(options, target=demo.target, resume=False, is_filling=lambda: demo.loading))
 
 
 def _options(connection: Given, given: dict[str, Any]) -> BrowseOptions:

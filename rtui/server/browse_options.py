@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -35,5 +36,7 @@ class BrowseOptions:
     demo: bool = False
     """Browse an embedded server with sample keyspaces instead of `target`."""
     demo_keys: int = DEFAULT_DEMO_KEYS
+    is_filling: Callable[[], bool] | None = None
+    """Says whether the demo is still loading keys; what was scanned before it says no is not everything."""
     resume: bool = True
     """Go on with a scan that an earlier run left unfinished."""
