@@ -57,21 +57,29 @@ Path = tuple[Segment, ...]
 """The segments of a namespace from the first one on, each with the separator that ends it."""
 
 
-def namespace_shares(
-    keys: Iterable[bytes], separators: Separators, *, depth: int = 2, population: int | None = None
-) -> dict[Path, Estimate]:
-    """The share of each namespace of the first `depth` levels among distinct sampled `keys`.
+class NamespaceTally:
+    """Counts the namespaces of the first levels among distinct sampled keys, a batch at a time."""
 
-    A key without a separator lies in no namespace; its last segment is its own name and never counts as one.
-    """
-    counts: Counter[Path] = Counter()
-    drawn = 0
-    for key in keys:
-        drawn += 1
-        path: Path = ()
-        for segment in islice(separators.segments(key), depth):
-            if not segment.separator:
-                break
-            path = (*path, segment)
-            counts[path] += 1
-    return {path: wilson(count, drawn, population=population) for path, count in counts.items()}
+    def __init__(self, separators: Separators, *, depth: int = 2) -> None:
+        self.drawn = 0
+        """Keys taken up so far."""
+        self._separators = separators
+        self._depth = depth
+        self._counts: Counter[Path] = Counter()
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Take up more keys; a key's last segment is its own name and never a namespace."""
+        for key in keys:
+            self.drawn += 1
+            path: Path = ()
+            for segment in islice(self._separators.segments(key), self._depth):
+                if not segment.separator:
+                    break
+                path = (*path, segment)
+                self._counts[path] += 1
+
+    def shares(self, *, most: int | None = None, population: int | None = None) -> dict[Path, Estimate]:
+        """The share of each namespace, largest first; of the `most` largest only, when given."""
+        return {
+            path: wilson(count, self.drawn, population=population) for path, count in self._counts.most_common(most)
+        }

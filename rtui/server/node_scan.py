@@ -15,7 +15,7 @@ from rtui.server import guard
 from rtui.server.cursor import POSITION_END, Dialect, pieces
 from rtui.server.errors import ConnectionLost, ServerError
 from rtui.server.lane import Lane, Reply
-from rtui.server.pace import Pace, Pacer
+from rtui.server.pace import MAX_WIDTH, Pace, Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
 from rtui.server.ranges import CursorOrderError, Range, Ranges, Slots, Span
@@ -67,15 +67,27 @@ class ScanNode:
     source: BulkSource
     dialect: Dialect = Dialect.STANDALONE
     spans: tuple[Span, ...] | None = None
+    first_cursor: int = 0
+    """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
     slots: Slots | None = None
+    run_id: str | None = None
+    """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
+
+    def whole(self, dialect: Dialect) -> ScanNode:
+        """The same node from its beginning."""
+        return ScanNode(self.source, dialect, slots=self.slots)
 
     def ranges(self) -> Ranges:
-        """The ranges to scan: all of it, cut for side by side where the order of cursors allows it."""
-        if self.spans is not None and self.dialect.is_ordered:
+        """The ranges to scan, cut to go side by side where the order of cursors allows it."""
+        if not self.dialect.is_ordered:
+            return Ranges(self.dialect, first_cursor=self.first_cursor)
+        if self.spans is not None:
             return Ranges(self.dialect, self.spans, slots=self.slots)
-        if self.dialect is Dialect.STANDALONE:
-            return Ranges(self.dialect, [Span(*piece) for piece in pieces(Pace.FULL.limits.width)])
-        return Ranges(self.dialect, slots=self.slots)
+        if self.dialect is Dialect.SLOTTED:
+            return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
+        begin = self.dialect.position(self.first_cursor)
+        cut = [(max(begin, start), end) for start, end in pieces(MAX_WIDTH) if end > begin]
+        return Ranges(self.dialect, [Span(start, end) for start, end in cut])
 
 
 class Control:
@@ -167,7 +179,7 @@ class NodeScan:
     def reset(self, *, opaque: bool = False) -> None:
         """Begin again from the start; replies still under way are dropped."""
         dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
-        self.ranges = ScanNode(self.node.source, dialect, slots=self.node.slots).ranges()
+        self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self._drop_calls()
         self.keys = 0
@@ -217,10 +229,13 @@ class NodeScan:
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.clock.forget()
         before, self._run_id = self._run_id, self.node.source.run_id
-        if is_first or self.ranges.is_untouched:
+        if is_first:
+            before = self.node.run_id or self._run_id
+        elif self.ranges.is_untouched:
             return
         if before is None or self._run_id is None:
-            self._control.notes[ScanNote.UNSURE] = None
+            if not is_first:
+                self._control.notes[ScanNote.UNSURE] = None
         elif before != self._run_id:
             self._control.restart(ScanNote.RESTARTED)
 
@@ -303,7 +318,7 @@ class NodeScan:
             self._probed(call, reply, round_trip_s)
             return
         self._busy.discard(call.one)
-        cursor, keys = _page(reply)
+        cursor, keys = page(reply)
         self._check_moves(call.one, cursor)
         fresh = self.ranges.arrived(call.one, cursor, keys)
         if self.ranges.dialect is Dialect.STANDALONE:
@@ -402,7 +417,7 @@ class _BusyError(Exception):
         self.reason = reason
 
 
-def _page(reply: Reply) -> tuple[int, list[bytes]]:
+def page(reply: Reply) -> tuple[int, list[bytes]]:
     """The cursor and the keys of a reply to SCAN."""
     if isinstance(reply, ServerError):
         if reply.code in _TEMPORARY:
@@ -413,4 +428,3 @@ def _page(reply: Reply) -> tuple[int, list[bytes]]:
         if isinstance(cursor, bytes) and cursor.isdigit() and isinstance(keys, list):
             return int(cursor), keys  # type: ignore[return-value]
     raise ScanRefusedError(SafeText("What the server answers to SCAN is not a page of keys."))
-

@@ -32,6 +32,9 @@ _WINDOW: Final = 8
 _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""
 
+MAX_WIDTH: Final = 8
+"""Ranges that a keyspace is cut into: the calls under way at once over a slow link, at any pace."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

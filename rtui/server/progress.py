@@ -19,6 +19,8 @@ class ScanState(enum.Enum):
     """Where a scan stands."""
 
     READY = "ready"
+    SAMPLING = "sampling"
+    """A first picture is taken from random places."""
     RUNNING = "running"
     PAUSED = "paused"
     WAITING = "waiting"
@@ -59,6 +61,18 @@ class Cost:
     """Whether the server itself told its time; otherwise it follows from round trips."""
     elapsed_s: float = 0.0
     """Time under way, pauses left out."""
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both, one after the other."""
+        return Cost(
+            commands=self.commands + other.commands,
+            keys=self.keys + other.keys,
+            bytes_in=self.bytes_in + other.bytes_in,
+            bytes_out=self.bytes_out + other.bytes_out,
+            server_us=self.server_us + other.server_us,
+            is_measured=self.is_measured and other.is_measured,
+            elapsed_s=self.elapsed_s + other.elapsed_s,
+        )
 
     @property
     def server_share(self) -> float:

@@ -61,11 +61,22 @@ class Ranges:
     next one. Those are told apart by name: the next range's first keys are remembered, what they hold is left out.
     """
 
-    def __init__(self, dialect: Dialect, spans: Iterable[Span] = (Span(),), *, slots: Slots | None = None) -> None:
-        """`spans` must not overlap; an opaque dialect takes the whole only. `slots` are what a cluster node owns."""
+    def __init__(
+        self,
+        dialect: Dialect,
+        spans: Iterable[Span] = (Span(),),
+        *,
+        slots: Slots | None = None,
+        first_cursor: int = 0,
+    ) -> None:
+        """`spans` must not overlap; `slots` are what a cluster node owns.
+
+        An opaque dialect takes one span, the whole, and the cursor to begin with.
+        """
         ordered = list(spans)
         if not dialect.is_ordered and ordered != [Span()]:
             raise ValueError("an opaque cursor can't be cut into ranges")
+        self._first_cursor = first_cursor
         self.dialect = dialect
         self.slots = slots
         self.repeats_possible = False
@@ -160,4 +171,4 @@ class Ranges:
         return [key for key in page if key not in head]
 
     def _cursor_at(self, position: int) -> int:
-        return self.dialect.cursor(position) if self.dialect.is_ordered else 0
+        return self.dialect.cursor(position) if self.dialect.is_ordered else self._first_cursor

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate, namespace_shares, wilson
+from rtui.analysis.estimate import Estimate, NamespaceTally, wilson
 from rtui.keyspace.segments import Segment, Separators
 
 draws = st.integers(min_value=1, max_value=5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -62,15 +62,16 @@ def test_intervals_cover_the_truth_near_nominal(share: float, drawn: int) -> Non
     keyspace = [True] * members + [False] * (population - members)
     rng = random.Random(7)
     runs = 1500
-    hits = sum(
-        share in wilson(sum(rng.sample(keyspace, drawn)), drawn, population=population) for _ in range(runs)
-    )
+    hits = sum(share in wilson(sum(rng.sample(keyspace, drawn)), drawn, population=population) for _ in range(runs))
     assert 0.93 <= hits / runs <= 0.99
 
 
 def test_shares_of_two_levels() -> None:
     keys = [b"a:b:1", b"a:b:2", b"a:c", b"plain", b"{u:1}:x"]
-    shares = namespace_shares(keys, Separators())
+    tally = NamespaceTally(Separators())
+    tally.add(keys[:2])
+    tally.add(keys[2:])
+    shares = tally.shares()
     a, b, tag = Segment(b"a", b":"), Segment(b"b", b":"), Segment(b"{u:1}", b":")
     assert {path: round(estimate.value, 3) for path, estimate in shares.items()} == {
         (a,): 0.6,
@@ -80,5 +81,12 @@ def test_shares_of_two_levels() -> None:
 
 
 def test_shares_stop_at_the_depth() -> None:
-    shares = namespace_shares([b":".join([b"s"] * 100_000)], Separators(), depth=1)
-    assert list(shares) == [(Segment(b"s", b":"),)]
+    tally = NamespaceTally(Separators(), depth=1)
+    tally.add([b":".join([b"s"] * 100_000)])
+    assert list(tally.shares()) == [(Segment(b"s", b":"),)]
+
+
+def test_shares_of_the_largest_only() -> None:
+    tally = NamespaceTally(Separators())
+    tally.add([b"a:1", b"a:2", b"b:1"])
+    assert list(tally.shares(most=1)) == [(Segment(b"a", b":"),)]

@@ -1,0 +1,146 @@
+"""A picture of a whole keyspace from a few thousand keys of random places, whatever its size."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Final
+
+from rtui.analysis.estimate import Z_95, Estimate
+from rtui.server import guard
+from rtui.server.cursor import POSITION_END, Dialect
+from rtui.server.lane import Lane
+from rtui.server.pace import Pace
+from rtui.server.reply import Reply
+
+CALL_KEYS: Final = 10
+"""COUNT of one call: neighbours in a hash table have nothing in common, so ten at a time are as good as one."""
+
+MAX_BATCH: Final = 20
+"""Calls in one write at most."""
+
+CALL_US: Final = 8.0
+"""Server time of one call on a table that is not in the processor's cache; Redis 7 and 8, Valkey half of it."""
+
+WRITES_UNDER_WAY: Final = 8
+"""Writes whose replies may be outstanding, so that a slow link costs few round trips."""
+
+SAMPLE_KEYS: Final = 20_000
+"""Keys of a full sample: every share within half a percentage point or so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Distinct keys from random places, each key of the keyspace as likely as any other."""
+
+    keys: tuple[bytes, ...] = ()
+    calls: int = 0
+    total: Estimate | None = None
+    """Keys of the database, from how densely the visited places are filled; None before anything was found."""
+    commands: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+def can_sample(dialect: Dialect) -> bool:
+    """Whether a random cursor reaches each key with the same chance: not where slots of any size have equal shares."""
+    return dialect is Dialect.STANDALONE
+
+
+async def sample(
+    lane: Lane,
+    *,
+    keys: int = 2000,
+    pace: Pace = Pace.GENTLE,
+    rng: Random | None = None,
+    on_keys: Callable[[list[bytes]], None] | None = None,
+    on_more: Callable[[Sample], None] | None = None,
+) -> Sample:
+    """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
+
+    Raises ConnectionLost. An error reply ends it with what there is. `on_keys` gets the keys of each write that are
+    new; `on_more` what there is, a few times on the way.
+    """
+    taken = _Taken(lane, on_keys)
+    limits = pace.limits
+    batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
+    gap_s = batch * CALL_US / 1e6 / limits.duty
+    rng = rng if rng is not None else Random()
+    writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
+    left = max(1, keys // CALL_KEYS)
+    report_at = keys // 10
+    while (left or writes) and not taken.is_refused:
+        if left and len(writes) < WRITES_UNDER_WAY:
+            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left))]
+            left -= len(starts)
+            writes.append((starts, lane.run(*map(_call, starts))))
+            await asyncio.sleep(gap_s)
+        if writes and (not left or len(writes) >= WRITES_UNDER_WAY or writes[0][1].done()):
+            starts, replies = writes.popleft()
+            taken.take(starts, await replies)
+        if on_more is not None and left and len(taken.keys) >= report_at:
+            report_at *= 3
+            on_more(taken.sample())
+    return taken.sample()
+
+
+def _call(position: int) -> guard.Command:
+    return guard.scan(Dialect.STANDALONE.cursor(position), count=CALL_KEYS)
+
+
+class _Taken:
+    """What a sample has brought so far."""
+
+    def __init__(self, lane: Lane, on_keys: Callable[[list[bytes]], None] | None) -> None:
+        self.keys: dict[bytes, None] = {}
+        self._on_keys = on_keys
+        self.is_refused = False
+        self._visits: list[tuple[int, int, int]] = []
+        self._lane = lane
+        self._traffic_in, self._traffic_out = lane.traffic.bytes_in, lane.traffic.bytes_out
+        self._bits = 0
+
+    def take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Take up the replies of one write."""
+        known = len(self.keys)
+        self._take(starts, replies)
+        if self._on_keys is not None and len(self.keys) > known:
+            self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
+
+    def _take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        for start, reply in zip(starts, replies, strict=True):
+            if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
+                self.is_refused = True
+                return
+            cursor = int(reply[0])  # type: ignore[arg-type]
+            self._bits = max(self._bits, cursor.bit_length())
+            self._visits.append((start, Dialect.STANDALONE.reached(cursor), len(reply[1])))
+            self.keys.update(dict.fromkeys(reply[1]))  # type: ignore[arg-type]
+
+    def sample(self) -> Sample:
+        """What there is so far."""
+        traffic = self._lane.traffic
+        return Sample(
+            keys=tuple(self.keys),
+            calls=len(self._visits),
+            total=self._total(),
+            commands=len(self._visits),
+            bytes_in=traffic.bytes_in - self._traffic_in,
+            bytes_out=traffic.bytes_out - self._traffic_out,
+        )
+
+    def _total(self) -> Estimate | None:
+        """Keys found by positions gone through; a call begins with the whole bucket that its cursor points into."""
+        bucket = POSITION_END >> self._bits
+        gone = sum(reached - start // bucket * bucket for start, reached, _ in self._visits)
+        found = sum(keys for _, _, keys in self._visits)
+        if not found:
+            return None
+        value = found * POSITION_END / gone
+        error = Z_95 / math.sqrt(found)
+        return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
