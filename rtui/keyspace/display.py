@@ -1,6 +1,6 @@
 r"""The one door from bytes to text: what comes from a server is hostile until it has come through here.
 
-What is shown keeps two names apart that are not the same bytes, as long as neither is cut:
+What is shown of bytes keeps two names apart that are not the same, as long as neither is cut:
 
 * UTF-8 is shown as the characters it spells, any other byte as `\xNN`; `\xNN` always means a byte.
 * Control characters are shown as pictures (`␛ ⏎ ⇥ ␀`), C1 as its bytes. What is invisible, directs the text around it
@@ -63,59 +63,46 @@ def is_hidden(character: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Display:
-    """How bytes and foreign text are made safe to show. Nothing shown is longer than `limit` characters; of what would
-    be, the beginning and the end are shown, and it costs no more than the limit asks, whatever the length.
-    """
+class _Form:
+    """How characters become tokens."""
 
-    ascii_only: bool = False
-    r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
+    ascii_only: bool
+    """As in `Display`."""
 
-    def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
-        reach = _UTF8_MAX_BYTES * (limit + 1)
-        if len(raw) <= 2 * reach:
-            text = raw.decode("utf-8", "surrogateescape")
-            return self._show(text, text, limit)
-        # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
-        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
-        return self._cut(beginning, end, limit)
+    exact: bool
+    """Whether what reads as a token without being one becomes an escape."""
 
-    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-        """Show foreign text that is `str` already; a byte that was decoded by `surrogateescape` is shown as a byte."""
-        return self._show(text, text[-limit - 1 :], limit)
-
-    def _show(self, text: str, end: str, limit: int) -> SafeText:
+    def show(self, text: str, end: str, limit: int) -> SafeText:
         """Show a text, or where it is too long its beginning and the `end` of it."""
         if len(text) <= limit:
-            if _is_plain(text):
+            if self.is_plain(text):
                 return SafeText(text)
-            shown = "".join(self._pieces(text))
+            shown = "".join(self.pieces(text))
             if len(shown) <= limit:
                 return SafeText(shown)
-        return self._cut(text, end, limit)
+        return self.cut(text, end, limit)
 
-    def _cut(self, beginning: str, end: str, limit: int) -> SafeText:
+    def cut(self, beginning: str, end: str, limit: int) -> SafeText:
         """Show the beginning of one text and the end of another, two to one, and between them that something is not."""
         if limit < 1:
             return SafeText("")
         mark = ("..." if self.ascii_only else "…")[:limit]
-        tail = self._last(end, (limit - len(mark)) // 3)
-        return SafeText(self._first(beginning, limit - len(mark) - len(tail)) + mark + tail)
+        tail = self.last(end, (limit - len(mark)) // 3)
+        return SafeText(self.first(beginning, limit - len(mark) - len(tail)) + mark + tail)
 
-    def _first(self, text: str, room: int) -> str:
+    def first(self, text: str, room: int) -> str:
         """Show as much of the beginning as fits, no token broken."""
         kept = []
-        for piece in self._pieces(text[:room], ends_here=False):
+        for piece in self.pieces(text[:room], ends_here=False):
             room -= len(piece)
             if room < 0:
                 break
             kept.append(piece)
         return "".join(kept)
 
-    def _last(self, text: str, room: int) -> str:
+    def last(self, text: str, room: int) -> str:
         """Show as much of the end as fits, no token broken, no mark without its letter."""
-        pieces = self._pieces(text[-room:]) if room > 0 else []
+        pieces = self.pieces(text[-room:]) if room > 0 else []
         start = len(pieces)
         while start > 0 and len(pieces[start - 1]) <= room:
             start -= 1
@@ -124,12 +111,12 @@ class Display:
             start += 1
         return "".join(pieces[start:])
 
-    def _pieces(self, text: str, *, ends_here: bool = True) -> list[str]:
+    def pieces(self, text: str, *, ends_here: bool = True) -> list[str]:
         """Return what is shown for each character of a text, in its surroundings."""
-        if _is_plain(text):
+        if self.is_plain(text):
             return list(text)
-        trailing = len(text.rstrip(" ")) if ends_here else len(text)
-        backslashes = {match.start() for match in _BACKSLASH_OF_ESCAPE.finditer(text)}
+        trailing = len(text.rstrip(" ")) if ends_here and self.exact else len(text)
+        backslashes = {match.start() for match in _BACKSLASH_OF_ESCAPE.finditer(text)} if self.exact else set()
         pieces = []
         cluster = ""
         for index, character in enumerate(text):
@@ -138,7 +125,7 @@ class Display:
             elif index in backslashes:
                 piece = "\\x5c"
             else:
-                piece = _token(character, self.ascii_only)
+                piece = _token(character, self.ascii_only, self.exact)
             if piece == character and not character.isascii() and not _may_follow(cluster, character):
                 piece = _escape(character)
             if piece != character:
@@ -150,10 +137,10 @@ class Display:
             pieces.append(piece)
         return pieces
 
-
-def _is_plain(text: str) -> bool:
-    """Tell, fast, whether a text is of the usual kind that is shown as it is in every mode."""
-    return text.isascii() and text.isprintable() and "\\" not in text and not text.endswith(" ")
+    def is_plain(self, text: str) -> bool:
+        """Tell, fast, whether a text is of the usual kind that is shown as it is."""
+        usual = text.isascii() and text.isprintable()
+        return usual and not (self.exact and ("\\" in text or text.endswith(" ")))
 
 
 def _may_follow(cluster: str, character: str) -> bool:
@@ -164,12 +151,12 @@ def _may_follow(cluster: str, character: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _token(character: str, ascii_only: bool) -> str:
+def _token(character: str, ascii_only: bool, exact: bool) -> str:
     """Return what is shown for a character whatever its surroundings: itself, a picture or an escape."""
     picture = _PICTURES.get(character)
     if picture is not None:
         return f"\\x{ord(character):02x}" if ascii_only else picture
-    if character in _TOKENS or is_hidden(character) or (ascii_only and not character.isascii()):
+    if (exact and character in _TOKENS) or is_hidden(character) or (ascii_only and not character.isascii()):
         return _escape(character)
     return character
 
@@ -187,6 +174,37 @@ def _escape(character: str) -> str:
 def _is_mark(character: str) -> bool:
     """Tell whether the terminal draws the character onto the one before it."""
     return unicodedata.category(character).startswith("M")
+
+
+_FORMS = {(ascii_only, exact): _Form(ascii_only, exact) for ascii_only in (False, True) for exact in (False, True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """How bytes and foreign text are made safe to show. Nothing shown is longer than `limit` characters; of what would
+    be, the beginning and the end are shown, and it costs no more than the limit asks, whatever the length.
+    """
+
+    ascii_only: bool = False
+    r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
+
+    def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
+        form = _FORMS[self.ascii_only, True]
+        reach = _UTF8_MAX_BYTES * (limit + 1)
+        if len(raw) <= 2 * reach:
+            text = raw.decode("utf-8", "surrogateescape")
+            return form.show(text, text, limit)
+        # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
+        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
+        return form.cut(beginning, end, limit)
+
+    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show foreign text that is `str` already: a message, a field of INFO.
+
+        Safe text within it stays as it is, so a message may quote a shown name; in return, two texts may look the same.
+        """
+        return _FORMS[self.ascii_only, False].show(text, text[-limit - 1 :], limit)
 
 
 _PLAIN = Display()
