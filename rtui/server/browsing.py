@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from rtui.analysis.estimate import Estimate, namespace_shares
+from rtui.analysis.estimate import Estimate, NamespaceTally
 from rtui.analysis.facts import KeyFacts, RowFacts
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.glob import check_pattern, prefix_pattern
@@ -38,6 +38,9 @@ FIRST_COUNT: Final = 100
 
 SAMPLE_FROM: Final = 20_000
 """Smaller databases are scanned before a sample would be taken."""
+
+MAX_EXPECTED: Final = 400
+"""Namespaces that a sample makes known at most; smaller ones are hardly known by it."""
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -285,9 +288,16 @@ class Browsing:
 
     async def _take_sample(self) -> None:
         self._is_sampling = True
+        tally = NamespaceTally(self.store.separators)
         try:
-            taken = await sample(await self.connection.bulk(), keys=SAMPLE_KEYS, pace=self._pace, on_more=self._overlay)
-            self._overlay(taken)
+            taken = await sample(
+                await self.connection.bulk(),
+                keys=SAMPLE_KEYS,
+                pace=self._pace,
+                on_keys=tally.add,
+                on_more=lambda taken: self._overlay(taken, tally),
+            )
+            self._overlay(taken, tally)
             self._spent += Cost(
                 taken.commands, len(taken.keys), taken.bytes_in, taken.bytes_out, server_us=taken.commands * CALL_US
             )
@@ -296,15 +306,15 @@ class Browsing:
         finally:
             self._is_sampling = False
 
-    def _overlay(self, taken: Sample) -> None:
+    def _overlay(self, taken: Sample, tally: NamespaceTally) -> None:
         """Show what a sample says of the first two levels, until the scan knows it."""
         total = self._size if self._size is not None else taken.total
         if total is None:
             return
         self._sample = taken
         number = total.value if isinstance(total, Estimate) else float(total)
-        shares = namespace_shares(taken.keys, self.store.separators, population=max(len(taken.keys), round(number)))
-        for path, share in shares.items():
+        population = max(tally.drawn, round(number))
+        for path, share in tally.shares(most=MAX_EXPECTED, population=population).items():
             self.store.expect(path, share.scaled(number))
 
     async def _scan(self, node: ScanNode) -> None:
