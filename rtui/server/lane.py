@@ -134,8 +134,8 @@ class Lane:
 
     @property
     def owed(self) -> int:
-        """Replies that are still to come."""
-        return sum(run.expected - len(run.replies) for run in self._owed)
+        """Replies that are still to come, to requests that wait for room in the socket too."""
+        return sum(run.expected - len(run.replies) for run in self._owed) + sum(run.expected for _, run in self._unsent)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`."""
@@ -263,12 +263,14 @@ class _Wire(asyncio.BufferedProtocol):
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._lane._transport = cast(asyncio.Transport, transport)
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._buffer
+    def get_buffer(self, sizehint: int) -> memoryview:
+        # A view and not the buffer itself: TLS fills it in slices, and a slice of a bytearray is a copy.
+        return self._view
 
     def buffer_updated(self, nbytes: int) -> None:
         if not self._lane.closed.done():

@@ -1,0 +1,160 @@
+"""What a connection says first, seen by the server, and what it makes of refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+import rtui
+from rtui.server import guard
+from rtui.server.errors import ServerError
+from rtui.server.handshake import Learned, NoTouch, shake
+from rtui.server.reply import Reply
+from rtui.server.secret import Secret
+from rtui.server.target import Target
+from tests.proxy import DelayProxy
+from tests.server.targets import connected, lane_to, target_of
+from tests.servers import Server
+
+HOSTILE_PASSWORDS = ["pass word", "a'\"b", "p\r\nFLUSHALL\r\n", "п@ß:w/ö?rd#", "\udcff\udc80\x00", "$8\r\n", "x" * 500]
+
+
+def fields(line: Reply) -> dict[str, str]:
+    assert isinstance(line, bytes)
+    return dict(pair.split("=", 1) for pair in line.decode().split() if "=" in pair)
+
+
+def knows_no_touch(server: Server) -> bool:
+    return server.product == "valkey" or server.version >= (7, 2)
+
+
+async def test_the_server_sees_who_it_is(server: Server) -> None:
+    async with connected(target_of(server, db=3)) as connection:
+        seen = fields(await connection.ask(guard.client_info()))
+        assert seen["name"] == "rtui"
+        assert seen["db"] == "3"
+        if knows_no_touch(server):
+            assert (seen["lib-name"], seen["lib-ver"]) == ("rtui", rtui.__version__)
+            assert "T" in seen["flags"]
+            assert connection.no_touch is NoTouch.ON
+        else:
+            assert connection.no_touch is NoTouch.UNSUPPORTED
+
+
+async def test_the_bulk_lane_is_as_ready(server: Server) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all")
+    async with connected(target_of(server, db=2, user="app", password=Secret("pw"))) as connection:
+        lane = await connection.bulk()
+        seen = fields(await lane.ask(guard.client_info()))
+        assert (seen["name"], seen["db"], seen["user"]) == ("rtui", "2", "app")
+        assert ("T" in seen["flags"]) == knows_no_touch(server)
+
+
+async def test_a_refused_step_is_not_sent_again(redis62: Server) -> None:
+    async with DelayProxy(redis62.port) as proxy, connected(Target(port=proxy.port)) as connection:
+        assert [b"CLIENT", b"NO-TOUCH", b"ON"] in proxy.commands()
+        before = len(proxy.commands())
+        await connection.bulk()
+        later = proxy.commands()[before:]
+        assert [b"CLIENT", b"SETNAME", b"rtui"] in later
+        assert not [argv for argv in later if argv[1:2] in ([b"NO-TOUCH"], [b"SETINFO"])]
+        assert connection.no_touch is NoTouch.UNSUPPORTED
+
+
+async def test_no_touch_that_is_denied(valkey: Server) -> None:
+    valkey.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-client|no-touch")
+    async with connected(target_of(valkey, user="app", password=Secret("pw"))) as connection:
+        assert connection.no_touch is NoTouch.DENIED
+
+
+async def test_everything_optional_may_be_denied(server: Server) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "-@all", "+scan")
+    for protocol in (None, 2, 3):
+        async with connected(target_of(server, user="app", password=Secret("pw"), protocol=protocol)) as connection:
+            assert isinstance(await connection.ask(guard.scan(0, count=10)), list)
+            assert connection.server.run_id is None
+            if knows_no_touch(server):
+                assert connection.no_touch is NoTouch.DENIED
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+@pytest.mark.parametrize("password", HOSTILE_PASSWORDS)
+async def test_any_password_goes_out_as_it_is(valkey: Server, password: str, protocol: int) -> None:
+    raw = password.encode("utf-8", "surrogateescape")
+    valkey.admin.execute_command("ACL", "SETUSER", "app", "reset", "on", b">" + raw, "~*", "+@all")
+    async with connected(target_of(valkey, user="app", password=Secret(password), protocol=protocol)) as connection:
+        assert fields(await connection.ask(guard.client_info()))["user"] == "app"
+
+
+async def test_a_user_without_password(server: Server) -> None:
+    server.admin.execute_command("ACL", "SETUSER", "open", "on", "nopass", "~*", "+@all")
+    async with connected(target_of(server, user="open")) as connection:
+        assert fields(await connection.ask(guard.client_info()))["user"] == "open"
+
+
+async def test_protocol_3_is_spoken_when_asked_for(server: Server) -> None:
+    server.admin.zadd("z", {"a": 1.5, "b": 3})
+    server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all")
+    spoken: list[list[Reply]] = []
+    for protocol in (2, 3):
+        target = target_of(server, protocol=protocol, user="app", password=Secret("pw"))
+        async with lane_to(target) as lane:
+            await shake(lane, target, Learned())
+            assert lane.protocol == protocol
+            if server.version >= (7, 0):
+                assert fields(await lane.ask(guard.client_info()))["resp"] == str(protocol)
+            spoken.append(await lane.run(guard.zrange(b"z", 0, 10), guard.pttl(b"z"), guard.key_type(b"z")))
+    assert spoken[0] == spoken[1] == [[b"a", b"1.5", b"b", b"3"], -1, b"zset"]
+
+
+@asynccontextmanager
+async def old_server() -> AsyncIterator[tuple[int, list[list[bytes]]]]:
+    """A server that knows PING and AUTH only, as a proxy might; its port, and what it was asked."""
+    asked: list[list[bytes]] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            count = int((await reader.readuntil(b"\r\n"))[1:])
+            argv = []
+            for _ in range(count):
+                size = int((await reader.readuntil(b"\r\n"))[1:])
+                argv.append((await reader.readexactly(size + 2))[:-2])
+            asked.append(argv)
+            known = {b"PING": b"+PONG\r\n", b"AUTH": b"+OK\r\n"}
+            writer.write(known.get(argv[0], b"-ERR unknown command `" + argv[0] + b"`\r\n"))
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            await answer(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], asked
+
+
+async def test_without_hello_protocol_2_will_do() -> None:
+    async with old_server() as (port, asked):
+        target = Target(port=port, protocol=3, password=Secret("pw"))
+        learned = Learned()
+        for _ in range(2):
+            async with lane_to(target) as lane:
+                await shake(lane, target, learned)
+                assert lane.protocol == 2
+    assert [argv for argv in asked if argv[0] == b"HELLO"] == [[b"HELLO", b"3", b"AUTH", b"default", b"pw"]]
+    assert [argv for argv in asked if argv[0] == b"AUTH"] == [[b"AUTH", b"pw"]] * 2
+
+
+async def test_a_server_that_knows_nothing_but_the_oldest_commands() -> None:
+    async with old_server() as (port, _), connected(Target(port=port)) as connection:
+        assert connection.no_touch is NoTouch.UNSUPPORTED
+        assert connection.server.product is None
+        assert isinstance((await connection.run(guard.dbsize()))[0], ServerError)
+
+
+async def test_a_password_is_not_in_what_a_lane_shows(valkey: Server) -> None:
+    secret = Secret("pa55word")
+    assert "pa55word" not in f"{guard.auth('app', secret)!r}{guard.hello(3, 'app', secret)!r}"

@@ -1,0 +1,166 @@
+"""Targets as people write them, and what is never repeated of those that are wrong."""
+
+from __future__ import annotations
+
+import traceback
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rtui.server.errors import TargetError
+from rtui.server.secret import Secret
+from rtui.server.target import Target, Tls, parse_target
+
+MARK = "S3CR3T"
+"""A part of every password below, so that it can be looked for."""
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+PASSWORDS = st.builds(lambda before, after: before + MARK + after, TEXT, TEXT)
+HOSTS = st.from_regex(r"[a-z][a-z0-9-]{0,20}(\.[a-z]{2,5})?", fullmatch=True)
+SCHEMES = st.sampled_from(["redis", "rediss", "valkey", "valkeys", "REDIS"])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", Target()),
+        ("cache", Target(host="cache")),
+        ("cache:7000", Target(host="cache", port=7000)),
+        (":7000", Target(port=7000)),
+        ("cache:", Target(host="cache")),
+        ("::1", Target(host="::1")),
+        ("[::1]", Target(host="::1")),
+        ("[::1]:6380", Target(host="::1", port=6380)),
+        ("[fe80::1%25eth0]:1", Target(host="fe80::1%eth0", port=1)),
+        ("/run/redis.sock", Target(socket_path="/run/redis.sock")),
+        ("redis://", Target()),
+        ("redis://cache", Target(host="cache")),
+        ("redis://cache/", Target(host="cache")),
+        ("redis://cache:6380/3", Target(host="cache", port=6380, db=3)),
+        ("redis://cache/3?db=5", Target(host="cache", db=5)),
+        ("redis://cache?db=5", Target(host="cache", db=5)),
+        ("redis://cache?protocol=3", Target(host="cache", protocol=3)),
+        ("redis://[::1]:6380/3", Target(host="::1", port=6380, db=3)),
+        ("valkey://cache", Target(host="cache")),
+        ("rediss://cache", Target(host="cache", tls=Tls())),
+        ("valkeys://cache", Target(host="cache", tls=Tls())),
+        ("redis://:pw@cache", Target(host="cache", password=Secret("pw"))),
+        ("redis://app:pw@cache", Target(host="cache", user="app", password=Secret("pw"))),
+        ("redis://app@cache", Target(host="cache", user="app")),
+        ("redis://:a%40b%2Fc%3A@cache", Target(host="cache", password=Secret("a@b/c:"))),
+        ("redis://:a@b@cache", Target(host="cache", password=Secret("a@b"))),
+        ("redis://:a:b@cache", Target(host="cache", password=Secret("a:b"))),
+        ("redis://:%FF@cache", Target(host="cache", password=Secret("\udcff"))),
+        ("unix:///run/redis.sock", Target(socket_path="/run/redis.sock")),
+        ("unix:///run/redis.sock?db=2", Target(socket_path="/run/redis.sock", db=2)),
+        ("unix://app:pw@/run/a@b.sock", Target(socket_path="/run/a@b.sock", user="app", password=Secret("pw"))),
+        ("unix:///run/a%20b", Target(socket_path="/run/a b")),
+    ],
+)
+def test_what_people_write(text: str, expected: Target) -> None:
+    assert parse_target(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://cache",
+        "redis+sentinel://cache",
+        "cache:port",
+        "cache:0",
+        "cache:65536",
+        "cache:-1",
+        "cache:٣",
+        "cache:1:2",
+        "ca che",
+        "[::1",
+        "[::1]x",
+        "redis://cache/x",
+        "redis://cache/-1",
+        "redis://cache/99999999999",
+        "redis://cache?password=x",
+        "redis://cache?db=1&db=2",
+        "redis://cache?protocol=4",
+        "redis://:p/w@cache",
+        "redis://:p?w@cache",
+        "redis://:p#w@cache",
+        "user:pw@cache",
+        "unix://",
+        "unix:///",
+        "unix://host/path",
+        "unix://:p/w@/path",
+        "/run/\0",
+        "cache\n",
+        "\ud800",
+    ],
+)
+def test_what_is_refused(text: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        parse_target(text)
+    assert caught.value.remedy
+
+
+@given(SCHEMES, st.one_of(st.just(""), HOSTS), PASSWORDS, HOSTS, st.tuples(st.integers(1, 65535), st.integers(0, 99)))
+def test_a_password_that_is_written_right_comes_out_as_it_was(
+    scheme: str, user: str, password: str, host: str, numbers: tuple[int, int]
+) -> None:
+    port, db = numbers
+    target = parse_target(f"{scheme}://{user}:{quote(password, safe='')}@{host}:{port}/{db}")
+    assert target.password == Secret(password)
+    assert (target.user or "", target.host, target.port, target.db) == (user, host, port, db)
+    assert MARK not in f"{target!r}{target.label}{target.redis_cli_args()}"
+
+
+@given(
+    st.sampled_from(
+        ["redis://:{}@cache:1/0", "rediss://u:{}@[::1]:1", "unix://:{}@/run/s", "{}@cache", "u:{}@cache:1"]
+    ),
+    PASSWORDS,
+)
+@example("redis://:{}@cache:1/0", f"/{MARK}")
+@example("redis://:{}@cache:1/0", f"@{MARK}/")
+@example("redis://:{}@cache:1/0", f"#{MARK}?")
+@example("redis://:{}@cache:1/0", f"%{MARK}%")
+@example("unix://:{}@/run/s", f"/{MARK}@/x")
+def test_a_password_that_is_written_wrong_is_never_repeated(shape: str, password: str) -> None:
+    try:
+        target = parse_target(shape.format(password))
+    except TargetError as error:
+        lines = traceback.format_exception(error)
+        assert MARK not in f"{error.title}{error.happened}{error.remedy}{error!r}{''.join(lines)}"
+    else:
+        assert target.password is not None
+        assert MARK in target.password.reveal()
+        assert MARK not in f"{target!r}{target.label}{target.redis_cli_args()}"
+
+
+@given(st.text())
+def test_anything_else_is_a_target_or_an_error(text: str) -> None:
+    try:
+        target = parse_target(text)
+    except TargetError:
+        return
+    assert 0 < target.port <= 65535
+
+
+@pytest.mark.parametrize(
+    ("target", "label"),
+    [
+        (Target(), "127.0.0.1:6379"),
+        (Target(host="::1"), "[::1]:6379"),
+        (Target(socket_path="/run/s"), "/run/s"),
+        (Target(host="a\x1b[31m"), "a␛[31m:6379"),
+    ],
+)
+def test_the_label(target: Target, label: str) -> None:
+    assert target.label == label
+
+
+def test_redis_cli_reaches_the_same_place() -> None:
+    tls = Tls(cacert="/ca", cert="/c", key="/k", sni="s", insecure=True)
+    target = Target(host="h", port=7, user="u", password=Secret(MARK), db=3, tls=tls, cluster=True)
+    expected = "-h h -p 7 --user u --askpass -n 3 -c --tls --cacert /ca --cert /c --key /k --sni s --insecure"
+    assert " ".join(target.redis_cli_args()) == expected
+    assert Target(socket_path="/run/s").redis_cli_args() == ("-s", "/run/s")
