@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,15 +72,17 @@ def test_a_cluster_node_owns_every_slot(cluster_node: Server) -> None:
 def test_a_server_ends_with_the_process_that_started_it() -> None:
     program = (
         "import sys; from tests.servers import binaries, start; "
-        "print(start(next(iter(binaries().values()))).pid, flush=True); sys.stdin.read()"
+        "server = start(next(iter(binaries().values()))); "
+        "print(server.pid, server.folder, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         assert parent.stdout is not None
-        server = int(parent.stdout.readline())
-        watch = os.pidfd_open(server)
+        pid, folder = parent.stdout.readline().split()
+        watch = os.pidfd_open(int(pid))
         parent.send_signal(signal.SIGKILL)
         parent.wait()
         assert select.select([watch], [], [], 20)[0], "the server outlived its parent"
         os.close(watch)
+        shutil.rmtree(folder)

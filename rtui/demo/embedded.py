@@ -118,6 +118,7 @@ class EmbeddedServer:
             if pipe is not None:
                 pipe.close()
         self._keeper.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self

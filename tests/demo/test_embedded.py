@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def test_the_server_does_not_outlive_its_keeper() -> None:
     os.kill(holder.keeper, signal.SIGKILL)
     assert ends(holder.server_fd)
     holder.process.communicate()
+    shutil.rmtree(holder.folder, ignore_errors=True)
 
 
 def test_a_child_of_rtui_does_not_keep_the_server_alive() -> None:

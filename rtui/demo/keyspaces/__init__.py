@@ -9,8 +9,9 @@ from typing import Final
 from rtui.demo import awkward
 from rtui.demo.keyspaces import app_conventions, ecm, internals, project_table_id, restaurant
 from rtui.demo.writes import Unit
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 
-DEFAULT_KEYS: Final = 50_000
+DEFAULT_KEYS: Final = DEFAULT_DEMO_KEYS
 """How many keys the demo has unless told otherwise, about."""
 
 DEFAULT_SEED: Final = 20_260
