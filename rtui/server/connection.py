@@ -112,7 +112,7 @@ class Connection:
                 attempt += 1
                 await self._pause(failed, attempt)
         self._arrived(lane)
-        self._keeper = asyncio.create_task(self._keep(), name="rtui connection")
+        self._keeper = asyncio.create_task(self._keep(lane), name="rtui connection")
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         """Send on the interactive lane and give the replies in order; `ConnectionLost` at once while it is lost."""
@@ -222,27 +222,31 @@ class Connection:
     def _arrived(self, lane: Lane) -> None:
         self._main = lane
         self.generation += 1
+        # Runs before whoever awaits a reply on the lane hears of the loss, so that they see the state it left behind.
+        lane.closed.add_done_callback(self._ended)
         self._set_state(Online())
 
-    async def _keep(self) -> None:
+    def _ended(self, closed: asyncio.Future[ConnectionLost]) -> None:
+        if isinstance(self.state, Closed):
+            return
+        self._main = None
+        if self._bulk is not None:
+            self._bulk.close()
+        self._set_state(Lost(closed.result(), 0, asyncio.get_running_loop().time()))
+
+    async def _keep(self, lane: Lane) -> None:
         """Watch the interactive lane and make a new one whenever it is lost."""
         while True:
-            assert self._main is not None  # noqa: S101 - only runs once open
-            lost = await self._watch(self._main)
-            self._main = None
-            if self._bulk is not None:
-                self._bulk.close()
-            self._set_state(Lost(lost, 0, asyncio.get_running_loop().time()))
-            self._arrived(await self._again())
+            await self._watch(lane)
+            lane = await self._again()
+            self._arrived(lane)
 
-    async def _watch(self, lane: Lane) -> ConnectionLost:
-        """Return why the lane ended, as soon as it does; asks PING when nothing else is sent."""
-        while True:
+    async def _watch(self, lane: Lane) -> None:
+        """Return when the lane has ended; asks PING when nothing else is sent."""
+        while lane.is_open:
             sent = lane.traffic.commands
             await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
-            if lane.closed.done():
-                return lane.closed.result()
-            if lane.traffic.commands == sent:
+            if lane.is_open and lane.traffic.commands == sent:
                 lane.run(guard.ping())
 
     async def _again(self) -> Lane:

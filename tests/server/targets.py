@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -40,3 +41,15 @@ async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]
         yield connection
     finally:
         await connection.close()
+
+
+async def until(connection: Connection, holds: Callable[[], bool]) -> None:
+    """Wait until `holds`, looking again at each change of the connection."""
+    changed = asyncio.Event()
+    connection.on_change.append(changed.set)
+    try:
+        while not holds():
+            changed.clear()
+            await changed.wait()
+    finally:
+        connection.on_change.remove(changed.set)

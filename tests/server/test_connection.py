@@ -1,0 +1,250 @@
+"""A connection that comes back: what is lost, what is kept, what others see of it meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from rtui.server import guard
+from rtui.server.connection import Closed, Connection, Lost, Online
+from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.target import Target
+from tests.conftest import Pool
+from tests.proxy import DelayProxy
+from tests.server.targets import connected, target_of, until
+from tests.servers import Server
+
+
+async def soon(pause_s: float) -> None:
+    """A pause that is over as soon as everybody else has had a turn."""
+    await asyncio.sleep(min(pause_s, 0.005))
+
+
+@asynccontextmanager
+async def through_proxy(server: Server) -> AsyncIterator[tuple[Connection, DelayProxy]]:
+    async with (
+        DelayProxy(server.port) as proxy,
+        connected(Target(port=proxy.port), sleep=soon) as connection,
+    ):
+        yield connection, proxy
+
+
+async def test_it_answers_on_both_lanes(server: Server) -> None:
+    server.admin.set("k", "four")
+    async with connected(target_of(server)) as connection:
+        assert connection.state == Online()
+        assert await connection.run(guard.strlen(b"k"), guard.exists(b"k")) == [4, 1]
+        assert await connection.ask(guard.strlen(b"k")) == 4
+        lane = await connection.bulk()
+        assert await lane.ask(guard.strlen(b"k")) == 4
+        assert await connection.bulk() is lane
+
+
+async def test_the_bulk_lane_does_not_hold_up_questions(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        lane = await connection.bulk()
+        assert lane.peer is not None
+        crowd = [lane.run(guard.each(guard.exists, [b"%d" % i for i in range(1_000)])) for _ in range(20)]
+        assert await connection.ask(guard.ping()) == b"PONG"
+        await asyncio.gather(*crowd)
+
+
+async def test_bulk_asked_for_by_many_is_opened_once(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        lanes = await asyncio.gather(*[connection.bulk() for _ in range(10)])
+        assert len({id(lane) for lane in lanes}) == 1
+        assert int(valkey.admin.info("clients")["connected_clients"]) == 3
+
+
+async def test_a_lost_connection_is_noticed_at_once_and_comes_back(server: Server) -> None:
+    async with through_proxy(server) as (connection, proxy):
+        lane = await connection.bulk()
+        states: list[type] = []
+        connection.on_change.append(lambda: states.append(type(connection.state)))
+        proxy.cut()
+        await until(connection, lambda: isinstance(connection.state, Lost))
+        with pytest.raises(ConnectionLost):
+            await connection.run(guard.ping())
+        with pytest.raises(ConnectionLost):
+            await connection.ask(guard.ping())
+        again = await connection.bulk()
+        assert again is not lane
+        assert not lane.is_open
+        assert await again.ask(guard.ping()) == b"PONG"
+        assert await connection.ask(guard.ping()) == b"PONG"
+        assert states[0] is Lost
+        assert connection.generation == 2
+
+
+async def test_the_same_server_keeps_its_run_id_and_a_restarted_one_does_not(server: Server) -> None:
+    async with connected(target_of(server), sleep=soon) as connection:
+        run_id = connection.run_id
+        assert run_id
+        server.admin.client_kill_filter(_type="normal")
+        await until(connection, lambda: connection.generation == 2 and connection.is_online)
+        assert connection.run_id == run_id
+        await asyncio.to_thread(server.restart)
+        await connection.online()
+        await until(connection, lambda: connection.generation > 2 and connection.is_online)
+        assert connection.run_id not in {None, run_id}
+
+
+async def test_what_waits_for_a_reply_fails_when_the_connection_does(valkey: Server) -> None:
+    valkey.admin.set("big", b"x" * 60_000)
+    async with through_proxy(valkey) as (connection, proxy):
+        proxy.cut_after(70_000)
+        with pytest.raises(ConnectionLost):
+            await connection.run(*[guard.getrange(b"big", 0, 59_999)] * 3)
+        await connection.online()
+        assert await connection.ask(guard.strlen(b"big")) == 60_000
+
+
+async def test_attempts_are_counted_with_their_reason_until_one_works(valkey: Server) -> None:
+    pauses: list[float] = []
+
+    async def noted(pause_s: float) -> None:
+        pauses.append(pause_s)
+        await asyncio.sleep(0)
+
+    async with DelayProxy(valkey.port) as proxy, connected(Target(port=proxy.port), sleep=noted, rng=Random(1)) as lost:
+        await proxy.refuse()
+        proxy.cut()
+        await until(lost, lambda: isinstance(lost.state, Lost) and lost.state.attempt == 8)
+        assert isinstance(lost.state, Lost)
+        assert isinstance(lost.state.reason, ConnectFailure)
+        assert lost.state.reason.kind is FailureKind.REFUSED
+        await proxy.resume()
+        await lost.online()
+    assert max(pauses[:2]) <= 0.5
+    assert max(pauses[4:]) > 0.5
+
+
+async def test_a_pause_can_be_cut_short(valkey: Server) -> None:
+    async def never(pause_s: float) -> None:
+        await asyncio.Event().wait()
+
+    async with DelayProxy(valkey.port) as proxy, connected(Target(port=proxy.port), sleep=never) as connection:
+        await proxy.refuse()
+        proxy.cut()
+        await until(connection, lambda: isinstance(connection.state, Lost) and connection.state.attempt == 1)
+        await proxy.resume()
+        connection.retry_now()
+        await connection.online()
+
+
+async def test_a_server_that_hangs_is_noticed_without_a_question(valkey: Server) -> None:
+    async with connected(target_of(valkey), heartbeat_s=0.02, reply_timeout_s=0.1, sleep=soon) as connection:
+        valkey.freeze()
+        await until(connection, lambda: isinstance(connection.state, Lost))
+        assert isinstance(connection.state, Lost)
+        assert isinstance(connection.state.reason, ConnectionLost)
+        assert connection.state.reason.kind is FailureKind.TIMEOUT
+        valkey.thaw()
+        await connection.online()
+
+
+async def test_a_bulk_lane_that_breaks_alone_is_made_again(valkey: Server) -> None:
+    async with connected(target_of(valkey), sleep=soon) as connection:
+        lane = await connection.bulk()
+        lane.close()
+        again = await connection.bulk()
+        assert again is not lane
+        assert await again.ask(guard.ping()) == b"PONG"
+        assert connection.generation == 1
+
+
+async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
+    server = pool.take("loading", "redis-7.0")
+    for start in range(0, 4_000, 1_000):
+        server.admin.mset({f"key:{i}": "x" * 100 for i in range(start, start + 1_000)})
+    server.admin.save()
+    server.stop()
+    slow, server.args = ("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"), ()
+    server.args = slow
+    server.launch()
+    reasons: list[FailureKind] = []
+    connection = Connection(target_of(server), sleep=soon)
+
+    def note() -> None:
+        if isinstance(connection.state, Lost) and isinstance(connection.state.reason, ConnectFailure):
+            reasons.append(connection.state.reason.kind)
+
+    connection.on_change.append(note)
+    try:
+        opening = asyncio.create_task(_open_when_there(connection))
+        await until(connection, lambda: FailureKind.LOADING in reasons)
+        hasty = server.client(username="default")
+        await asyncio.to_thread(hasty.config_set, "key-load-delay", 0)
+        hasty.close()
+        await opening
+        assert await connection.ask(guard.dbsize()) == 4_000
+    finally:
+        await connection.close()
+        server.args = ()
+        await asyncio.to_thread(server.restart)
+
+
+async def _open_when_there(connection: Connection) -> None:
+    """Open as soon as the server listens; until then nobody does."""
+    while True:
+        try:
+            await connection.open()
+        except ConnectFailure as failed:
+            assert failed.kind is FailureKind.REFUSED
+            await asyncio.sleep(0.01)
+        else:
+            return
+
+
+async def test_closing_ends_everything(valkey: Server) -> None:
+    connection = Connection(target_of(valkey))
+    await connection.open()
+    lane = await connection.bulk()
+    valkey.freeze()
+    waiting = asyncio.ensure_future(connection.run(*[guard.ping()] * 3))
+    await connection.close()
+    await connection.close()
+    assert connection.state == Closed()
+    assert not lane.is_open
+    with pytest.raises(ConnectionLost):
+        await waiting
+    with pytest.raises(ConnectionLost):
+        await connection.run(guard.ping())
+    for wait in (connection.online(), connection.bulk(), connection.refresh()):
+        with pytest.raises(ConnectionLost):
+            await wait
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "rtui connection"] == []
+
+
+async def test_closing_while_lost(valkey: Server) -> None:
+    async with DelayProxy(valkey.port) as proxy, connected(Target(port=proxy.port)) as connection:
+        waiting = asyncio.ensure_future(connection.bulk())
+        await waiting
+        await proxy.refuse()
+        proxy.cut()
+        await until(connection, lambda: isinstance(connection.state, Lost))
+        waiting = asyncio.ensure_future(connection.bulk())
+        await asyncio.sleep(0)
+        await connection.close()
+        with pytest.raises(ConnectionLost):
+            await waiting
+
+
+async def test_before_it_is_open_nothing_can_be_sent() -> None:
+    connection = Connection(Target())
+    with pytest.raises(ConnectionLost, match="never open"):
+        await connection.run(guard.ping())
+
+
+async def test_what_the_server_says_is_asked_again(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        assert connection.server.databases == {}
+        valkey.admin.set("k", "v")
+        revision = connection.revision
+        assert (await connection.refresh()).databases == {0: 1}
+        assert connection.revision > revision
+        assert connection.generation == 1
