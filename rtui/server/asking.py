@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Protocol
 
-from rtui.server.capability import Capabilities, Verdict
+from rtui.server.capability import Capabilities, Verdict, is_key_refusal
 from rtui.server.errors import ServerError
 from rtui.server.guard import Command
 from rtui.server.handshake import NoTouch
@@ -18,7 +18,9 @@ from rtui.server.unknowns import concerns_command
 class Looks(Protocol):
     """What questions about keys need of a connection."""
 
-    server: ServerIdentity
+    @property
+    def server(self) -> ServerIdentity:
+        """What the server has said of itself."""
 
     @property
     def no_touch(self) -> NoTouch:
@@ -54,10 +56,10 @@ class Asking:
         return replies
 
     def learn(self, names: list[str], replies: list[Reply]) -> None:
-        """Remember what a reply says about its command, not about its key."""
+        """Remember what a reply says about its command, and that the user may read some keys only."""
         for name, reply in zip(names, replies, strict=True):
             if isinstance(reply, ServerError):
-                if concerns_command(reply):
+                if concerns_command(reply) or is_key_refusal(reply):
                     self.capabilities.note(name, reply)
             elif self.capabilities.verdict(name) is Verdict.UNTRIED:
                 self.capabilities.note(name, reply)

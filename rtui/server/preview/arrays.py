@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from rtui.server import guard
+from rtui.server.guard.value_entries import MAX_ARRAY_INDEX
 from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview
-from rtui.server.preview.replies import cell, pairs
+from rtui.server.preview.replies import cell, pairs, whole
 from rtui.server.preview.source import Refused, Source, needed, optional
 
 COLUMNS = (Column("index", Meaning.INDEX), Column("element", Meaning.VALUE))
 """What a page of an array shows."""
-
-LAST_INDEX: Final = (1 << 63) - 1
-"""The highest index that is asked for."""
 
 
 async def read_array(source: Source, page: Page) -> Preview:
@@ -24,9 +20,10 @@ async def read_array(source: Source, page: Page) -> Preview:
     if not count:
         raise Refused(too_large(source.facts, "element"))
     reply, highest = await source.begin(
-        guard.arscan(source.key, start, LAST_INDEX, limit=count), guard.arlen(source.key)
+        guard.arscan(source.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(source.key)
     )
-    rows = tuple((index, cell(element)) for index, element in pairs(needed(reply)) if isinstance(index, int))
+    found = [(whole(index), cell(element)) for index, element in pairs(needed(reply))]
+    rows = tuple((index, element) for index, element in found if index is not None)
     last = rows[-1][0] if rows else start
     return Preview(
         key=source.key,
@@ -34,10 +31,10 @@ async def read_array(source: Source, page: Page) -> Preview:
         kind=Kind.ARRAY,
         page=page,
         total=source.facts.length,
-        summary=(("highest index + 1", cell(optional(highest))),),
+        summary=(("highest index + 1", whole(optional(highest))),),
         columns=COLUMNS,
         rows=rows,
-        next_page=page.following(last + 1) if len(rows) == count and last < LAST_INDEX else None,
+        next_page=page.following(last + 1) if len(rows) == count and last < MAX_ARRAY_INDEX else None,
         notes=size_notes(source.facts),
         touched=source.touches,
     )

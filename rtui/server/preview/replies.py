@@ -42,6 +42,13 @@ def cell(reply: Reply) -> Cell:
     return reply if isinstance(reply, (bytes, int, float)) else None
 
 
+def whole(reply: Reply) -> int | None:
+    """Take a number; one that does not fit into 64 bits with a sign comes as text."""
+    if isinstance(reply, bytes) and reply.isdigit():
+        return int(reply)
+    return reply if isinstance(reply, int) else None
+
+
 def score(reply: Reply) -> float | None:
     """Take a score: text in protocol 2, a number in protocol 3. Both are exact."""
     if isinstance(reply, (int, float)):

@@ -1,0 +1,41 @@
+"""Turning all pages of a preview."""
+
+from __future__ import annotations
+
+from rtui.server.asking import Looks
+from rtui.server.capability import Capabilities
+from rtui.server.inspect import key_facts
+from rtui.server.preview import preview
+from rtui.server.preview.page import Preview, Row
+
+MOST_PAGES = 2_000
+"""Where a walk that does not end is given up."""
+
+
+async def looked_at(connection: Looks, key: bytes, capabilities: Capabilities | None = None) -> Preview:
+    """The first page of a key."""
+    return await preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
+
+
+async def all_pages(connection: Looks, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
+    """Every page from the first to the last."""
+    capabilities = Capabilities()
+    facts = await key_facts(connection, key, capabilities)
+    pages: list[Preview] = []
+    page = None
+    for _ in range(MOST_PAGES):
+        shown = await preview(connection, facts, page, capabilities=capabilities, window_bytes=window_bytes)
+        pages.append(shown)
+        page = shown.next_page
+        if page is None:
+            return pages
+    raise AssertionError(f"more than {MOST_PAGES} pages")
+
+
+async def all_rows(connection: Looks, key: bytes) -> list[Row]:
+    """The rows of every page; of a random sample that comes before the pages, none."""
+    pages = await all_pages(connection, key)
+    following = pages[0].next_page
+    if following is not None and following.whole_values:
+        pages = pages[1:]
+    return [row for page in pages for row in page.rows]

@@ -1,0 +1,186 @@
+"""However large a value is, a look at it brings little and says what it left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtui.analysis.facts import Reason
+from rtui.server.capability import Capabilities
+from rtui.server.inspect import key_facts
+from rtui.server.preview import preview
+from rtui.server.preview.bounds import COMPACT_BYTES, SAMPLE_ITEMS, VALUES_BYTES
+from rtui.server.preview.page import Kind, Preview, Unread
+from tests.server.preview.pages import all_pages
+from tests.server.targets import connected, target_of
+from tests.server.watched import Watched
+from tests.server.zoo import lists_names
+from tests.servers import Server
+
+HUGE = 8_000_000
+"""Bytes of a value that must stay on the server."""
+
+
+async def looked(server: Server, key: bytes) -> tuple[Preview, int]:
+    """The first page, and the bytes that facts and page brought."""
+    async with connected(target_of(server)) as connection:
+        watched = Watched(connection)
+        capabilities = Capabilities()
+        before = watched.bytes_in
+        facts = await key_facts(watched, key, capabilities)
+        shown = await preview(watched, facts, capabilities=capabilities)
+        return shown, watched.bytes_in - before
+
+
+async def test_a_huge_string_brings_one_window(server: Server) -> None:
+    server.client().set("key", b"{" + b"x" * 10_000_000)
+    shown, brought = await looked(server, b"key")
+    assert shown.total == 10_000_001
+    assert shown.next_page is not None
+    assert brought < 6_000
+
+
+async def test_one_huge_field_of_few_is_never_fetched(server: Server) -> None:
+    server.client().hset("key", mapping={"huge": b"x" * HUGE, "small": "value"})
+    shown, brought = await looked(server, b"key")
+    assert dict(shown.rows) == {b"huge": Unread(HUGE), b"small": b"value"}  # type: ignore[arg-type]
+    assert brought < 2_000
+
+
+async def test_one_huge_field_of_many_is_never_fetched_where_names_can_be_listed(server: Server) -> None:
+    client = server.client()
+    client.hset("key", mapping={f"field{index}": index for index in range(5_000)})
+    client.hset("key", "huge", b"x" * HUGE)
+    if not lists_names(server):
+        shown, brought = await looked(server, b"key")
+        assert len(shown.rows) == SAMPLE_ITEMS
+        assert any("random sample" in note for note in shown.notes)
+        assert brought < 20_000
+        return
+    async with connected(target_of(server)) as connection:
+        watched = Watched(connection)
+        before = watched.bytes_in
+        pages = await all_pages(watched, b"key")
+        assert watched.bytes_in - before < 500_000
+    values = {row[0]: row[1] for page in pages for row in page.rows}
+    assert values[b"huge"] == Unread(HUGE)
+    assert len(values) == 5_001
+    assert sum(isinstance(value, Unread) for value in values.values()) == 1
+
+
+async def test_an_old_server_with_large_fields_is_not_paged(redis62: Server) -> None:
+    redis62.client().hset("key", mapping={f"field{index}": b"x" * 50_000 for index in range(200)})
+    shown, brought = await looked(redis62, b"key")
+    assert len(shown.rows) == SAMPLE_ITEMS
+    assert {row[1] for row in shown.rows} == {Unread(50_000)}
+    assert shown.next_page is None
+    assert any("too large" in note for note in shown.notes)
+    assert brought < 20_000
+
+
+async def test_the_values_of_a_page_are_bounded_together(valkey: Server) -> None:
+    valkey.client().hset("key", mapping={f"field{index}": b"x" * 15_000 for index in range(90)})
+    shown, brought = await looked(valkey, b"key")
+    read = [row for row in shown.rows if isinstance(row[1], bytes)]
+    assert 0 < len(read) <= VALUES_BYTES // 15_000
+    assert {row[1] for row in shown.rows if row not in read} == {Unread(15_000)}
+    assert brought < VALUES_BYTES + 20_000
+
+
+@pytest.mark.parametrize("kind", ["hash", "set"])
+async def test_a_large_compact_collection_is_sampled(server: Server, kind: str) -> None:
+    client = server.client()
+    names = [f"member number {index:06}" for index in range(20_000)]
+    for setting in ("hash-max-ziplist-entries", "set-max-listpack-entries", "set-max-intset-entries"):
+        if client.config_get(setting):
+            client.config_set(setting, 100_000)
+    if kind == "hash":
+        client.hset("key", mapping=dict.fromkeys(names, "value"))
+    else:
+        client.sadd("key", *(range(60_000)))
+    encoding = client.object("encoding", "key")
+    assert encoding in (b"ziplist", b"listpack", b"intset")
+    if (client.memory_usage("key") or 0) <= COMPACT_BYTES:
+        client.sadd("key", 1 << 40)
+    shown, brought = await looked(server, b"key")
+    assert len(shown.rows) == SAMPLE_ITEMS
+    assert shown.next_page is None
+    assert any("random sample" in note for note in shown.notes)
+    assert brought < 10_000
+
+
+async def test_looking_up_fields_of_a_compact_hash_walks_a_bounded_way(valkey: Server) -> None:
+    client = valkey.client()
+    client.config_set("hash-max-listpack-entries", 100_000)
+    client.hset("key", mapping={f"member number {index:06}": "value" for index in range(20_000)})
+    async with connected(target_of(valkey)) as connection:
+        watched = Watched(connection)
+        facts = await key_facts(watched, b"key")
+        watched.runs.clear()
+        shown = await preview(watched, facts)
+    assert {row[1] for row in shown.rows} == {b"value"}
+    assert watched.runs == [["HRANDFIELD", "TYPE"]]
+
+
+@pytest.mark.parametrize("kind", ["list", "set", "zset", "stream"])
+async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) -> None:
+    client = server.client()
+    for index in range(2):
+        value = b"%d" % index + b"x" * HUGE
+        {
+            "list": lambda value=value: client.rpush("key", value),
+            "set": lambda value=value: client.sadd("key", value),
+            "zset": lambda value=value: client.zadd("key", {value: 1}),
+            "stream": lambda value=value: client.xadd("key", {"field": value}),
+        }[kind]()
+    shown, brought = await looked(server, b"key")
+    assert shown.kind is Kind.NOTHING
+    assert shown.refusal is not None
+    assert shown.refusal.reason is Reason.TOO_LARGE
+    assert "MiB" in shown.refusal.detail
+    assert brought < 2_000
+
+
+@pytest.mark.parametrize("kind", ["list", "set", "zset", "stream"])
+async def test_large_elements_come_few_at_a_time(server: Server, kind: str) -> None:
+    client = server.client()
+    for index in range(30):
+        value = b"%d" % index + b"x" * 200_000
+        {
+            "list": lambda value=value: client.rpush("key", value),
+            "set": lambda value=value: client.sadd("key", value),
+            "zset": lambda value=value: client.zadd("key", {value: 1}),
+            "stream": lambda value=value: client.xadd("key", {"field": value}),
+        }[kind]()
+    shown, brought = await looked(server, b"key")
+    assert shown.rows
+    assert any("KiB" in note for note in shown.notes)
+    assert shown.next_page is not None
+    assert brought < 3 << 20
+
+
+async def test_a_collection_of_very_many_brings_one_page(server: Server) -> None:
+    client = server.client()
+    numbers = list(range(50_000))
+    client.rpush("list", *numbers)
+    client.sadd("set", *(f"member{number}" for number in numbers))
+    client.zadd("zset", {f"member{number}": number for number in numbers})
+    client.hset("hash", mapping=dict.fromkeys((f"field{number}" for number in numbers), "value"))
+    for key in (b"list", b"set", b"zset", b"hash"):
+        shown, brought = await looked(server, key)
+        assert shown.total == 50_000
+        assert 0 < len(shown.rows) <= 200
+        assert shown.next_page is not None
+        assert brought < 20_000
+
+
+async def test_without_memory_usage_pages_are_small_and_say_why(valkey: Server) -> None:
+    client = valkey.client()
+    client.rpush("key", *range(100))
+    client.sadd("words", *(f"word {index}" for index in range(60)))
+    client.execute_command("ACL", "SETUSER", "default", "-memory|usage", "-object|encoding")
+    shown, _ = await looked(valkey, b"key")
+    assert len(shown.rows) == 10
+    assert any("not known" in note for note in shown.notes)
+    shown, _ = await looked(valkey, b"words")
+    assert len(shown.rows) == 10
+    assert any("random sample" in note for note in shown.notes)

@@ -1,0 +1,196 @@
+"""What each kind of value shows beside its rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtui.analysis.facts import Reason, Unknown
+from rtui.server.preview.hyperloglog import HyperLogLogEncoding
+from rtui.server.preview.page import Kind, Meaning, Preview
+from tests.monitor import Recorder
+from tests.server.preview.pages import looked_at
+from tests.server.targets import connected, target_of
+from tests.server.zoo import fill, has_field_ttls, has_no_touch
+from tests.servers import Server
+
+KINDS = {
+    b"string:int": Kind.TEXT,
+    b"string:embstr": Kind.TEXT,
+    b"string:raw": Kind.TEXT,
+    b"string:empty": Kind.TEXT,
+    b"string:json": Kind.JSON,
+    b"string:binary": Kind.BINARY,
+    b"string:bitmap": Kind.BITMAP,
+    b"string:hll:sparse": Kind.HYPERLOGLOG,
+    b"string:hll:dense": Kind.HYPERLOGLOG,
+    b"vectors": Kind.DESCRIPTION,
+}
+"""What the keys of the zoo are shown as, where that is not their type."""
+
+
+async def first_page(server: Server, key: bytes) -> Preview:
+    async with connected(target_of(server)) as connection:
+        return await looked_at(connection, key)
+
+
+async def test_everything_there_is_has_a_preview(server: Server) -> None:
+    types = fill(server, server.client())
+    async with connected(target_of(server)) as connection:
+        for key, kind in types.items():
+            shown = await looked_at(connection, key)
+            assert shown.refusal is None, (key, shown.refusal)
+            assert shown.kind == KINDS.get(key, Kind.TEXT if kind == b"string" else kind.decode())
+            assert shown.type == kind
+            assert shown.touched is not has_no_touch(server)
+            assert all(len(row) == len(shown.columns) for row in shown.rows)
+
+
+async def test_a_look_at_everything_writes_nothing(server: Server) -> None:
+    client = server.client()
+    types = fill(server, client)
+    dirty = client.info("persistence")["rdb_changes_since_last_save"]
+    dumps = {key: client.dump(key) for key in types}
+    with Recorder(server) as recorder:
+        async with connected(target_of(server)) as connection:
+            for key in types:
+                await looked_at(connection, key)
+    assert "PFCOUNT" not in {recorded.name for recorded in recorder.named("rtui")}
+    assert client.info("persistence")["rdb_changes_since_last_save"] == dirty
+    assert {key: client.dump(key) for key in types} == dumps
+
+
+async def test_idle_times_and_frequencies_survive_looking(server: Server) -> None:
+    if not has_no_touch(server):
+        pytest.skip(f"{server.name} has no NO-TOUCH")
+    client = server.client()
+    types = fill(server, client)
+    client.config_set("maxmemory-policy", "allkeys-lfu")
+    client.config_set("lfu-log-factor", 0)
+    for key, kind in types.items():
+        if kind != b"vectorset":
+            client.execute_command("RESTORE", key, 0, client.dump(key), "REPLACE", "FREQ", 77)
+    before = {key: client.object("freq", key) for key in types}
+    async with connected(target_of(server)) as connection:
+        for key in types:
+            await looked_at(connection, key)
+    assert {key: client.object("freq", key) for key in types} == before
+
+
+@pytest.mark.parametrize("elements", [10, 5_000])
+async def test_a_hyperloglog_tells_its_count_only_when_it_is_up_to_date(server: Server, elements: int) -> None:
+    client = server.client()
+    client.pfadd("key", *range(elements))
+    (label, count), (_, registers) = (await first_page(server, b"key")).summary
+    assert isinstance(count, Unknown)
+    assert count.reason is Reason.NOT_ASKED
+    assert "PFCOUNT would write" in count.detail
+    counted = client.pfcount("key")
+    shown = await first_page(server, b"key")
+    assert shown.summary[0] == (label, counted)
+    encoding = HyperLogLogEncoding.SPARSE if elements == 10 else HyperLogLogEncoding.DENSE
+    assert shown.summary[1][1] == registers == encoding.encode()
+
+
+async def test_bits_are_counted_as_the_server_counts_them(server: Server) -> None:
+    client = server.client()
+    bits = [0, 7, 8, 1_001, 30_000, 50_000]
+    for bit in bits:
+        client.setbit("key", bit, 1)
+    shown = await first_page(server, b"key")
+    assert shown.kind is Kind.BITMAP
+    assert any("may be a bitmap" in note for note in shown.notes)
+    assert dict(shown.summary)["bits set in this window"] == client.bitcount("key", 0, 4095)
+    (section,) = shown.sections
+    assert [row[0] for row in section.rows] == [bit for bit in bits if bit < 4096 * 8]
+
+
+async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(valkey: Server) -> None:
+    client = valkey.client()
+    small = b"[" + b",".join(b'"item %d"' % index for index in range(4_000)) + b"]"
+    client.set("small", small)
+    client.set("large", b"[" + b"1," * 40_000 + b"1]")
+    async with connected(target_of(valkey)) as connection:
+        shown = await looked_at(connection, b"small")
+        assert (shown.kind, shown.next_page) == (Kind.JSON, None)
+        assert shown.window is not None
+        assert shown.window.data == small
+        assert len(shown.window.json_lines) == 4_002
+        shown = await looked_at(connection, b"large")
+        assert shown.kind is Kind.TEXT
+        assert shown.next_page is not None
+
+
+async def test_field_times_to_live_are_shown_where_fields_expire(server: Server) -> None:
+    if not has_field_ttls(server):
+        pytest.skip(f"{server.name} has no field TTLs")
+    client = server.client()
+    for key, many in (("small", 3), ("large", 900)):
+        client.hset(key, mapping={f"field{index}": index for index in range(many)})
+        client.execute_command("HPEXPIRE", key, 1_000_000, "FIELDS", 1, "field1")
+        client.execute_command("HPERSIST", key, "FIELDS", 1, "field2")
+    small = await first_page(server, b"small")
+    assert small.columns[-1].meaning is Meaning.DURATION_MS
+    left = {row[0]: row[2] for row in small.rows}
+    assert left[b"field0"] is left[b"field2"] is None
+    assert isinstance(left[b"field1"], int)
+    assert 900_000 < left[b"field1"] <= 1_000_000
+    plain = await first_page(server, b"large")
+    assert len(plain.columns) in (2, 3)
+
+
+async def test_a_hash_without_field_ttls_has_no_such_column(server: Server) -> None:
+    server.client().hset("key", mapping={f"field{index}": index for index in range(700)})
+    assert len((await first_page(server, b"key")).columns) == 2
+
+
+async def test_groups_consumers_and_pending_of_a_stream(server: Server) -> None:
+    client = server.client()
+    for index in range(1, 6):
+        client.xadd("key", {"n": index}, id=f"{index}-0")
+    client.xgroup_create("key", "busy", "0")
+    client.xgroup_create("key", "new", "$")
+    client.xreadgroup("busy", "one", {"key": ">"}, count=2)
+    client.xreadgroup("busy", "two", {"key": ">"}, count=1)
+    shown = await first_page(server, b"key")
+    groups, consumers = shown.sections
+    titles = [column.title for column in groups.columns]
+    rows = {row[0]: dict(zip(titles, row, strict=True)) for row in groups.rows}
+    assert rows[b"busy"]["pending"] == 3
+    assert rows[b"busy"]["consumers"] == 2
+    assert (rows[b"busy"]["oldest pending"], rows[b"busy"]["newest pending"]) == (b"1-0", b"3-0")
+    assert (rows[b"new"]["pending"], rows[b"new"]["oldest pending"]) == (0, None)
+    assert consumers.subject == b"busy"
+    assert {(row[0], row[1]) for row in consumers.rows} == {(b"one", 2), (b"two", 1)}
+    assert dict(shown.summary)["length"] == 5
+    assert dict(shown.summary)["last-generated-id"] == b"5-0"
+
+
+async def test_a_stream_without_entries_or_groups_is_empty_not_gone(server: Server) -> None:
+    client = server.client()
+    client.xgroup_create("key", "group", "0", mkstream=True)
+    shown = await first_page(server, b"key")
+    assert (shown.refusal, shown.rows, shown.total) == (None, (), 0)
+
+
+async def test_too_many_groups_are_counted_not_listed(valkey: Server) -> None:
+    client = valkey.client()
+    client.xadd("key", {"a": 1})
+    for index in range(101):
+        client.xgroup_create("key", f"group{index}", "0")
+    with Recorder(valkey) as recorder:
+        shown = await first_page(valkey, b"key")
+    assert shown.sections == ()
+    assert any("101 groups" in note for note in shown.notes)
+    assert not [recorded for recorded in recorder.named("rtui") if recorded.argv[:2] == (b"XINFO", b"GROUPS")]
+
+
+async def test_what_a_vector_set_is(server: Server) -> None:
+    if server.product != "redis" or server.version < (8, 0):
+        pytest.skip(f"{server.name} has no vector sets")
+    client = server.client()
+    for index in range(3):
+        client.execute_command("VADD", "key", "VALUES", 2, index, 1, f"element{index}")
+    shown = await first_page(server, b"key")
+    assert (shown.kind, shown.total) == (Kind.DESCRIPTION, 3)
+    assert dict(shown.summary)["vector-dim"] == 2
+    assert dict(shown.summary)["size"] == 3

@@ -1,0 +1,42 @@
+"""A connection whose writes are counted, and before which something may happen at the server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from rtui.server.connection import Connection
+from rtui.server.guard import Command
+from rtui.server.handshake import NoTouch
+from rtui.server.identity import ServerIdentity
+from rtui.server.reply import Reply
+
+
+class Watched:
+    """Passes everything on; `runs` holds the names of the commands of each write."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.runs: list[list[str]] = []
+        self.before: dict[int, Callable[[], object]] = {}
+        """What happens before the write of this number, counted from 0."""
+
+    @property
+    def server(self) -> ServerIdentity:
+        return self.connection.server
+
+    @property
+    def no_touch(self) -> NoTouch:
+        return self.connection.no_touch
+
+    @property
+    def bytes_in(self) -> int:
+        """What the interactive lane has received so far."""
+        assert self.connection._main is not None
+        return self.connection._main.traffic.bytes_in
+
+    def run(self, *commands: Command) -> Awaitable[list[Reply]]:
+        happens = self.before.pop(len(self.runs), None)
+        if happens is not None:
+            happens()
+        self.runs.append([command.name for command in commands])
+        return self.connection.run(*commands)
