@@ -26,17 +26,17 @@ def _number(value: int) -> bytes:
 
 
 def _text(value: str) -> bytes:
-    """Give the bytes of a text; those that were not UTF-8 are surrogate escapes, as `os.fsencode` has them.
-
-    The error that Python would raise holds the whole text, which may be a password.
-    """
+    """Give the bytes of a text; those that were not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
     if _UNSENDABLE.search(value):
         raise GuardError("a text with lone surrogates can't be sent")
     return value.encode("utf-8", "surrogateescape")
 
 
 def _secret(password: Password) -> HiddenBytes:
-    return HiddenBytes(_text(password.reveal()))
+    """The same for a password, kept out of variables and errors: an error of Python's codecs holds the whole text."""
+    if _UNSENDABLE.search(password.reveal()):
+        raise GuardError("a password with lone surrogates can't be sent")
+    return HiddenBytes(password.reveal().encode("utf-8", "surrogateescape"))
 
 
 def ping() -> Command:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rtui.server.guard.shape import Blob, Checked, Integer, Secret, Several, Token, optional, token
+from rtui.server.guard.shape import Blob, Checked, Integer, Secret, Several, Token, token
 from rtui.server.guard.spec import Group, Spec
 
 CLIENT_NAME: Final = b"rtui"
@@ -37,11 +37,21 @@ CONNECTION: Final = (
     Spec((b"PING",), (), Group.CONNECTION, _AT_ONCE, "asks whether the server answers"),
     Spec(
         (b"HELLO",),
-        (token("2", "3"), optional(token("AUTH"), _USER, Secret())),
+        (token("2", "3"),),
+        Group.CONNECTION,
+        _AT_ONCE,
+        "chooses the protocol of this connection",
+        since_redis=(6, 0),
+        is_optional=True,
+    ),
+    Spec(
+        (b"HELLO",),
+        (token("2", "3"), token("AUTH"), _USER, Secret()),
         Group.CONNECTION,
         _HASHES,
         "chooses the protocol of this connection and its user",
         since_redis=(6, 0),
+        is_optional=True,
     ),
     Spec((b"AUTH",), (Secret(),), Group.CONNECTION, _HASHES, _OWN),
     Spec((b"AUTH",), (_USER, Secret()), Group.CONNECTION, _HASHES, _OWN, since_redis=(6, 0)),

@@ -145,7 +145,7 @@ class Integer:
 
     def bounds(self) -> tuple[str, ...]:
         """Name both ends."""
-        return (f"{self.name} {self.low:,}–{self.high:,}",)
+        return (f"{self.name} {self.low:,}–{number_words(self.high)}",)
 
     def samples(self, key: bytes) -> Samples:
         """Give the upper end."""
@@ -364,6 +364,13 @@ def samples_of(elements: Sequence[Element], key: bytes) -> Samples:
 def bounds_of(elements: Sequence[Element]) -> tuple[str, ...]:
     """Collect the limits of elements in order."""
     return tuple(bound for element in elements for bound in element.bounds())
+
+
+def number_words(number: int) -> str:
+    """Say a number, large ones beside a power of two as that: `2^64−2`."""
+    bits = number.bit_length()
+    below = (1 << bits) - number
+    return f"2^{bits}−{below}" if bits > 30 and below <= 2 else f"{number:,}"
 
 
 def size_words(size_bytes: int) -> str:

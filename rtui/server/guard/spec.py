@@ -104,7 +104,7 @@ class Spec:
     @property
     def has_secret(self) -> bool:
         """Whether an argument is a password."""
-        return _holds_secret(self.shape)
+        return any(isinstance(element, Secret) for element in self.shape)
 
     def admits(self, argv: Sequence[bytes]) -> bool:
         """Say whether a whole command line fits: the words in capitals and then exactly the shape."""
@@ -116,7 +116,3 @@ class Spec:
     def samples(self, key: bytes) -> tuple[tuple[bytes, ...], ...]:
         """Give whole command lines that fit, one for every way to fill the shape, at the upper limits."""
         return tuple((*self.words, *arguments) for arguments in samples_of(self.shape, key))
-
-
-def _holds_secret(elements: Sequence[Element]) -> bool:
-    return any(isinstance(element, Secret) or _holds_secret(getattr(element, "elements", ())) for element in elements)

@@ -195,7 +195,7 @@ _STREAM: Final = (
         Group.STREAM,
         "XINFO STREAM",
         cost="constant; 8 µs, and the first and the last entry in full",
-        why="never FULL, which lists every group and consumer",
+        why="never FULL, which lists every group; the size of an entry is looked at before",
         since=(5, 0),
     ),
     _value(

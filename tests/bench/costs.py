@@ -1,0 +1,124 @@
+"""What every command on the list costs a server: server time on large values, as the slow log has it.
+
+Run `python -m tests.bench.costs [VERSION…]`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+
+from rtui.server import guard
+from rtui.server.guard import Group, Spec
+from tests.servers import Server, binaries, running
+
+ELEMENTS = 300_000
+"""Elements of each large collection."""
+
+RUNS = 11
+"""How often each command is sent."""
+
+FILLED = {
+    Group.STRING: b"string",
+    Group.HASH: b"hash",
+    Group.LIST: b"list",
+    Group.SET: b"set",
+    Group.ZSET: b"zset",
+    Group.STREAM: b"stream",
+    Group.ARRAY: b"array",
+    Group.VECTORS: b"vectors",
+}
+"""The key of a large value for each group."""
+
+WIDEST = {
+    "HMGET": (b"HMGET", b"hash", *(b"field:%d" % index for index in range(0, 100_000, 1000))),
+    "HPTTL": (b"HPTTL", b"hash", b"FIELDS", b"100", *(b"field:%d" % index for index in range(0, 100_000, 1000))),
+    "LRANGE": (b"LRANGE", b"list", b"150000", b"150099"),
+    "ZRANGE": (b"ZRANGE", b"zset", b"150000", b"150099", b"WITHSCORES"),
+    "GETRANGE": (b"GETRANGE", b"string", b"50000000", b"50065535"),
+    "BITCOUNT": (b"BITCOUNT", b"string", b"50000000", b"50065535"),
+    "ARSCAN": (b"ARSCAN", b"array", b"0", b"18446744073709551614", b"LIMIT", b"100"),
+    "COMMAND INFO": (b"COMMAND", b"INFO", *[b"hscan"] * 100),
+}
+"""The widest form of commands whose sample is narrow."""
+
+
+def fill(server: Server) -> None:
+    """Write one large value of each type this version has."""
+    admin = server.admin
+    admin.execute_command("SETRANGE", "string", 100_000_000, "x")
+    pipeline = admin.pipeline(transaction=False)
+    for first in range(0, ELEMENTS, 1000):
+        numbers = range(first, first + 1000)
+        pipeline.rpush("list", *numbers)
+        pipeline.sadd("set", *(b"member:%d" % number for number in numbers))
+        pipeline.zadd("zset", {f"member:{number}": number for number in numbers})
+        pipeline.hset("hash", mapping={f"field:{number}": number for number in numbers})
+        pipeline.execute()
+    for number in range(20_000):
+        pipeline.xadd("stream", {"field": number})
+    for number in range(1000):
+        pipeline.xgroup_create("stream", f"group:{number}", "0")
+        pipeline.xgroup_createconsumer("stream", "group", f"consumer:{number}") if number else pipeline.xgroup_create(
+            "stream", "group", "0"
+        )
+    pipeline.execute()
+    for command in extras():
+        try:
+            admin.execute_command(*command)
+        except redis.ResponseError:
+            continue
+
+
+def extras() -> Iterator[tuple[object, ...]]:
+    """Commands that fill the types that only new versions have."""
+    for first in range(0, 100_000, 1000):
+        yield ("ARMSET", "array", *(part for index in range(first, first + 1000) for part in (index, b"x")))
+    yield ("ARDELRANGE", "array", 0, 99_990)
+    yield ("ARSET", "array", 10**15, b"x")
+    for number in range(100):
+        yield ("VADD", "vectors", "VALUES", 3, number, 1, 2, f"element:{number}")
+
+
+def server_us(server: Server, argv: tuple[bytes, ...]) -> float | str:
+    """The median server time of a command line in microseconds, or the code of its error."""
+    admin = server.admin
+    taken: list[int] = []
+    for _ in range(RUNS):
+        admin.execute_command("SLOWLOG", "RESET")
+        try:
+            admin.execute_command(*argv)
+        except redis.ResponseError as error:
+            return str(error).split(" ", 1)[0]
+        log: list[Any] = admin.execute_command("SLOWLOG", "GET", "-1")
+        taken += [entry[2] for entry in log if entry[3][0] == argv[0]]
+    return statistics.median(taken) if taken else "?"
+
+
+def command_line(spec: Spec) -> tuple[bytes, ...]:
+    """The widest command line of an entry, on the large value of its type."""
+    return WIDEST.get(spec.name) or spec.samples(FILLED.get(spec.group, b"hash"))[-1]
+
+
+def main() -> None:
+    """Print a table: a row an entry, a column a server."""
+    names = sys.argv[1:] or list(binaries())
+    rows: dict[str, list[str]] = {spec.usage: [] for spec in guard.TABLE}
+    for name in names:
+        with running(binaries()[name], "--slowlog-log-slower-than", "0") as server:
+            fill(server)
+            for spec in guard.TABLE:
+                connection_only = spec.has_secret or spec.name in ("SELECT", "HELLO")
+                cost = "-" if connection_only else server_us(server, command_line(spec))
+                rows[spec.usage].append(f"{cost:>10}")
+    print(f"{'µs':60}", *(f"{name:>10}" for name in names))
+    for usage, costs in rows.items():
+        print(f"{usage[:60]:60}", *costs)
+
+
+if __name__ == "__main__":
+    main()

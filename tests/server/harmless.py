@@ -1,0 +1,128 @@
+"""A second opinion on what is harmless, written without the guard: plain rules, one a command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+ABOUT_A_KEY = {
+    *(b"TYPE", b"PTTL", b"EXISTS", b"STRLEN", b"HLEN", b"LLEN", b"SCARD", b"ZCARD", b"XLEN", b"ARCOUNT", b"ARLEN"),
+    *(b"VCARD", b"VDIM", b"VINFO", b"JSON.TYPE", b"JSON.OBJLEN", b"JSON.ARRLEN", b"JSON.STRLEN", b"TS.INFO"),
+    *(b"BF.INFO", b"CF.INFO", b"CMS.INFO", b"TOPK.INFO", b"TDIGEST.INFO"),
+}
+"""Commands of one key that answer in constant time."""
+
+SUB_ABOUT_A_KEY = {
+    *((b"OBJECT", word) for word in (b"ENCODING", b"IDLETIME", b"FREQ")),
+    *((b"XINFO", word) for word in (b"STREAM", b"GROUPS")),
+    (b"MEMORY", b"USAGE"),
+}
+"""The same with a subcommand."""
+
+ALONE = {(b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLIENT", b"INFO"), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")}
+"""Commands that take nothing."""
+
+SECTIONS = set(
+    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes".split()
+)
+"""Sections of INFO that cost next to nothing."""
+
+
+def between(text: bytes, low: int, high: int) -> bool:
+    """Whether the text is plain digits and its number between the two, both included."""
+    return text.isdigit() and text.isascii() and low <= int(text) <= high
+
+
+def near(first: bytes, last: bytes, most: int) -> bool:
+    """Whether two indexes from the front span at most so many."""
+    ends = between(first, 0, 2**63 - 1) and between(last, 0, 2**63 - 1)
+    return ends and 0 <= int(last) - int(first) < most
+
+
+def is_harmless(argv: Sequence[bytes]) -> bool:
+    """Whether a command line neither writes nor blocks, and asks for little."""
+    if sum(map(len, argv)) > 2 * 2**20:
+        return False
+    words = tuple(argv)
+    return words in ALONE or _of_connection(words) or _of_key(words) or _of_collection(words) or _of_stream(words)
+
+
+def _of_connection(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
+    match words:
+        case (b"HELLO", protocol):
+            return protocol in (b"2", b"3")
+        case (b"HELLO", protocol, b"AUTH", user, password):
+            return protocol in (b"2", b"3") and len(user) <= 256 and len(password) <= 4096
+        case (b"AUTH", password):
+            return len(password) <= 4096
+        case (b"AUTH", user, password):
+            return len(user) <= 256 and len(password) <= 4096
+        case (b"SELECT", db):
+            return between(db, 0, 2**31 - 1)
+        case (b"CLIENT", b"SETNAME", b"rtui") | (b"CLIENT", b"NO-TOUCH", b"ON"):
+            return True
+        case (b"CLIENT", b"SETINFO", b"LIB-NAME", b"rtui"):
+            return True
+        case (b"CLIENT", b"SETINFO", b"LIB-VER", version):
+            return len(version) <= 32 and all(32 < byte < 127 for byte in version)
+        case (b"INFO", section):
+            return section in SECTIONS
+        case (b"COMMAND", b"INFO", *names):
+            return 1 <= len(names) <= 50 and all(len(name) <= 40 for name in names)
+    return False
+
+
+def _of_key(words: tuple[bytes, ...]) -> bool:
+    match words:
+        case (b"SCAN", cursor, *options):
+            return between(cursor, 0, 2**64 - 1) and _scan_options(options)
+        case (word, key) if word in ABOUT_A_KEY:
+            return len(key) <= 2**20
+        case (word, sub, key) if (word, sub) in SUB_ABOUT_A_KEY:
+            return len(key) <= 2**20
+        case (b"GETRANGE" | b"BITCOUNT", key, first, last):
+            return len(key) <= 2**20 and near(first, last, 65_536)
+    return False
+
+
+def _scan_options(options: list[bytes]) -> bool:
+    given = dict(zip(options[::2], options[1::2], strict=False))
+    if len(given) * 2 != len(options) or not given.keys() <= {b"MATCH", b"COUNT", b"TYPE"}:
+        return False
+    pattern = given.get(b"MATCH", b"")
+    stars = re.sub(rb"(?s)\\.", b"", pattern).count(b"*")
+    return between(given.get(b"COUNT", b""), 1, 1000) and len(pattern) <= 512 and stars <= 16
+
+
+def _of_collection(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
+    if len(words) < 3 or len(words[1]) > 2**20:
+        return False
+    match words[:1] + words[2:]:
+        case (b"HSCAN" | b"SSCAN" | b"ZSCAN", cursor, b"COUNT", count):
+            return between(cursor, 0, 2**64 - 1) and between(count, 1, 100)
+        case (b"HSCAN", cursor, b"COUNT", count, b"NOVALUES"):
+            return between(cursor, 0, 2**64 - 1) and between(count, 1, 100)
+        case (b"HRANDFIELD" | b"ZRANDMEMBER" | b"SRANDMEMBER", count):
+            return between(count, 1, 50)
+        case (b"HRANDFIELD", count, b"WITHVALUES") | (b"ZRANDMEMBER", count, b"WITHSCORES"):
+            return between(count, 1, 50)
+        case (b"HMGET", *fields):
+            return 1 <= len(fields) <= 100
+        case (b"HSTRLEN", _):
+            return True
+        case (b"HPTTL", b"FIELDS", count, *fields):
+            return between(count, 1, 100) and int(count) == len(fields)
+        case (b"LRANGE", first, last) | (b"ZRANGE", first, last, b"WITHSCORES"):
+            return near(first, last, 100)
+        case (b"ARSCAN", first, last, b"LIMIT", count):
+            return between(first, 0, 2**64 - 2) and between(last, 0, 2**64 - 2) and between(count, 1, 100)
+    return False
+
+
+def _of_stream(words: tuple[bytes, ...]) -> bool:
+    match words:
+        case (b"XINFO", b"CONSUMERS", key, group) | (b"XPENDING", key, group):
+            return len(key) <= 2**20 and len(group) <= 65_536
+        case (b"XRANGE" | b"XREVRANGE", key, _, _, b"COUNT", count):
+            return len(key) <= 2**20 and between(count, 1, 100)
+    return False

@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import string
+import traceback
+from typing import Any
+
+import hiredis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.traceback import Traceback
+
+from rtui.server import guard
+from rtui.server.guard import TABLE, Command, GuardError, Spec, admits
+from rtui.server.guard.batch import PerKey
+from rtui.server.guard.command import checked, pack
+from rtui.server.secret import Secret
+from tests.server.harmless import is_harmless
+
+PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it
+KEY = b"a:key"
+LINES = [line for spec in TABLE for line in spec.samples(KEY)]
+NUMBERS = (
+    *(
+        b"0",
+        b"-0",
+        b"-1",
+        b"+1",
+        b"01",
+        b" 1",
+        b"1 ",
+        b"1\n",
+        b"1e3",
+        b"0x10",
+        b"\xd9\xa1",
+        b"",
+        b"1_000",
+        b"50",
+        b"51",
+    ),
+    *(b"99", b"100", b"101", b"999", b"1000", b"1001", b"65535", b"65536", b"65537"),
+    *(b"%d" % (2**power + offset) for power in (31, 32, 63, 64) for offset in (-2, -1, 0, 1)),
+)
+WORDS = sorted({part for line in LINES for part in line if part.isalpha()})
+FOREIGN = (b"SAMPLES", b"FULL", b"STORE", b"BYSCORE", b"BYLEX", b"REV", b"BIT", b"BLOCK", b"OFF", b"*", b"\xff", b"all")
+PARTS = st.one_of(
+    st.sampled_from(NUMBERS),
+    st.sampled_from(WORDS),
+    st.sampled_from([word.lower() for word in WORDS]),
+    st.sampled_from(FOREIGN),
+    st.binary(max_size=12),
+    st.sampled_from([b"x" * size for size in (64, 65, 513, 65_536, 65_537, 1 << 20, (1 << 20) + 1)]),
+    st.integers(0, 20).map(lambda stars: b"*" * stars),
+)
+EVERY_KEY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> tuple[bytes, ...]:
+    """A line that the list admits, changed in one to four places."""
+    line = list(draw(st.sampled_from(LINES)))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(line)))
+        change = draw(st.sampled_from(("replace", "replace", "insert", "delete", "double", "swap")))
+        if change == "insert" or place == len(line):
+            line.insert(place, draw(PARTS))
+        elif change == "replace":
+            line[place] = draw(PARTS)
+        elif change == "delete":
+            del line[place]
+        elif change == "double":
+            line[place:place] = line[place:] * draw(st.sampled_from((1, 30)))
+        else:
+            other = draw(st.integers(0, len(line) - 1))
+            line[place], line[other] = line[other], line[place]
+    return tuple(line)
+
+
+@given(mutated())
+def test_whatever_is_admitted_is_harmless_by_an_independent_judge(line: tuple[bytes, ...]) -> None:
+    if admits(line) is not None:
+        assert is_harmless(line), line[:6]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: b" ".join(line)[:50].decode("latin-1"))
+def test_each_sample_is_admitted_by_its_entry_and_harmless(line: tuple[bytes, ...]) -> None:
+    spec = admits(line)
+    assert spec is not None
+    assert line[: len(spec.words)] == spec.words
+    assert is_harmless(line)
+
+
+@given(mutated())
+def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
+    if admits(line) is None:
+        with pytest.raises(GuardError):
+            checked(*line)
+    else:
+        assert parsed(checked(*line).packed) == [list(line)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KEYS *", "GET key", "MGET key", "SET key value", "DEL key", "EXPIRE key 1", "FLUSHALL", "RENAME a b",
+        "HGETALL key", "HKEYS key", "HVALS key", "SMEMBERS key", "SORT key", "DUMP key", "RESTORE key 0 x",
+        "PFCOUNT key", "TOUCH key", "MONITOR", "SUBSCRIBE a", "PSUBSCRIBE *", "EVAL return 0", "FCALL f 0",
+        "SCRIPT FLUSH", "CONFIG SET maxmemory 1", "CONFIG GET *", "DEBUG SLEEP 1", "SHUTDOWN", "SAVE", "BGSAVE",
+        "CLIENT KILL x", "CLIENT PAUSE 1", "CLIENT NO-TOUCH OFF", "CLIENT NO-EVICT ON", "CLIENT SETNAME other",
+        "CLIENT LIST", "CLIENT TRACKING ON", "BLPOP key 0", "XREAD STREAMS key 0", "WAIT 1 0", "MULTI", "EXEC",
+        "MEMORY USAGE key SAMPLES 0", "MEMORY USAGE key SAMPLES 5", "MEMORY PURGE", "MEMORY DOCTOR",
+        "XINFO STREAM key FULL", "XINFO STREAM key FULL COUNT 1", "XRANGE key - +", "XRANGE key - + COUNT 101",
+        "LRANGE key 0 -1", "LRANGE key -1 -1", "LRANGE key 0 100", "LRANGE key 5 4", "ZRANGE key 0 -1 WITHSCORES",
+        "ZRANGE key 0 10", "ZRANGE key 0 10 REV WITHSCORES", "ZRANGE key 0 1000 WITHSCORES", "BITCOUNT key",
+        "BITCOUNT key 0 65536", "BITCOUNT key 0 10 BIT", "GETRANGE key 0 -1", "GETRANGE key 0 65536",
+        "GETRANGE key -5 -1", "HSCAN key 0", "HSCAN key 0 COUNT 101", "HSCAN key 0 MATCH * COUNT 10",
+        "SSCAN key -1 COUNT 10", "ZSCAN key 18446744073709551616 COUNT 1", "HRANDFIELD key -10", "HRANDFIELD key 51",
+        "SRANDMEMBER key", "SRANDMEMBER key -5", "ZRANDMEMBER key 0", "SCAN 0", "SCAN 0 COUNT 0", "SCAN 0 COUNT 1001",
+        "SCAN 0 COUNT 10 MATCH x", "SCAN 0 COUNT 10 TYPE", "scan 0 COUNT 10", "type key", "TYPE", "TYPE a b",
+        "OBJECT REFCOUNT key", "OBJECT HELP", "INFO", "INFO all", "INFO everything", "INFO server memory", "HELLO",
+        "HELLO 3 SETNAME x", "HELLO 4", "SELECT -1", "SELECT 2147483648", "COMMAND", "COMMAND DOCS",
+        "COMMAND INFO flushall", "COMMAND INFO", "CLUSTER FAILOVER", "CLUSTER RESET", "CLUSTER NODES x", "READWRITE",
+        "ARSCAN key 0 10", "ARSCAN key 0 10 LIMIT 101", "ARSCAN key 0 18446744073709551615 LIMIT 1", "ARINFO key FULL",
+        "XPENDING key group - + 10", "HPTTL key FIELDS 2 a", "HPTTL key FIELDS 1 a b", "HPTTL key FIELDS 0",
+        "JSON.GET key", "JSON.SET key . 1", "JSON.TYPE key $..*", "BF.ADD key x", "TS.INFO key DEBUG", "VSIM key",
+        "QUIT", "AUTH", "AUTH a b c",
+    ],
+)  # fmt: skip
+def test_refused(text: str) -> None:
+    line = tuple(text.encode().split(b" "))
+    assert admits(line) is None
+    with pytest.raises(GuardError):
+        checked(*line)
+
+
+def test_nothing_at_all_is_refused() -> None:
+    assert admits(()) is None
+    assert admits((b"",)) is None
+    with pytest.raises(GuardError):
+        checked()
+
+
+def test_a_request_is_bounded_as_a_whole() -> None:
+    field = b"f" * 65_536
+    assert admits((b"HMGET", KEY, *[field] * 30))
+    assert admits((b"HMGET", KEY, *[field] * 100)) is None
+
+
+def test_key_names_are_bounded() -> None:
+    assert guard.key_type(b"k" * guard.MAX_KEY_BYTES).replies == 1
+    with pytest.raises(GuardError) as caught:
+        guard.key_type(b"k" * (guard.MAX_KEY_BYTES + 1))
+    assert len(str(caught.value)) < 200
+
+
+def parsed(packed: bytes) -> list[Any]:
+    """Read requests as a server would."""
+    reader = hiredis.Reader()
+    reader.feed(packed)
+    found = []
+    while (one := reader.gets()) is not False:
+        found.append(one)
+    assert not reader.has_data()
+    return found
+
+
+def built() -> list[Command]:
+    """One Command of every builder."""
+    secret = Secret(PASSWORD)
+    made = [build(KEY) for build in EVERY_KEY]
+    return [
+        *made,
+        *(guard.ping(), guard.hello(2), guard.hello(3, "me", secret), guard.hello(3, None, secret)),
+        *(guard.auth(None, secret), guard.auth("me", secret), guard.select(3), guard.set_name()),
+        *(guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch(), guard.readonly()),
+        *(guard.client_info(), guard.info("memory"), guard.dbsize(), guard.command_info("scan", "memory|usage")),
+        *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
+        guard.scan((1 << 64) - 1, count=1000, match=b"a*", kind=b"hash"),
+        *(guard.getrange(KEY, 0, 65_535), guard.bitcount(KEY, 7, 7)),
+        *(guard.hscan(KEY, 0, count=100), guard.hscan(KEY, 5, count=1, novalues=True)),
+        *(guard.hrandfield(KEY, 50), guard.hrandfield(KEY, 1, withvalues=True), guard.hmget(KEY, b"", b"f")),
+        *(guard.hstrlen(KEY, b"f"), guard.hpttl(KEY, b"a", b"b"), guard.lrange(KEY, 100, 199)),
+        *(guard.sscan(KEY, 0, count=3), guard.srandmember(KEY, 3), guard.zrange(KEY, 0, 99)),
+        *(guard.zscan(KEY, 0, count=3), guard.zrandmember(KEY, 3), guard.zrandmember(KEY, 3, withscores=True)),
+        *(guard.xinfo_consumers(KEY, b"g"), guard.xrange(KEY, b"(1-1", b"+", count=9)),
+        *(guard.xrevrange(KEY, b"+", b"-", count=9), guard.xpending(KEY, b"g")),
+        guard.arscan(KEY, 0, 10**15, limit=100),
+    ]
+
+
+def test_every_builder_writes_a_line_of_the_list_and_every_entry_has_a_builder() -> None:
+    seen: set[Spec] = set()
+    for command in built():
+        (line,) = parsed(command.packed)
+        spec = admits(line)
+        assert spec is not None
+        assert spec.name == command.name
+        assert command.replies == 1
+        seen.add(spec)
+    assert seen == set(TABLE)
+
+
+@given(st.binary(max_size=300), st.integers(), st.integers())
+def test_windows_are_bounded_whatever_is_asked(key: bytes, first: int, last: int) -> None:
+    for build, most in ((guard.getrange, 65_536), (guard.bitcount, 65_536), (guard.lrange, 100), (guard.zrange, 100)):
+        if 0 <= first <= last < 1 << 63 and last - first < most:
+            assert parsed(build(key, first, last).packed)[0][1:4] == [key, b"%d" % first, b"%d" % last]
+        else:
+            with pytest.raises(GuardError):
+                build(key, first, last)
+
+
+def test_text_in_place_of_a_number_is_refused() -> None:
+    wrong: Any = "10"
+    with pytest.raises(TypeError):
+        guard.scan(0, count=wrong)
+
+
+def test_a_command_cant_be_made_elsewhere() -> None:
+    made: Any = Command
+    with pytest.raises(GuardError):
+        made(object(), "KEYS", b"*2\r\n$4\r\nKEYS\r\n$1\r\n*\r\n")
+    with pytest.raises(GuardError):
+        made(None, "KEYS", b"")
+    with pytest.raises(TypeError):
+        made("KEYS", b"")
+
+
+def test_a_command_has_no_variants() -> None:
+    with pytest.raises(GuardError):
+        type("Forged", (Command,), {})
+
+
+def test_a_command_does_not_change() -> None:
+    command: Any = guard.ping()
+    with pytest.raises(GuardError):
+        command.packed = b"*1\r\n$8\r\nFLUSHALL\r\n"
+    with pytest.raises(GuardError):
+        del command.packed
+    with pytest.raises(GuardError):
+        command.more = 1
+    assert command.packed == b"*1\r\n$4\r\nPING\r\n"
+
+
+def test_a_command_does_not_travel() -> None:
+    with pytest.raises(GuardError):
+        pickle.dumps(guard.ping())
+    with pytest.raises(GuardError):
+        copy.copy(guard.ping())
+
+
+def test_an_empty_shell_has_nothing_to_send() -> None:
+    shell = object.__new__(Command)
+    with pytest.raises(AttributeError):
+        _ = shell.packed
+
+
+@pytest.mark.parametrize(
+    "command",
+    [guard.auth(None, Secret(PASSWORD)), guard.auth("me", Secret(PASSWORD)), guard.hello(3, "me", Secret(PASSWORD))],
+    ids=["auth", "user", "hello"],
+)
+def test_a_password_is_sent_and_never_shown(command: Command) -> None:
+    assert command.redacted
+    assert PASSWORD.encode() in b"".join([command.packed])
+    shown = (
+        repr(command),
+        str(command),
+        f"{command}",
+        repr(command.packed),
+        str(command.packed),
+        f"{command.packed!s}",
+    )
+    assert not any(PASSWORD in text for text in shown)
+
+
+@pytest.mark.parametrize("password", [PASSWORD * 300, PASSWORD + "\ud800"], ids=["too long", "no text"])
+def test_a_refused_password_is_in_no_traceback(password: str) -> None:
+    with pytest.raises(GuardError) as caught:
+        guard.auth("me", Secret(password))
+    error = caught.value
+    assert error.__context__ is None
+    out = io.StringIO()
+    frames = error.__traceback__
+    assert frames is not None
+    Console(file=out, width=200).print(
+        Traceback.from_exception(type(error), error, frames.tb_next, show_locals=True, locals_max_string=10_000)
+    )
+    captured = traceback.TracebackException.from_exception(error, capture_locals=True, limit=-2)
+    for text in (out.getvalue(), "".join(captured.format())):
+        assert "GuardError" in text
+        assert PASSWORD not in text
+
+
+def test_commands_without_a_password_are_not_redacted() -> None:
+    assert {command.name for command in built() if command.redacted} == {"AUTH", "HELLO"}
+    assert not guard.hello(2).redacted
+
+
+def test_passwords_that_are_not_utf8_are_sent_as_they_are() -> None:
+    assert parsed(guard.auth(None, Secret("caf\udce9")).packed) == [[b"AUTH", b"caf\xe9"]]
+
+
+@pytest.mark.parametrize("spec", TABLE, ids=lambda spec: spec.usage[:50])
+def test_every_entry_says_what_it_costs_and_why_it_is_safe(spec: Spec) -> None:
+    assert spec.cost
+    assert spec.why
+    assert spec.acl_rule == "+" + spec.name.lower().replace(" ", "|")
+    assert set(spec.name) <= set(string.ascii_uppercase + " .-")
+    assert not spec.in_bulk or len(spec.shape) == 1
+
+
+def test_no_two_entries_admit_the_same_line() -> None:
+    for line in LINES:
+        assert sum(spec.admits(line) for spec in TABLE) == 1
+
+
+@given(st.lists(st.binary(max_size=50), min_size=1, max_size=8))
+def test_requests_read_back(argv: list[bytes]) -> None:
+    assert parsed(pack(argv)) == [argv]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server import guard
+from rtui.server.guard import GuardError, admits, each, portions
+from rtui.server.guard.batch import MAX_BATCH_BUILDS, MAX_BATCH_BYTES, PerKey
+from tests.wire import Requests
+
+EVERY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
+BULK = [build for build in EVERY if build.spec.in_bulk]
+KEYS = st.lists(
+    st.one_of(st.binary(max_size=40), st.sampled_from([b"k" * size for size in (511, 512, 513, 65_536)])),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(st.lists(st.sampled_from(BULK), min_size=1, max_size=MAX_BATCH_BUILDS), KEYS)
+def test_a_batch_is_its_commands_one_after_another(builds: list[PerKey], keys: list[bytes]) -> None:
+    batch = each(builds, keys)
+    slow = [build(key) for key in keys for build in builds]
+    assert batch.packed == b"".join(command.packed for command in slow)
+    assert batch.replies == len(slow)
+    assert not batch.redacted
+
+
+@given(st.sampled_from(BULK), KEYS)
+def test_a_batch_reads_back_as_lines_of_the_list(build: PerKey, keys: list[bytes]) -> None:
+    requests = Requests()
+    requests.feed(each(build, keys).packed)
+    assert not requests.incomplete
+    assert [line[-1] for line in requests.commands] == keys
+    assert all(admits(line) is build.spec for line in requests.commands)
+
+
+@pytest.mark.parametrize("build", [build for build in EVERY if not build.spec.in_bulk], ids=repr)
+def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: PerKey) -> None:
+    assert build(b"key").replies == 1
+    with pytest.raises(GuardError):
+        each(build, [b"key"])
+    with pytest.raises(GuardError):
+        each([guard.key_type, build], [b"key"])
+
+
+def test_builders_that_are_none_are_refused() -> None:
+    forged: Any = lambda key: guard.ping()  # noqa: E731
+    with pytest.raises((GuardError, AttributeError)):
+        each([forged], [b"key"])
+
+
+@pytest.mark.parametrize(
+    ("builds", "keys"),
+    [
+        ([], [b"k"]),
+        ([guard.pttl], []),
+        ([guard.pttl], [b"k"] * (guard.MAX_BATCH_KEYS + 1)),
+        ([guard.pttl] * (MAX_BATCH_BUILDS + 1), [b"k"]),
+        ([guard.pttl], [b"k", b"k" * (guard.MAX_BULK_KEY_BYTES + 1)]),
+        ([guard.pttl], [b"k" * guard.MAX_BULK_KEY_BYTES] * 300),
+        ([guard.pttl, guard.key_type], [b"k" * guard.MAX_BULK_KEY_BYTES] * 200),
+    ],
+    ids=["no command", "no key", "keys", "commands", "key size", "bytes", "bytes of two"],
+)
+def test_batches_are_bounded(builds: list[PerKey], keys: list[bytes]) -> None:
+    with pytest.raises(GuardError):
+        each(builds, keys)
+
+
+def test_the_largest_batch() -> None:
+    assert each(guard.pttl, [b"k"] * guard.MAX_BATCH_KEYS).replies == guard.MAX_BATCH_KEYS
+    keys = [b"k" * guard.MAX_BULK_KEY_BYTES] * (MAX_BATCH_BYTES // guard.MAX_BULK_KEY_BYTES)
+    assert len(each(guard.pttl, keys).packed) >= MAX_BATCH_BYTES
+
+
+def test_a_key_is_bytes() -> None:
+    text: Any = ["key"]
+    with pytest.raises(TypeError):
+        each(guard.pttl, text)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 65_536), st.integers(1, 900)), max_size=8),
+    st.integers(1, MAX_BATCH_BUILDS),
+)
+def test_portions_hold_every_key_in_order_and_fit_into_a_batch(runs: list[tuple[int, int]], commands: int) -> None:
+    keys = [b"k" * size for size, repeat in runs for _ in range(min(repeat, 2_000_000 // (size + 1)))]
+    cut = list(portions(keys, commands))
+    assert [key for part in cut for key in part] == keys
+    for part in cut:
+        assert 1 <= len(part) <= guard.MAX_BATCH_KEYS
+        assert sum(map(len, part)) * commands <= MAX_BATCH_BYTES
+
+
+def test_portions_are_cut_at_the_bytes_and_each_can_be_sent() -> None:
+    keys = [b"k" * guard.MAX_BULK_KEY_BYTES] * 600
+    builds = [guard.key_type, guard.pttl]
+    cut = list(portions(keys, len(builds)))
+    assert [len(part) for part in cut] == [128, 128, 128, 128, 88]
+    assert sum(each(builds, part).replies for part in cut) == 1200
