@@ -117,14 +117,15 @@ class Memory:
             self.drop(node)
             self.held_bytes -= 0 if node.keys is None else node.keys.size_bytes
             self.held_bytes -= sum(chunk.size_bytes for chunk in node.pending or ())
-            for child in (node.children or {}).values():
+            children = list((node.children or {}).values())
+            node.forget_children()
+            for child in children:
                 self.held_bytes -= CHILD_BYTES
                 if isinstance(child, Namespace):
                     self.held_bytes -= NAMESPACE_BYTES
                     waiting.append(child)
                 elif isinstance(child, bytes):
                     self.held_bytes -= len(child)
-        top.forget_children()
 
     def shed(self) -> None:
         """Drop the names of the largest unopened namespaces while more is held than the budget allows."""

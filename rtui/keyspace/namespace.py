@@ -49,6 +49,7 @@ class Namespace:
         "passed",
         "pending",
         "refilling",
+        "root",
         "sealed",
         "separator",
         "unlisted",
@@ -59,6 +60,9 @@ class Namespace:
 
     separator: bytes
     """The separator at the end of the label; for the root, the store's only separator or empty."""
+
+    root: Namespace
+    """The top of the tree that it belongs to; a store that was reset has another."""
 
     count: int
     """Keys seen under this namespace so far, at any depth."""
@@ -106,6 +110,7 @@ class Namespace:
         self.label = label
         self.separator = separator
         self.parent = parent
+        self.root = self if parent is None else parent.root
         self.count = 0
         self.children = None
         self.labels = _NO_LABELS

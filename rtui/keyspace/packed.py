@@ -175,7 +175,7 @@ class Packed:
 
         Names that arrive meanwhile are met too; after `remove` it must be begun again.
         """
-        number = max(0, bisect_right(self._firsts, start) - 1)
+        number = len(self._chunks) if start >= self._closed else bisect_right(self._firsts, start) - 1
         while number < len(self._chunks):
             yield self._firsts[number], self._chunks[number]
             number += 1

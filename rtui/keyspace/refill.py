@@ -34,22 +34,26 @@ class Refill:
         """Keep a batch of full key names; those without the prefix are passed over."""
         length = len(self._prefix)
         suffixes = [key[length:] for key in keys if key.startswith(self._prefix)]
-        if not suffixes or not self._node.refilling:
+        if not suffixes or not self._under_way():
             return
         self._found += len(suffixes)
         self._store.correct(self._node, max(0, self._found - self._node.count))
         self._store.route(self._node, suffixes)
+        self._store.pass_on([self._prefix + suffix for suffix in suffixes])
 
     def done(self) -> None:
         """The scan has ended: what it found is what there is."""
-        if self._node.refilling:
+        if self._under_way():
             self._node.refilling = False
             self._store.correct(self._node, self._found - self._node.count)
 
     def abandon(self) -> None:
         """The scan was broken off: the namespace needs one again, and has the count it would have without this one."""
         node = self._node
-        if node.refilling:
+        if self._under_way():
             node.refilling = node.sealed = False
             self._store.forget(node)
             self._store.correct(node, self._before + node.passed - node.count)
+
+    def _under_way(self) -> bool:
+        return self._node.refilling and self._node.root is self._store.root

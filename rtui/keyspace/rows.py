@@ -341,7 +341,7 @@ class VisibleRows:
 
     def _can_expand(self, namespace: Namespace) -> bool:
         """Whether the namespace is listed in one that is expanded, or was."""
-        if namespace.parent is None:
+        if namespace.root is not self.store.root or namespace.parent is None:
             return namespace is self._root.node
         return namespace.parent in self._listings and namespace.ordinal >= 0
 

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Protocol
 from weakref import WeakSet
 
 from rtui.keyspace.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory
@@ -26,6 +27,19 @@ class Changes:
 
     reshaped: set[Namespace] = field(default_factory=set)
     """Namespaces whose children have other ordinals now."""
+
+
+class Follower(Protocol):
+    """What is told of all keys that a store gets."""
+
+    def add(self, keys: Sequence[bytes]) -> None:
+        """The store got these keys."""
+
+    def reset(self) -> None:
+        """The store forgot everything."""
+
+    def settle(self) -> Slices[None]:
+        """The store removed repeats."""
 
 
 class NamespaceStore:
@@ -50,9 +64,9 @@ class NamespaceStore:
         self.separators = Separators() if separators is None else separators
         self.revision = 0
         self.clock = clock
-        self._budget_bytes = budget_bytes
+        self.budget_bytes = budget_bytes
         self._watchers: WeakSet[Changes] = WeakSet()
-        self._epoch = 0
+        self._followers: WeakSet[Follower] = WeakSet()
         self._start()
 
     @property
@@ -81,9 +95,15 @@ class NamespaceStore:
         self._watchers.add(changes)
         return changes
 
+    def follow(self, follower: Follower) -> None:
+        """Pass on all keys that come, for as long as somebody holds the follower."""
+        self._followers.add(follower)
+
     def reset(self) -> None:
         """Forget everything: another scan, or another filter, begins."""
         self._start()
+        for follower in self._followers:
+            follower.reset()
         self.revision += 1
 
     def add(self, keys: Sequence[bytes]) -> None:
@@ -92,17 +112,22 @@ class NamespaceStore:
             return
         self.root.count += len(keys)
         self.route(self.root, keys)
+        self.pass_on(keys)
+
+    def pass_on(self, keys: Sequence[bytes]) -> None:
+        """Tell the followers of keys that were kept or counted."""
+        for follower in self._followers:
+            follower.add(keys)
 
     def open(self, node: Namespace) -> Slices[None]:
         """Divide what a namespace keeps among its children, in slices; it can be listed from the first slice on.
 
         One that `needs_scan` stays as it is. Keys may be added meanwhile, and two may drive an opening at a time.
         """
-        if node.dropped or node.refilling:
+        if node.dropped or node.refilling or node.root is not self.root:
             return
         if node.children is None:
             self.begin(node)
-        epoch = self._epoch
         slicer = Slicer(self.clock, slice_s=0)
         while node.pending is not None:
             if node.pending:
@@ -112,7 +137,7 @@ class NamespaceStore:
             self._changed()
             if node.pending is not None and slicer.over():
                 yield
-                if epoch != self._epoch:
+                if node.root is not self.root:
                     return
                 slicer = Slicer(self.clock)
 
@@ -149,7 +174,10 @@ class NamespaceStore:
         if not self.repeats_possible:
             return 0
         self.repeats_possible = False
-        return (yield from remove_repeats(self))
+        removed = yield from remove_repeats(self)
+        for follower in list(self._followers):
+            yield from follower.settle()
+        return removed
 
     def find(self, path: Iterable[Segment]) -> Namespace | None:
         """The namespace at this path, if it is listed."""
@@ -183,7 +211,9 @@ class NamespaceStore:
         self.reshaped(node)
 
     def correct(self, node: Namespace, more: int, *, held_bytes: int = 0) -> None:
-        """Change the count of a namespace and of all above it, and what they hold."""
+        """Change the count of a namespace and of all above it, and what they hold; nothing if it was reset away."""
+        if node.root is not self.root:
+            return
         self._memory.held_bytes += held_bytes
         above: Namespace | None = node
         while above is not None:
@@ -198,8 +228,7 @@ class NamespaceStore:
             changes.reshaped.add(node)
 
     def _start(self) -> None:
-        self._epoch += 1
-        self._memory = Memory(self._budget_bytes)
+        self._memory = Memory(self.budget_bytes)
         self._router = Router(self.separators, self._memory, self._grown)
         single = self.separators.values[0] if len(self.separators.values) == 1 else b""
         self.root = Namespace(b"", single)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.rows import Kind, Row, Sort, VisibleRows
+from rtui.keyspace.ordering import Sort
+from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store import NamespaceStore
@@ -151,9 +152,8 @@ class Browsing(RuleBasedStateMachine):
             assert self.rows.last_sibling(rows[0]) == rows[-1]
 
 
-@pytest.mark.usefixtures("tiny")
-class TestBrowsing(Browsing.TestCase):  # type: ignore[misc, name-defined]
-    settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestBrowsing = pytest.mark.usefixtures("tiny")(Browsing.TestCase)
+TestBrowsing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
 def rows_over(keys: list[bytes]) -> VisibleRows:

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtui.keyspace.filtered import Filtered
+from rtui.keyspace.segments import Separators
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store import NamespaceStore
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below
+
+NEEDLES = st.sampled_from([b"", b"a", b":", b"a:", b"b:a", b"bb:", b"::", b"A:B", b"{", b":a:b", b"\xff"])
+
+
+@pytest.mark.usefixtures("tiny")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), NEEDLES, st.booleans(), SEPARATOR_SETS)
+def test_finds_all_keys_that_hold_the_bytes(
+    data: st.DataObject, needle: bytes, ignore_case: bool, separators: tuple[bytes, ...]
+) -> None:
+    store = NamespaceStore(Separators(separators), clock=Ticking())
+    keys = data.draw(st.lists(KEYS, max_size=40, unique=True))
+    store.add(keys)
+    for ordinal in data.draw(st.lists(st.integers(0, 5), max_size=3)):
+        if ordinal < store.root.namespace_total:
+            finish(store.open(store.root.namespace_at(ordinal)))
+    found = Filtered(store, needle, ignore_case=ignore_case)
+    work = found.work()
+    for _ in range(data.draw(st.integers(0, 4))):
+        next(work, None)
+    late = [key for key in data.draw(st.lists(KEYS, max_size=10, unique=True)) if key not in keys]
+    store.add(late)
+    if data.draw(st.booleans()) and store.root.namespace_total:
+        finish(store.open(store.root.namespace_at(0)))
+    finish(work)
+    after = [key + b":later" for key in (*keys, *late) if key + b":later" not in (*keys, *late)]
+    store.add(after)
+    expected = [
+        key for key in (*keys, *late, *after) if (needle.lower() in key.lower() if ignore_case else needle in key)
+    ]
+    check_store(found.store, expected)
+    assert found.not_searched == 0
+
+
+def test_a_match_across_the_levels_of_the_tree() -> None:
+    store = NamespaceStore()
+    store.add([b"shop:user:1", b"shop:user:2", b"shop:cart:1", b"shopuser"])
+    found = Filtered(store, b"op:us")
+    finish(found.work())
+    assert sorted(kept_below(found.store.root)) == [b"shop:user:1", b"shop:user:2"]
+    assert (found.searched, found.store.keys) == (4, 2)
+
+
+def test_what_was_dropped_is_not_searched() -> None:
+    store = NamespaceStore(budget_bytes=20_000)
+    for start in range(0, 9000, 500):
+        store.add([b"big:%06d" % number for number in range(start, start + 500)])
+    store.add([b"small:1"])
+    found = Filtered(store, b"1")
+    finish(found.work())
+    assert found.not_searched == 9000
+    assert kept_below(found.store.root) == [b"small:1"]
+
+
+def test_it_begins_anew_with_its_store() -> None:
+    store = NamespaceStore(clock=Ticking())
+    store.add([b"a:%d" % number for number in range(5000)])
+    found = Filtered(store, b"1")
+    work = found.work()
+    next(work)
+    store.reset()
+    store.add([b"b:1", b"b:2"])
+    finish(work)
+    assert kept_below(found.store.root) == [b"b:1"]
+
+
+@pytest.mark.usefixtures("tiny")
+def test_repeats_are_removed_from_matches_too() -> None:
+    store = NamespaceStore(clock=Ticking())
+    found = Filtered(store, b"a")
+    finish(found.work())
+    store.add([b"a:1", b"a:1", b"b:1", b"a:2"])
+    store.repeats_possible = True
+    finish(store.settle())
+    assert Counter(kept_below(found.store.root)) == Counter([b"a:1", b"a:2"])

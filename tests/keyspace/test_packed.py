@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtui.keyspace.handful import LONGEST_NAME, MOST_NAMES, count_of, handful, names_of
+from rtui.keyspace.packed import CHUNK_BYTES, CHUNK_NAMES, Chunk, Packed
+
+NAMES = st.lists(st.binary(max_size=6) | st.sampled_from([b"", b"a", b"aa", b"A", b"x" * 50]), max_size=20)
+
+in_tiny_chunks = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.usefixtures("tiny")
+@in_tiny_chunks
+@given(st.lists(NAMES, max_size=6))
+def test_names_come_back_in_order(batches: list[list[bytes]]) -> None:
+    packed = Packed()
+    for batch in batches:
+        packed.extend(batch)
+    names = [name for batch in batches for name in batch]
+    assert len(packed) == len(names)
+    assert list(packed) == names
+    assert [packed[ordinal] for ordinal in range(len(names))] == names
+    assert packed.names_at(range(len(names) - 1, -1, -1)) == names[::-1]
+    for start in range(len(names)):
+        first, chunk = next(packed.chunks(start))
+        assert first <= start < first + len(chunk)
+        assert chunk[start - first] == names[start]
+
+
+@pytest.mark.usefixtures("tiny")
+@in_tiny_chunks
+@given(NAMES, NAMES, NAMES)
+def test_whole_chunks_are_adopted(before: list[bytes], adopted: list[bytes], after: list[bytes]) -> None:
+    packed = Packed(before)
+    given_away = Packed(adopted)
+    for chunk in given_away.release():
+        packed.adopt(chunk)
+    packed.extend(after)
+    assert list(packed) == before + adopted + after
+    assert len(given_away) == 0
+    assert given_away.size_bytes == 0
+
+
+@pytest.mark.usefixtures("tiny")
+@in_tiny_chunks
+@given(NAMES, st.sets(st.integers(0, 19)))
+def test_removing_moves_the_others_up(names: list[bytes], unwanted: set[int]) -> None:
+    packed = Packed(names)
+    ordinals = sorted(ordinal for ordinal in unwanted if ordinal < len(names))
+    packed.remove(ordinals)
+    assert list(packed) == [name for ordinal, name in enumerate(names) if ordinal not in unwanted]
+
+
+@given(NAMES, st.binary(max_size=3) | st.sampled_from([b"", b"a", b"aa"]))
+def test_searching_a_chunk(names: list[bytes], needle: bytes) -> None:
+    chunk = Chunk.of(names)
+    assert chunk.names() == names
+    assert chunk.containing(needle) == [place for place, name in enumerate(names) if needle in name]
+    assert chunk.starting(needle) == [place for place, name in enumerate(names) if name.startswith(needle)]
+    assert chunk.lowered().names() == [name.lower() for name in names]
+    for start in range(len(names)):
+        expected = names.index(needle, start) if needle in names[start:] else -1
+        assert chunk.index(needle, start) == expected
+
+
+@given(st.lists(st.binary(max_size=LONGEST_NAME), min_size=1, max_size=MOST_NAMES))
+def test_a_handful_comes_back(names: list[bytes]) -> None:
+    packed = handful(names)
+    assert packed is not None
+    assert names_of(packed) == names
+    assert count_of(packed) == len(names)
+
+
+def test_a_handful_is_small() -> None:
+    assert handful([b""] * (MOST_NAMES + 1)) is None
+    assert handful([b"x" * (LONGEST_NAME + 1)]) is None
+    assert handful([b"a", b"x" * (LONGEST_NAME + 1)]) is None
+
+
+def test_names_of_any_length_side_by_side() -> None:
+    names = [b"a", b"x" * (CHUNK_BYTES + 1), b"", b"y" * CHUNK_BYTES, b"z" * 5_000_000, b"b"]
+    packed = Packed(names)
+    assert list(packed) == names
+    assert [packed[ordinal] for ordinal in range(len(names))] == names
+
+
+def test_two_bytes_a_name_besides_the_name() -> None:
+    packed = Packed()
+    for start in range(0, 100_000, 1000):
+        packed.extend([b"%026d" % number for number in range(start, start + 1000)])
+    assert packed.size_bytes == 100_000 * 28
+    assert packed.full_chunks >= 100_000 // CHUNK_NAMES
+
+
+def test_a_negative_ordinal_is_refused() -> None:
+    with pytest.raises(IndexError):
+        Packed([b"a"])[-1]

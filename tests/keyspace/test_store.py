@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.packed import CHUNK_NAMES
+from rtui.keyspace.segments import Segment, Separators
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store import NamespaceStore
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An estimate as the store sees it."""
+
+    low: float = 0.0
+    value: float = 10.0
+    high: float = 20.0
+
+
+def filled(*keys: bytes) -> NamespaceStore:
+    store = NamespaceStore(clock=Ticking())
+    store.add(keys)
+    return store
+
+
+def open_everything(store: NamespaceStore) -> None:
+    waiting = [store.root]
+    while waiting:
+        node = waiting.pop()
+        finish(store.open(node))
+        waiting += [node.namespace_at(ordinal) for ordinal in range(node.namespace_total)]
+
+
+def path(*names: bytes) -> tuple[Segment, ...]:
+    return tuple(Segment(name, b":") for name in names)
+
+
+def labels(node: Namespace) -> list[bytes]:
+    return list(node.labels)
+
+
+@pytest.mark.usefixtures("tiny")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(KEYS, max_size=8), max_size=5), SEPARATOR_SETS)
+def test_opened_everywhere_or_nowhere_the_same_keys(batches: list[list[bytes]], separators: tuple[bytes, ...]) -> None:
+    closed = NamespaceStore(Separators(separators))
+    listed = NamespaceStore(Separators(separators), clock=Ticking())
+    keys: list[bytes] = []
+    for batch in batches:
+        keys += batch
+        closed.add(batch)
+        listed.add(batch)
+        open_everything(listed)
+        check_store(closed, keys)
+        check_store(listed, keys)
+    open_everything(closed)
+    assert [node.path() for node in listed_nodes(closed)] == [node.path() for node in listed_nodes(listed)]
+
+
+def listed_nodes(store: NamespaceStore) -> list[Namespace]:
+    found = []
+    waiting = [store.root]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        waiting += [node.namespace_at(node.labels.index(label)) for label in sorted(node.labels)]
+    return found
+
+
+def test_a_key_and_a_namespace_of_one_name() -> None:
+    store = filled(b"user", b"user:1")
+    assert labels(store.root) == [b"user:"]
+    assert list(store.root.keys or ()) == [b"user"]
+
+
+def test_empty_segments_are_real() -> None:
+    store = filled(b"", b":", b"::", b"a:", b"a::b", b":a")
+    open_everything(store)
+    assert store.root.count == 6
+    assert list(store.root.keys or ()) == [b""]
+    empty = store.find(path(b""))
+    assert empty is not None
+    assert (empty.name, empty.path(), empty.count) == (b"", b":", 3)
+    assert sorted(empty.keys or ()) == [b"", b"a"]
+    a = store.find(path(b"a"))
+    assert a is not None
+    assert (list(a.keys or ()), labels(a)) == ([b""], [b":"])
+
+
+def test_a_hash_tag_is_one_segment_only_where_redis_hashes_it() -> None:
+    store = filled(b"{user:1}:cart", b"x{a}:{b:c}", b"y:{d:e}:f")
+    open_everything(store)
+    assert b"{user:1}:" in labels(store.root)
+    tagged = store.find(path(b"x{a}"))
+    assert tagged is not None
+    assert labels(tagged) == [b"{b:"]
+    behind = store.find(path(b"y", b"{d:e}"))
+    assert behind is not None
+    assert behind.count == 1
+
+
+def test_a_namespace_is_the_same_object_each_time() -> None:
+    store = filled(b"a:b:c")
+    node = store.root.namespace_at(0)
+    store.add([b"a:b:d", b"a:x"])
+    assert store.root.namespace_at(0) is node
+    assert store.find(path(b"a")) is node
+    assert (node.count, node.ordinal, node.segments()) == (3, 0, path(b"a"))
+
+
+def test_separators_that_end_the_same_name_are_two_namespaces() -> None:
+    store = NamespaceStore(Separators((b":", b"::", b"/")))
+    store.add([b"a:1", b"a::1", b"a/1", b"a/2"])
+    open_everything(store)
+    nodes = [store.root.namespace_at(ordinal) for ordinal in range(3)]
+    assert [(node.name, node.separator, node.count) for node in nodes] == [
+        (b"a", b":", 1),
+        (b"a", b"::", 1),
+        (b"a", b"/", 2),
+    ]
+
+
+def test_keys_that_arrive_during_an_opening() -> None:
+    keys = [b"a:%d:%d" % (number % 50, number) for number in range(3 * CHUNK_NAMES)]
+    store = filled(*keys)
+    node = store.root.namespace_at(0)
+    opening = store.open(node)
+    next(opening)
+    assert (node.listed, node.opened) == (True, False)
+    assert 0 < sum(node.count_at(ordinal) for ordinal in range(node.namespace_total)) < len(keys)
+    late = [b"a:0:late", b"a:new:1", b"a:leaf", b"b"]
+    store.add(late)
+    other = store.open(node)
+    next(other)
+    finish(opening)
+    assert node.opened
+    finish(other)
+    check_store(store, keys + late)
+
+
+def test_what_an_opening_hands_on_is_not_held_twice() -> None:
+    keys = [b"a:%06d" % number for number in range(5 * CHUNK_NAMES)]
+    store = filled(*keys)
+    held = store.held_bytes
+    node = store.root.namespace_at(0)
+    opening = store.open(node)
+    next(opening)
+    assert node.key_total > 0
+    assert store.held_bytes <= held + 1000
+    finish(opening)
+    assert node.key_total == len(keys)
+    assert store.held_bytes <= held + 1000
+
+
+def test_opening_after_a_reset_does_nothing() -> None:
+    store = filled(*[b"a:%d" % number for number in range(3 * CHUNK_NAMES)])
+    node = store.root.namespace_at(0)
+    opening = store.open(node)
+    next(opening)
+    store.complete = True
+    store.reset()
+    finish(opening)
+    finish(store.open(node))
+    assert (store.keys, store.held_bytes, store.complete, store.root.namespace_total) == (0, 0, False, 0)
+
+
+def test_a_hundred_thousand_segments_in_one_key() -> None:
+    key = b":".join([b"s"] * 100_000)
+    store = filled(key, b"s:x")
+    node = store.root
+    for _ in range(2_000):
+        finish(store.open(node))
+        node = node.namespace_at(0)
+    assert node.count == 1
+    assert node.path() == b"s:" * 2_000
+    store.add([key, key])
+    assert node.count == 3
+    assert len(kept_below(node)) == 3
+
+
+def test_a_megabyte_key() -> None:
+    long = b"a:" + b"x" * 1_000_000
+    store = filled(b"a:1", long, b"a:2")
+    node = store.root.namespace_at(0)
+    finish(store.open(node))
+    assert [len(name) for name in node.keys or ()] == [1, 1_000_000, 1]
+
+
+def test_revision_is_raised_by_every_change() -> None:
+    store = NamespaceStore()
+    seen = [store.revision]
+    store.add([b"a:b"])
+    seen.append(store.revision)
+    finish(store.open(store.root.namespace_at(0)))
+    seen.append(store.revision)
+    store.expect(path(b"z"), Guess())
+    seen.append(store.revision)
+    store.drop_estimates()
+    seen.append(store.revision)
+    store.reset()
+    seen.append(store.revision)
+    assert seen == sorted(set(seen))
+
+
+# repeats
+
+
+@pytest.mark.usefixtures("tiny")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(KEYS, max_size=40), st.data(), SEPARATOR_SETS)
+def test_settling_removes_repeats_everywhere(
+    keys: list[bytes], data: st.DataObject, separators: tuple[bytes, ...]
+) -> None:
+    again = data.draw(st.lists(st.sampled_from(keys), max_size=20)) if keys else []
+    store = NamespaceStore(Separators(separators), clock=Ticking())
+    store.add(keys)
+    nodes = [store.root, *(store.root.namespace_at(ordinal) for ordinal in range(store.root.namespace_total))]
+    for node in data.draw(st.lists(st.sampled_from(nodes), max_size=3)):
+        finish(store.open(node))
+    store.add(again)
+    store.repeats_possible = True
+    removed = finish(store.settle())
+    assert removed == len(keys) + len(again) - len(set(keys))
+    assert not store.repeats_possible
+    check_store(store, list(set(keys)))
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_namespace_opened_while_repeats_are_removed() -> None:
+    keys = [b"a:%d:%d" % (number % 3, number) for number in range(40)]
+    store = filled(*keys, *keys)
+    store.repeats_possible = True
+    settling = store.settle()
+    for _ in range(4):
+        next(settling)
+    finish(store.open(store.root.namespace_at(0)))
+    finish(settling)
+    check_store(store, keys)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_settling_keeps_the_order_of_keys() -> None:
+    store = filled(b"c", b"a", b"b", b"a", b"d", b"c", b"e")
+    store.repeats_possible = True
+    finish(store.settle())
+    assert list(store.root.keys or ()) == [b"c", b"a", b"b", b"d", b"e"]
+
+
+def test_settling_without_repeats_possible_looks_at_nothing() -> None:
+    store = filled(b"a", b"a")
+    assert finish(store.settle()) == 0
+    assert store.keys == 2
+
+
+@pytest.mark.usefixtures("tiny")
+def test_settling_a_store_that_was_reset_meanwhile() -> None:
+    store = filled(*[b"a:%d" % (number % 20) for number in range(40)])
+    store.repeats_possible = True
+    settling = store.settle()
+    next(settling)
+    store.reset()
+    store.add([b"z:1"])
+    held = store.held_bytes
+    finish(settling)
+    assert (store.keys, store.held_bytes) == (1, held)
+
+
+# estimates
+
+
+def test_what_is_expected_is_listed_before_any_key() -> None:
+    store = NamespaceStore()
+    store.expect(path(b"shop"), Guess(value=90))
+    store.expect(path(b"shop", b"user"), Guess(value=60))
+    store.expect(path(b"shop", b"gone"), Guess(value=1))
+    shop = store.root.namespace_at(0)
+    assert (shop.name, shop.count, shop.estimate) == (b"shop", 0, Guess(value=90))
+    assert store.keys == 0
+    store.add([b"shop:user:1", b"shop:cart:1"])
+    finish(store.open(shop))
+    assert Counter(labels(shop)) == Counter([b"user:", b"gone:", b"cart:"])
+    user = store.find(path(b"shop", b"user"))
+    assert user is not None
+    assert (user.count, user.estimate) == (1, Guess(value=60))
+
+
+def test_what_was_only_expected_disappears() -> None:
+    store = NamespaceStore()
+    for name in (b"a", b"b", b"c"):
+        store.expect(path(name), Guess())
+        store.expect(path(name, b"x"), Guess())
+    store.add([b"b:x:1", b"c:y"])
+    held_nodes = [store.root.namespace_at(ordinal) for ordinal in range(3)]
+    finish(store.open(held_nodes[2]))
+    changes = store.watch()
+    store.drop_estimates()
+    assert labels(store.root) == [b"b:", b"c:"]
+    assert [node.ordinal for node in held_nodes] == [-1, 0, 1]
+    assert [node.estimate for node in held_nodes[1:]] == [None, None]
+    assert labels(held_nodes[2]) == []
+    assert changes.reshaped == {store.root, held_nodes[2]}
+    finish(store.open(held_nodes[1]))
+    assert labels(held_nodes[1]) == [b"x:"]
+
+
+def test_a_namespace_with_an_estimate_weighs_what_is_expected_until_more_is_seen() -> None:
+    store = NamespaceStore()
+    store.expect(path(b"a"), Guess(value=2))
+    assert store.root.weight_at(0) == 2
+    store.add([b"a:%d" % number for number in range(5)])
+    assert store.root.weight_at(0) == 5
