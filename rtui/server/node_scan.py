@@ -31,6 +31,9 @@ BREATH_S: Final = 0.001
 PROBE_EVERY_S: Final = 2.0
 """How often the number of keys, the idle round trip and the server's own clock are looked at."""
 
+FIRST_PROBES_S: Final = (0.1, 0.3)
+"""Pauses between the first of these looks, which say how large a SCAN may be on this server."""
+
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
 
@@ -150,6 +153,7 @@ class NodeScan:
         self._run_id: str | None = None
         self._counted = (0, 0)
         self._probe_at = self._loop.time()
+        self._probes = 0
         self._asks_size = self._asks_clock = True
         self._pages_since_clock = 0
         self._keys_since_clock = 0
@@ -294,11 +298,12 @@ class NodeScan:
             self._busy.add(one)
             self.commands += 1
             self.pacer.sent(count, now)
-        if now >= self._probe_at and self._busy and not self.ranges.is_untouched:
+        if now >= self._probe_at and self._busy:
             self._probe(lane, now)
 
     def _probe(self, lane: Lane, now: float) -> None:
-        self._probe_at = now + PROBE_EVERY_S
+        self._probe_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
+        self._probes += 1
         size = guard.dbsize() if self._asks_size else guard.ping()
         self._calls.append(_Call(_Asked.SIZE, now, lane.run(size)))
         self.commands += 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
+
+_T = TypeVar("_T", float, tuple[float, int])
 
 START_COUNT: Final = 20
 """COUNT of the first call: a first screen of rows after one round trip, whatever the server."""
@@ -18,7 +20,10 @@ MAX_COUNT: Final = 1000
 """COUNT never rises above this, at any pace: the guard's bound."""
 
 TINY_COUNT: Final = 40
-"""Up to this COUNT the time a call takes the server disappears in the round trip, which then counts as idle."""
+"""Calls up to this COUNT are what larger ones are compared with: their round trip is nearly an idle one."""
+
+_APART: Final = 20
+"""Two calls tell the time of a key when their COUNTs differ by this much at least."""
 
 _PRIOR_KEY_US: Final = 0.7
 """Server time for one visited key until it is measured: Redis 7 with a million keys."""
@@ -79,7 +84,7 @@ _LIMITS: Final = {
 }
 
 
-def low_quartile(values: Sequence[float]) -> float:
+def low_quartile(values: Collection[_T]) -> _T:
     """The value a quarter of the way up: a round trip when neither the link nor this process is in the way."""
     return sorted(values)[(len(values) - 1) // 4]
 
@@ -94,27 +99,15 @@ class Pacer:
     def __init__(self, pace: Pace = Pace.GENTLE) -> None:
         self.pace = pace
         self.count = START_COUNT
-        self._idle: deque[float] = deque(maxlen=2 * _WINDOW)
+        self._tiny: deque[tuple[float, int]] = deque(maxlen=2 * _WINDOW)
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
         self._since_change = 0
         self._told_us: float | None = None
         self._free_at = float("-inf")
-
-    @property
-    def idle_s(self) -> float | None:
-        """The idle round trip, or None before the first reply."""
-        return low_quartile(self._idle) if self._idle else None
-
-    @property
-    def key_us(self) -> float:
-        """Server time for one visited key, in µs: as the server told it, unless round trips speak loudly against it."""
-        timed_us = low_quartile(self._key_us) if self._key_us else None
-        told_us = self._told_us
-        if told_us is None:
-            return _PRIOR_KEY_US if timed_us is None else timed_us
-        if timed_us is None or timed_us < 3 * told_us or timed_us * self.count / 1e6 < 0.5 * (self.idle_s or 0.0):
-            return told_us
-        return timed_us
+        self.key_us = _PRIOR_KEY_US
+        """Server time for one visited key, in µs."""
+        self.idle_s: float | None = None
+        """The idle round trip, None before the first reply."""
 
     @property
     def depth(self) -> int:
@@ -130,21 +123,23 @@ class Pacer:
 
     def idle(self, round_trip_s: float) -> None:
         """Take up the round trip of a call that cost the server next to nothing."""
-        self._idle.append(round_trip_s)
+        self._tiny.append((round_trip_s, 0))
+        self._judge()
 
     def told(self, key_us: float) -> None:
         """Take up what the server says that a visited key took it, in µs."""
         self._told_us = max(_LEAST_KEY_US, key_us)
+        self._judge()
 
     def answered(self, count: int, round_trip_s: float | None) -> None:
-        """Take up the round trip of a SCAN with `count`, None when it was not seen in time, and judge COUNT anew."""
-        idle_s = self.idle_s
-        if round_trip_s is None:
-            pass
-        elif count <= TINY_COUNT or idle_s is None:
-            self._idle.append(round_trip_s)
-        else:
-            self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - idle_s) * 1e6 / count))
+        """Take up the round trip of a SCAN with `count`, None when it was not seen in time, and judge COUNT anew.
+
+        A tiny one says nothing about the server's time, so it makes older judgements fade: COUNT may rise again.
+        """
+        if count <= TINY_COUNT and self._key_us:
+            self._key_us.popleft()
+        if round_trip_s is not None:
+            self._timed(count, round_trip_s)
         self._since_change += 1
         self._judge()
 
@@ -164,7 +159,28 @@ class Pacer:
         spread_s = 0.8 * (self.idle_s or 0.0) / limits.width
         self._free_at = max(now, self._free_at) + max(gap_s, spread_s)
 
+    def _timed(self, count: int, round_trip_s: float) -> None:
+        if count <= TINY_COUNT or not self._tiny:
+            self._tiny.append((round_trip_s, min(count, TINY_COUNT)))
+            return
+        tiny_s, tiny_count = low_quartile(self._tiny)
+        if count - tiny_count >= _APART:
+            self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
+
+    def _cost_of_a_key(self) -> float:
+        """As the server told it, unless the round trips speak loudly against it."""
+        timed_us = low_quartile(self._key_us) if self._key_us else None
+        told_us = self._told_us
+        if told_us is None:
+            return _PRIOR_KEY_US if timed_us is None else timed_us
+        is_loud = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
+        return timed_us if timed_us is not None and is_loud and timed_us > 3 * told_us else told_us
+
     def _judge(self) -> None:
+        self.key_us = self._cost_of_a_key()
+        if self._tiny:
+            round_trip_s, count = low_quartile(self._tiny)
+            self.idle_s = max(0.0, round_trip_s - self.key_us * count / 1e6)
         target = min(MAX_COUNT, max(MIN_COUNT, int(self.pace.limits.call_us / self.key_us)))
         if target < self.count:
             self.count = target

@@ -1,0 +1,117 @@
+"""COUNT and waiting times that follow from how long a server takes, on a clock of the test's own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server.pace import MAX_COUNT, MIN_COUNT, START_COUNT, TINY_COUNT, Pace, Pacer, low_quartile
+
+IDLE_S = 0.0002
+
+
+def scan(pacer: Pacer, key_us: float, replies: int, *, idle_s: float = IDLE_S, noise_s: float = 0.0) -> None:
+    """Answer so many SCANs as a server with this cost would."""
+    for turn in range(replies):
+        noise = noise_s * (turn % 3)
+        pacer.answered(pacer.count, idle_s + pacer.count * key_us / 1e6 + noise)
+
+
+@pytest.mark.parametrize("pace", [Pace.GENTLE, Pace.NORMAL])
+@pytest.mark.parametrize("key_us", [0.2, 0.7, 5.0])
+def test_one_call_stays_under_the_target(pace: Pace, key_us: float) -> None:
+    pacer = Pacer(pace)
+    scan(pacer, key_us, 60)
+    assert pacer.count * key_us <= pace.limits.call_us * 1.1 or pacer.count == MIN_COUNT
+    assert pacer.count >= min(MAX_COUNT, pace.limits.call_us / key_us / 2) or pacer.count == MIN_COUNT
+
+
+def test_full_pace_asks_for_the_most_that_is_allowed() -> None:
+    pacer = Pacer(Pace.FULL)
+    scan(pacer, 0.7, 30)
+    assert pacer.count == MAX_COUNT
+
+
+def test_it_starts_small() -> None:
+    assert Pacer(Pace.FULL).count == START_COUNT
+
+
+@given(st.lists(st.tuples(st.floats(0, 1, allow_nan=False), st.booleans()), max_size=60))
+def test_count_never_leaves_its_bounds(replies: list[tuple[float, bool]]) -> None:
+    pacer = Pacer(Pace.NORMAL)
+    for round_trip_s, seen in replies:
+        pacer.answered(pacer.count, round_trip_s if seen else None)
+        assert MIN_COUNT <= pacer.count <= MAX_COUNT
+        assert 1 <= pacer.depth <= pacer.pace.limits.width
+
+
+def test_a_server_that_becomes_slow_gets_smaller_calls_and_larger_ones_later() -> None:
+    pacer = Pacer(Pace.NORMAL)
+    scan(pacer, 0.5, 40)
+    before = pacer.count
+    scan(pacer, 8.0, 10)
+    slow = pacer.count
+    scan(pacer, 0.5, 60)
+    assert slow < before / 4
+    assert pacer.count == before
+
+
+def test_a_bad_start_does_not_last() -> None:
+    """A few slow replies push COUNT down to where the server's time can't be seen; it finds its way up again."""
+    pacer = Pacer(Pace.GENTLE)
+    scan(pacer, 0.7, 6)
+    scan(pacer, 50.0, 12)
+    assert pacer.count <= TINY_COUNT
+    scan(pacer, 0.7, 80)
+    assert pacer.count > TINY_COUNT
+
+
+def test_the_servers_own_word_counts_more_than_a_restless_link() -> None:
+    pacer = Pacer(Pace.NORMAL)
+    scan(pacer, 0.5, 40, idle_s=0.02, noise_s=0.003)
+    pacer.told(0.5)
+    scan(pacer, 0.5, 40, idle_s=0.02, noise_s=0.003)
+    assert pacer.count == Pace.NORMAL.limits.call_us / 0.5
+
+
+def test_a_gentle_scan_leaves_the_server_its_time() -> None:
+    pacer = Pacer(Pace.GENTLE)
+    scan(pacer, 0.7, 40)
+    now = busy_us = 0.0
+    for _ in range(200):
+        now += pacer.wait_s(now)
+        busy_us += pacer.cost_us(pacer.count)
+        pacer.sent(pacer.count, now)
+        assert pacer.wait_s(now) > 0
+    assert busy_us / 1e6 / now == pytest.approx(Pace.GENTLE.limits.duty, rel=0.02)
+
+
+def test_full_pace_never_waits() -> None:
+    pacer = Pacer(Pace.FULL)
+    pacer.sent(1000, 5.0)
+    assert pacer.wait_s(5.0) == 0
+
+
+def test_over_a_link_calls_are_spread_over_the_round_trip() -> None:
+    pacer = Pacer(Pace.NORMAL)
+    scan(pacer, 0.2, 40, idle_s=0.02)
+    pacer.sent(pacer.count, 0.0)
+    assert pacer.wait_s(0.0) == pytest.approx(0.02 * 0.8 / pacer.pace.limits.width, rel=0.01)
+    assert pacer.depth == pacer.pace.limits.width
+
+
+def test_on_a_short_link_few_calls_are_under_way() -> None:
+    pacer = Pacer(Pace.FULL)
+    scan(pacer, 0.7, 40, idle_s=0.0001)
+    assert pacer.depth == 2
+
+
+def test_paces_are_in_order() -> None:
+    assert [Pace.GENTLE.faster(), Pace.NORMAL.faster(), Pace.FULL.faster()] == [Pace.NORMAL, Pace.FULL, Pace.FULL]
+    assert [Pace.FULL.slower(), Pace.NORMAL.slower(), Pace.GENTLE.slower()] == [Pace.NORMAL, Pace.GENTLE, Pace.GENTLE]
+
+
+def test_low_quartile() -> None:
+    assert low_quartile([4.0]) == 4.0
+    assert low_quartile([9.0, 1.0, 2.0, 8.0, 3.0]) == 2.0

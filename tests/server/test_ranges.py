@@ -1,0 +1,149 @@
+"""Ranges side by side: every key once, whatever the order of replies and the shape of the table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server.cursor import POSITION_END, Dialect, pieces
+from rtui.server.ranges import CursorOrderError, Range, Ranges, Span
+from rtui.server.savepoint import savepoint_of
+from tests.server.table import Table
+
+STANDALONE = Dialect.STANDALONE
+
+
+def make_table(rng: Random) -> Table:
+    """Up to 200 keys, spread as a hash spreads them, in a table too small, right or too large for them."""
+    return Table(
+        {b"key:%d" % index: rng.randrange(POSITION_END) for index in range(rng.randrange(200))}, rng.randint(1, 9)
+    )
+
+
+rngs = st.integers(0, 1 << 32).map(Random)
+
+
+def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[bytes]) -> None:
+    """One round trip: ask, and take up the page at once."""
+    one.is_started = True
+    cursor, keys = table.scan(one.cursor, count)
+    seen.update(ranges.arrived(one, cursor, keys))
+
+
+@given(rngs, st.integers(0, 3), st.integers(1, 60))
+def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> None:
+    table = make_table(rng)
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(1 << power)])
+    seen: Counter[bytes] = Counter()
+    while not ranges.is_done:
+        step(ranges, table, rng.choice(ranges.under_way(8)), count, seen)
+    assert set(seen) == table.keys
+    assert ranges.repeats_possible or max(seen.values(), default=1) == 1
+
+
+@given(rngs, st.integers(1, 60))
+def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) -> None:
+    """Where a page is short against a range, the names at the seams settle everything."""
+    full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(8)])
+    seen: Counter[bytes] = Counter()
+    while not ranges.is_done:
+        step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
+    assert seen == Counter(full.keys)
+    assert not ranges.repeats_possible
+
+
+@given(rngs, st.integers(1, 40))
+def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> None:
+    """Several requests are under way at once, as on a lane: replies come in the order of the requests."""
+    table = make_table(rng)
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    seen: Counter[bytes] = Counter()
+    under_way: list[tuple[Range, int, list[bytes]]] = []
+    while not ranges.is_done:
+        busy = {one for one, _, _ in under_way}
+        idle = [one for one in ranges.under_way(4) if one not in busy]
+        if idle and (not under_way or rng.random() < 0.5):
+            one = rng.choice(idle)
+            one.is_started = True
+            under_way.append((one, *table.scan(one.cursor, count)))
+        elif under_way:
+            one, cursor, keys = under_way.pop(0)
+            seen.update(ranges.arrived(one, cursor, keys))
+    assert set(seen) == table.keys
+    assert ranges.repeats_possible or max(seen.values(), default=1) == 1
+
+
+@given(rngs, st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=30))
+def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[tuple[int, int]]) -> None:
+    """Keys that stay are delivered though the table grows and shrinks and others come and go."""
+    table = make_table(rng)
+    stable = set(rng.sample(sorted(table.keys), len(table.keys) // 2))
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    seen: Counter[bytes] = Counter()
+    while not ranges.is_done:
+        step(ranges, table, rng.choice(ranges.under_way(4)), 5, seen)
+        if changes:
+            bits, removed = changes.pop()
+            table.resize(bits)
+            table.remove(set(sorted(table.keys - stable)[:removed]))
+            table.put(b"new:%d" % len(changes), rng.randrange(POSITION_END))
+    assert stable <= set(seen)
+
+
+@given(rngs, st.integers(1, 20), st.integers(0, 12))
+def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -> None:
+    """Broken off anywhere, taken up from what was saved, wrapped round: the second run alone has it all."""
+    table = make_table(rng)
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    for _ in range(steps):
+        if not ranges.is_done:
+            step(ranges, table, rng.choice(ranges.under_way(4)), count, Counter())
+    if ranges.is_done:
+        return
+    again = Ranges(STANDALONE, savepoint_of("run", 0, None, None, ranges.remaining()).spans())
+    seen: Counter[bytes] = Counter()
+    while not again.is_done:
+        step(again, table, rng.choice(again.under_way(4)), count, seen)
+    assert set(seen) == table.keys
+    assert again.repeats_possible or max(seen.values(), default=1) == 1
+
+
+def test_fraction_is_what_was_gone_through() -> None:
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    assert ranges.fraction() == 0.0
+    first = ranges.under_way(1)[0]
+    ranges.arrived(first, STANDALONE.cursor(first.end), [])
+    assert ranges.fraction() == pytest.approx(0.25)
+    for one in ranges.under_way(4):
+        ranges.arrived(one, STANDALONE.cursor(one.end) if one.end < POSITION_END else 0, [])
+    assert ranges.fraction() == 1.0
+    assert ranges.is_done
+
+
+def test_a_cursor_that_goes_backwards_is_an_error() -> None:
+    ranges = Ranges(STANDALONE)
+    one = ranges.under_way(1)[0]
+    ranges.arrived(one, 1, [])
+    with pytest.raises(CursorOrderError):
+        ranges.arrived(one, 2, [])
+
+
+def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
+    ranges = Ranges(Dialect.OPAQUE, first_cursor=9)
+    one = ranges.under_way(1)[0]
+    assert one.cursor == 9
+    assert ranges.arrived(one, 7, [b"a"]) == [b"a"]
+    assert ranges.arrived(one, 3, [b"a"]) == [b"a"]
+    assert ranges.fraction() is None
+    ranges.arrived(one, 0, [])
+    assert ranges.is_done
+
+
+def test_an_opaque_scan_is_not_cut() -> None:
+    with pytest.raises(ValueError, match="cut"):
+        Ranges(Dialect.OPAQUE, [Span(0, 5)])

@@ -1,0 +1,56 @@
+"""The server's own account of what SCAN took."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtui.server import guard
+from rtui.server.lane import Lane
+from rtui.server.server_clock import ServerClock
+from rtui.server.target import Target
+from tests.servers import Server
+
+
+def info(calls: int, us: int) -> bytes:
+    line = b"cmdstat_scan:calls=%d,usec=%d,usec_per_call=1.00,rejected_calls=0,failed_calls=0\r\n" % (calls, us)
+    return b"# Commandstats\r\ncmdstat_ping:calls=1,usec=1,usec_per_call=1.00\r\n" + line
+
+
+def test_adds_up_what_was_spent_between_replies() -> None:
+    clock = ServerClock()
+    assert clock.said(info(10, 500), 10) is None
+    assert clock.said(info(14, 900), 4) == 400
+    assert clock.said(info(15, 1000), 1) == 100
+    assert clock.us == 500
+    assert clock.has_told
+
+
+def test_others_who_scan_get_their_part() -> None:
+    clock = ServerClock()
+    clock.said(info(0, 0), 0)
+    assert clock.said(info(10, 1000), 4) == pytest.approx(400)
+
+
+def test_a_reset_of_the_statistics_is_a_new_start() -> None:
+    clock = ServerClock()
+    clock.said(info(100, 5000), 100)
+    assert clock.said(info(2, 10), 2) is None
+    assert clock.said(info(3, 30), 1) == 20
+
+
+def test_nobody_has_scanned_yet() -> None:
+    clock = ServerClock()
+    assert clock.said(b"# Commandstats\r\n", 0) is None
+    assert clock.said(info(2, 30), 2) == 30
+
+
+async def test_every_version_tells(server: Server) -> None:
+    lane = await Lane.open(Target(port=server.port))
+    clock = ServerClock()
+    for calls in (0, 3):
+        await lane.run(*[guard.scan(0, count=10)] * calls)
+        (told,) = await lane.run(guard.info("commandstats"))
+        assert isinstance(told, bytes)
+        clock.said(told, calls)
+    lane.close()
+    assert clock.has_told
