@@ -1,0 +1,124 @@
+"""The application: it wires options, themes, nets and screens together, and holds no logic of its own."""
+
+from __future__ import annotations
+
+import gc
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.filter import LineFilter
+
+from rtui.keyspace.display import SafeText, display_text
+from rtui.server.browse_options import BrowseOptions
+from rtui.server.errors import RtuiError
+from rtui.tui.commands import Scope, bindings
+from rtui.tui.line_filter import AsciiFilter, HostileFilter
+from rtui.tui.css import CSS_FILE, all_css
+from rtui.tui.screens.connect import ConnectScreen
+from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rtui.tui.session import Session
+
+GC_THRESHOLDS: Final = (100_000, 20, 50)
+"""Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
+
+
+
+class RtuiApp(App[int]):
+    """Connects, then browses."""
+
+    TITLE = "rtui"
+    CSS_PATH = CSS_FILE
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.APP)]
+    ENABLE_COMMAND_PALETTE = True
+    ESCAPE_TO_MINIMIZE = False
+
+    def __init__(self, options: BrowseOptions, session: Session | None = None) -> None:
+        """Browse what the options say; `session` is for one that is there already."""
+        self._nets: tuple[LineFilter, ...] = (HostileFilter(), *([AsciiFilter()] if options.ascii_only else []))
+        super().__init__()
+        self.options = options
+        self._session = session
+        self._register_themes()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Add the nets that catch what must not reach the terminal, last."""
+        return [*super().get_line_filters(), *self._nets]
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give the variables that themes may set beyond Textual's own."""
+        return dict(INK_DEFAULTS)
+
+    def get_default_screen(self) -> ConnectScreen:
+        """Start with the screen that connects."""
+        return ConnectScreen(self.options.target.label)
+
+    def on_mount(self) -> None:
+        """Connect behind the first paint."""
+        for message in self._theme_messages:
+            self.notify(message, title="Theme", severity="warning", markup=False)
+        self.call_after_refresh(self._connect)
+
+    def on_connect_screen_retry(self) -> None:
+        """Connect again."""
+        self._connect()
+
+    def _connect(self) -> None:
+        self.run_worker(self._open_session(), group="connect", exclusive=True, exit_on_error=False, description="connect")
+
+    async def _open_session(self) -> None:
+        """Connect and switch to the tree; a failure stays on the first screen."""
+        from rtui.tui.screens.browse import BrowseScreen  # noqa: PLC0415 - after the first paint, with all of the server's side
+
+        session = self._session
+        if session is None:
+            from rtui.tui.live_session import live_session  # noqa: PLC0415 - likewise
+
+            session = live_session(self.options)
+        try:
+            await session.start()
+        except RtuiError as error:
+            self._connect_failed(error)
+            return
+        self._session = session
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        zone = datetime.now().astimezone().tzinfo
+        await self.push_screen(BrowseScreen(session, zone=zone) if zone else BrowseScreen(session))
+
+    def _connect_failed(self, error: RtuiError) -> None:
+        screen = self.screen
+        if isinstance(screen, ConnectScreen):
+            screen.failed(error.title, error.happened, error.remedy)
+
+    async def action_quit(self) -> None:
+        """Leave; the session saves where it stands."""
+        if self._session is not None:
+            await self._session.close()
+        self.exit(0)
+
+    def action_theme(self) -> None:
+        """Choose another theme."""
+        self.search_themes()
+
+    def _register_themes(self) -> None:
+        """Take up the themes that parse; say which did not."""
+        found = load_themes(all_css)
+        for theme in found.themes:
+            self.register_theme(theme)
+        self._theme_messages: list[SafeText] = [display_text(str(error)) for error in found.errors]
+        wanted = self.options.theme or DEFAULT_THEME
+        if wanted not in self.available_themes:
+            self._theme_messages.append(display_text(f"there is no theme called {wanted}"))
+            wanted = DEFAULT_THEME
+        self.theme = wanted
+
+
+def run(options: BrowseOptions) -> int:
+    """Browse until the user leaves; returns the exit code."""
+    return RtuiApp(options).run() or 0

@@ -1,0 +1,106 @@
+"""Which columns of the tree fit: keys and namespaces share places when it is narrow, and stand side by side when it is wide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Column(StrEnum):
+    """What a row can show beside its name; the first three belong to namespaces, the others to keys."""
+
+    KEYS = "keys"
+    SHARE = "share"
+    BAR = "bar"
+    TYPE = "type"
+    TTL = "TTL"
+    SIZE = "size"
+
+
+ALL_COLUMNS: Final = frozenset(Column)
+"""What is shown unless the user switches something off."""
+
+FACT_COLUMNS: Final = frozenset({Column.TYPE, Column.TTL, Column.SIZE})
+"""The columns whose figures are asked of the server."""
+
+GAP_CELLS: Final = 2
+"""Blank cells before each place."""
+
+MIN_NAME_CELLS: Final = 22
+"""The name keeps at least this width; places go before it gets narrower."""
+
+WIDE_NAME_CELLS: Final = 34
+"""Keys and namespaces get places of their own when the name has at least this width then."""
+
+_WIDTHS: Final = {
+    Column.KEYS: 11,
+    Column.SHARE: 5,
+    Column.BAR: 8,
+    Column.TYPE: 8,
+    Column.TTL: 5,
+    Column.SIZE: 8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of each row: what namespaces show there, what keys show there, and how wide it is."""
+
+    namespace: Column | None
+    key: Column | None
+    cells: int
+
+    @property
+    def title(self) -> str:
+        """What stands over it."""
+        named = [column for column in (self.namespace, self.key) if column not in (None, Column.BAR)]
+        return "/".join(str(column) for column in named)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a row of a given width is divided."""
+
+    name_cells: int
+    places: tuple[Place, ...]
+
+
+_SHARED: Final = (
+    (Column.KEYS, Column.TYPE),
+    (Column.SHARE, Column.TTL),
+    (Column.BAR, Column.SIZE),
+)
+
+
+def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS) -> Plan:
+    """Divide `width` cells among the name and the enabled columns, as many as fit."""
+    apart = tuple(
+        Place(*((column, None) if column not in FACT_COLUMNS else (None, column)), _WIDTHS[column])
+        for column in Column
+        if column in enabled
+    )
+    if _rest(width, apart) >= WIDE_NAME_CELLS:
+        return Plan(_rest(width, apart), apart)
+    places = tuple(place for pair in _SHARED if (place := _shared(*pair, enabled)))
+    while places and _rest(width, places) < MIN_NAME_CELLS:
+        places = places[:-1]
+    return Plan(_rest(width, places), places)
+
+
+def _shared(namespace: Column, key: Column, enabled: frozenset[Column]) -> Place | None:
+    """Return the place that two columns share, or None when neither is wanted."""
+    columns = [column for column in (namespace, key) if column in enabled]
+    if not columns:
+        return None
+    place = Place(
+        namespace if namespace in enabled else None,
+        key if key in enabled else None,
+        max(_WIDTHS[column] for column in columns),
+    )
+    return Place(place.namespace, place.key, max(place.cells, len(place.title)))
+
+
+def _rest(width: int, places: tuple[Place, ...]) -> int:
+    """Return what the places leave for the name."""
+    return width - sum(place.cells + GAP_CELLS for place in places)

@@ -1,0 +1,113 @@
+"""What is known of the row under the cursor: facts and a page of the value as they arrive, or why they did not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.display import SafeText
+from rtui.keyspace.rows import Kind, Row
+from rtui.server.errors import RtuiError
+from rtui.server.preview.page import Page, Preview
+from rtui.tui.session import Session
+
+REST_S: Final = 0.06
+"""The cursor has to rest so long before the server is asked: keys that are only passed cost it nothing."""
+
+GRACE_S: Final = 0.15
+"""After so long a detail that is not complete is shown as it is; before, what was there stays, which is calmer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """The thing under the cursor and what has come of it so far."""
+
+    row: Row | None = None
+    """None with a key that is not listed, or with nothing at all."""
+    key: bytes | None = None
+    """None for a namespace and for nothing."""
+    facts: KeyFacts | None = None
+    preview: Preview | None = None
+    is_turning: bool = False
+    """Another page has been asked for."""
+    failure: SafeText | None = None
+    """Why nothing more will come, such as a lost connection."""
+
+
+class CursorDetail:
+    """Fetches the detail of one thing at a time; a newer request ends an older one."""
+
+    def __init__(self, session: Session, on_change: Callable[[Detail], None]) -> None:
+        self._session = session
+        self._on_change = on_change
+        self._task: asyncio.Task[None] | None = None
+        self.detail = Detail()
+
+    def show(self, row: Row | None, *, at_once: bool = False) -> None:
+        """Take up the row under the cursor, once it rests there."""
+        key = row.key() if row is not None and row.kind is Kind.KEY else None
+        self._start(self._load(Detail(row, key), 0.0 if at_once else REST_S))
+
+    def show_key(self, key: bytes) -> None:
+        """Take up a key that is not among the rows."""
+        self._start(self._load(Detail(None, key), 0.0))
+
+    def reload(self) -> None:
+        """Ask for everything again."""
+        self._start(self._load(replace(self.detail, facts=None, preview=None, failure=None), 0.0))
+
+    def turn(self, page: Page) -> None:
+        """Ask for another page of the value."""
+        if self.detail.facts is not None:
+            self._start(self._turn(self.detail, page))
+
+    def stop(self) -> None:
+        """Ask for nothing more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self.stop()
+        self._task = asyncio.create_task(work, name="rtui detail")
+
+    async def _load(self, detail: Detail, rest_s: float) -> None:
+        """Fetch facts, then the first page of the value."""
+        if rest_s:
+            await asyncio.sleep(rest_s)
+        self.detail = detail
+        key = detail.key
+        if key is None:
+            self._on_change(detail)
+            return
+        async with self._shown_late():
+            facts = await self._session.key_facts(key)
+            self.detail = replace(self.detail, facts=facts)
+            preview = await self._session.preview(facts)
+            self.detail = replace(self.detail, preview=preview)
+
+    async def _turn(self, detail: Detail, page: Page) -> None:
+        """Fetch another page."""
+        self.detail = replace(detail, is_turning=True)
+        if detail.facts is None:
+            return
+        async with self._shown_late():
+            preview = await self._session.preview(detail.facts, page)
+            self.detail = replace(self.detail, preview=preview, is_turning=False)
+
+    @contextlib.asynccontextmanager
+    async def _shown_late(self) -> AsyncIterator[None]:
+        """Show what there is after the grace, and everything at the end; a failure is shown, not raised."""
+        loop = asyncio.get_running_loop()
+        late = loop.call_later(GRACE_S, lambda: self._on_change(self.detail))
+        try:
+            yield
+        except RtuiError as error:
+            self.detail = replace(self.detail, failure=error.happened, is_turning=False)
+        finally:
+            late.cancel()
+        self._on_change(self.detail)

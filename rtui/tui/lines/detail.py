@@ -1,0 +1,92 @@
+"""The detail panel as a whole: which head, tabs and body belong to what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from enum import IntEnum
+from typing import Final
+
+from rtui.keyspace.display import SafeText
+from rtui.tui.cursor_detail import Detail
+from rtui.tui.ink import Line, Role, Span, own
+from rtui.tui.lines.facts_grid import prose
+from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines
+from rtui.tui.lines.namespace import inside_lines, namespace_lines
+from rtui.tui.lines.preview import page_note, preview_lines
+from rtui.tui.lines.slot import slot_lines
+from rtui.tui.lines.tree_row import Whole
+
+
+class Tab(IntEnum):
+    """The tabs of a key; a namespace has one of its own."""
+
+    VALUE = 0
+    SLOT = 1
+
+
+KEY_TABS: Final = (own("Value"), own("Slot"))
+NAMESPACE_TABS: Final = (own("Inside"),)
+
+
+@dataclass(frozen=True, slots=True)
+class DetailLines:
+    """What the detail panel says, each part for any width."""
+
+    detail: Detail
+    whole: Whole
+    tab: Tab = Tab.VALUE
+    zone: tzinfo = UTC
+
+    def head(self, width: int) -> Sequence[Line]:
+        """Return the facts."""
+        detail = self.detail
+        if detail.facts is not None:
+            return fact_lines(detail.facts, width, self.zone)
+        if detail.key is not None:
+            return loading_lines(detail.key, width)
+        if detail.row is not None:
+            return namespace_lines(detail.row.namespace, self.whole, width)
+        return [(), *prose(own("Nothing is under the cursor yet."), width, Role.MUTED)]
+
+    @property
+    def tabs(self) -> tuple[SafeText, ...]:
+        """The titles of the tabs."""
+        if self.detail.key is not None:
+            return KEY_TABS
+        return NAMESPACE_TABS if self.detail.row is not None else ()
+
+    @property
+    def chosen(self) -> int:
+        """The number of the chosen tab."""
+        return int(self.tab) if self.detail.key is not None else 0
+
+    @property
+    def note(self) -> Line:
+        """What stands beside the tabs."""
+        detail = self.detail
+        if detail.is_turning:
+            return (Span(own("fetching…"), Role.FAINT),)
+        if self.tab is Tab.VALUE and detail.preview is not None:
+            return page_note(detail.preview)
+        return ()
+
+    def body(self, width: int) -> Sequence[Line]:
+        """Return what the chosen tab shows."""
+        detail = self.detail
+        if detail.key is None:
+            return inside_lines(detail.row.namespace, self.whole, width) if detail.row is not None else []
+        if self.tab is Tab.SLOT:
+            return slot_lines(detail.key, width)
+        lines: list[Line] = []
+        if detail.failure is not None:
+            lines += [(), *prose(detail.failure, width, Role.WARN)]
+        if detail.preview is not None:
+            lines += preview_lines(detail.preview, width)
+        elif detail.failure is None:
+            lines += [(), *prose(own("fetching…"), width, Role.FAINT)]
+        if detail.facts is not None:
+            for sentence in explanations(detail.facts):
+                lines += [(), *prose(sentence, width, Role.FAINT)]
+        return lines

@@ -1,0 +1,168 @@
+"""The facts of a key: the fixed head of the detail panel."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from rtui.analysis.facts import (
+    NO_TTL,
+    Frequency,
+    IdleBasis,
+    KeyFacts,
+    NoTtl,
+    Reason,
+    Unknown,
+    unit_of,
+)
+from rtui.keyspace.display import SafeText, display, display_text
+from rtui.keyspace.slot import key_slot
+from rtui.tui import format as fmt
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, joined, own, type_role
+from rtui.tui.lines.facts_grid import NO_FACT, Fact, name_lines, pair_line, single_line
+
+NAME_LIMIT: Final = 400
+"""Characters of a name that are shown here at most."""
+
+_WIDE_CELLS: Final = 64
+"""From this width on a moment is written in full."""
+
+_REASONS: Final = {
+    Reason.DENIED: own("denied"),
+    Reason.UNKNOWN_COMMAND: own("no such command"),
+    Reason.GONE: own("–"),
+    Reason.UNSUPPORTED: own("not kept"),
+    Reason.NOT_ASKED: own("not asked"),
+    Reason.TOO_LARGE: own("too large to ask"),
+    Reason.FAILED: own("failed"),
+}
+
+
+def full_name(key: bytes) -> SafeText:
+    """Return a key as it is shown in full."""
+    return display(key, limit=NAME_LIMIT) if key else own("(empty name)")
+
+
+def loading_lines(key: bytes, width: int) -> list[Line]:
+    """Return the head while the server has not answered: the same places, nothing in them."""
+    return [
+        *name_lines(full_name(key), width),
+        pair_line(Fact(own("type"), own("…"), Role.FAINT), Fact(own("length"), own("")), width),
+        pair_line(Fact(own("encoding"), own("")), Fact(own("memory"), own("")), width),
+        pair_line(Fact(own("TTL"), own("")), Fact(own("expires"), own("")), width),
+        pair_line(Fact(own("idle"), own("")), _slot(key), width),
+    ]
+
+
+def fact_lines(facts: KeyFacts, width: int, zone: tzinfo = UTC) -> list[Line]:
+    """Return the head for a key: its name, then its facts in their places."""
+    if facts.is_gone:
+        return [
+            *name_lines(full_name(facts.key), width, Role.MUTED),
+            single_line(Fact(own("type"), own("gone: the key is no longer there"), Role.WARN), width),
+            (),
+            (),
+            pair_line(NO_FACT, _slot(facts.key), width),
+        ]
+    return [
+        *name_lines(full_name(facts.key), width),
+        pair_line(_type(facts), _length(facts), width),
+        pair_line(_encoding(facts), _memory(facts), width),
+        pair_line(_ttl(facts), _expiry(facts, width, zone), width),
+        pair_line(_use(facts), _slot(facts.key), width),
+    ]
+
+
+def _type(facts: KeyFacts) -> Fact:
+    if isinstance(facts.type, Unknown):
+        return _unknown(own("type"), facts.type)
+    return Fact(own("type"), display(facts.type, limit=32), type_role(facts.type))
+
+
+def _encoding(facts: KeyFacts) -> Fact:
+    if isinstance(facts.encoding, Unknown):
+        return _unknown(own("encoding"), facts.encoding)
+    return Fact(own("encoding"), display(facts.encoding, limit=32))
+
+
+def _length(facts: KeyFacts) -> Fact:
+    if isinstance(facts.length, Unknown):
+        return _unknown(own("length"), facts.length)
+    unit = unit_of(facts.type)
+    one = unit.removesuffix("s") if unit != "entries" else "entry"
+    return Fact(own("length"), SafeText(f"{facts.length:,} {one if facts.length == 1 else unit}"))
+
+
+def _memory(facts: KeyFacts) -> Fact:
+    if isinstance(facts.memory_bytes, Unknown):
+        return _unknown(own("memory"), facts.memory_bytes)
+    return Fact(own("memory"), fmt.size(facts.memory_bytes, Mark.ABOUT))
+
+
+def _ttl(facts: KeyFacts) -> Fact:
+    if isinstance(facts.ttl_ms, Unknown):
+        return _unknown(own("TTL"), facts.ttl_ms)
+    if isinstance(facts.ttl_ms, NoTtl):
+        return Fact(own("TTL"), own("none"), Role.MUTED)
+    return Fact(own("TTL"), fmt.duration(facts.ttl_ms))
+
+
+def _expiry(facts: KeyFacts, width: int, zone: tzinfo) -> Fact:
+    moment_s = facts.expires_at_s
+    if moment_s is None:
+        never = facts.ttl_ms is NO_TTL
+        return Fact(own("expires"), own("never") if never else fmt.NOTHING, Role.MUTED)
+    return Fact(own("expires"), moment(moment_s, zone, in_full=width >= _WIDE_CELLS))
+
+
+def moment(moment_s: float, zone: tzinfo, *, in_full: bool) -> SafeText:
+    """Return a moment in the zone of the reader."""
+    try:
+        when = datetime.fromtimestamp(moment_s, zone)
+    except (OverflowError, ValueError, OSError):
+        return own("in a far future")
+    return SafeText(when.strftime("%Y-%m-%d %H:%M:%S" if in_full else "%d %b %H:%M:%S"))
+
+
+def _use(facts: KeyFacts) -> Fact:
+    """Return idle time or frequency, whichever the server keeps, or why neither is known."""
+    if isinstance(facts.frequency, Frequency):
+        return Fact(own("freq"), _frequency(facts.frequency))
+    if isinstance(facts.idle_s, Unknown):
+        return _unknown(own("idle"), facts.idle_s)
+    label = own("idle") if facts.idle_basis is IdleBasis.ACCESS else own("unchanged")
+    return Fact(label, fmt.duration(facts.idle_s * fmt.SECOND_MS))
+
+
+def _frequency(frequency: Frequency) -> SafeText:
+    parts = [SafeText(str(frequency.counter))]
+    rate = frequency.per_minute
+    if rate is not None:
+        mark = Mark.AT_LEAST if frequency.is_saturated else Mark.ABOUT
+        parts.append(SafeText(f"({fmt.short_count(rate, mark)}/min)"))
+    return joined(parts, " ")
+
+
+def _slot(key: bytes) -> Fact:
+    return Fact(own("slot"), SafeText(f"{key_slot(key):,}"))
+
+
+def _unknown(label: SafeText, why: Unknown) -> Fact:
+    role = Role.WARN if why.reason in (Reason.DENIED, Reason.FAILED) else Role.FAINT
+    return Fact(label, _REASONS[why.reason], role)
+
+
+def explanations(facts: KeyFacts) -> list[SafeText]:
+    """Return why facts are missing and what else is to be known, as sentences for below the value."""
+    found = [facts.type, facts.encoding, facts.length, facts.memory_bytes, facts.ttl_ms]
+    labels = ["type", "encoding", "length", "memory", "TTL"]
+    if not isinstance(facts.frequency, Frequency):
+        found.append(facts.idle_s)
+        labels.append("idle time")
+    lines = [
+        display_text(f"{label}: {fact.detail}")
+        for label, fact in zip(labels, found, strict=True)
+        if isinstance(fact, Unknown) and fact.detail and fact.reason is not Reason.GONE
+    ]
+    return [*lines, *(display_text(note) for note in facts.notes)]

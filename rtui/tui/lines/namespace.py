@@ -1,0 +1,110 @@
+"""What is known of a namespace: the fixed head of the detail panel, and what lies inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.glob import prefix_pattern
+from rtui.keyspace.namespace import Namespace
+from rtui.tui import format as fmt
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, cut, cut_middle, gap, left, own, right, width_of
+from rtui.tui.lines.facts_grid import MARGIN, Fact, name_lines, pair_line, prose, single_line
+from rtui.tui.lines.key_facts import NAME_LIMIT
+from rtui.tui.lines.tree_row import Whole, known_count, share_of
+
+LARGEST: Final = 200
+"""At most so many namespaces are listed as parts of another."""
+
+RANKED: Final = 5_000
+"""Up to so many namespaces are ranked by size here; of more, the first are listed as they came."""
+
+_BAR_CELLS: Final = 10
+_COUNT_CELLS: Final = 11
+_SHARE_CELLS: Final = 5
+
+
+def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
+    """Return the head for a namespace, in the same places as that of a key."""
+    path = node.path()
+    known = known_count(node, whole.complete)
+    part = share_of(node, whole)
+    mark = Mark.EXACT if whole.complete else Mark.ABOUT
+    share = own("–") if part is None else fmt.share(part, mark)
+    return [
+        *name_lines(display(path, limit=NAME_LIMIT), width),
+        pair_line(Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width),
+        pair_line(Fact(own("level"), SafeText(str(_level(node)))), Fact(own("share"), share), width),
+        single_line(Fact(own("known"), _knowledge(node, known.mark)), width),
+        single_line(Fact(own("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
+    ]
+
+
+def _count(keys: float, mark: Mark) -> SafeText:
+    return fmt.short_count(keys, mark) if mark is Mark.ABOUT else fmt.count(round(keys), mark)
+
+
+def _level(node: Namespace) -> int:
+    return len(node.segments())
+
+
+def _knowledge(node: Namespace, mark: Mark) -> SafeText:
+    """Say where the count comes from."""
+    match mark:
+        case Mark.EXACT:
+            return own("exact: the scan has seen every key")
+        case Mark.AT_LEAST:
+            return own("at least: the scan is not through")
+        case _:
+            low = node.estimate.low if node.estimate else 0.0
+            high = node.estimate.high if node.estimate else 0.0
+            return SafeText(f"sample, 95 %: {fmt.short_count(low)} to {fmt.short_count(high)}")
+
+
+def _pattern(path: bytes) -> SafeText:
+    return display(prefix_pattern(path), limit=NAME_LIMIT)
+
+
+def inside_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
+    """Return what lies directly below a namespace, largest first, with its part of the namespace."""
+    if node.dropped:
+        return [(), *prose(own("Its names were dropped to keep within the memory budget; the count is kept. Open it to "
+                               "scan for them again."), width, Role.MUTED)]  # fmt: skip
+    if not node.listed:
+        return [(), *prose(own("Open it to see what is inside."), width, Role.MUTED)]
+    total = max(1, node.count)
+    names: Sequence[int] = range(node.namespace_total)
+    if len(names) <= RANKED:
+        names = sorted(names, key=node.weight_at, reverse=True)
+    rows = [(display(node.labels[at], limit=64), node.count_at(at)) for at in names[:LARGEST]]
+    lines: list[Line] = [(), _summary(node)]
+    if rows or node.key_total:
+        lines.append(())
+    if node.key_total:
+        rows.append((own("(keys right here)"), node.key_total))
+        rows.sort(key=lambda row: -row[1])
+    return lines + [_part_line(name, keys, keys / total, width) for name, keys in rows]
+
+
+def _summary(node: Namespace) -> Line:
+    spaces, keys = node.namespace_total, node.key_total
+    text = f"{spaces:,} namespace{'' if spaces == 1 else 's'} and {keys:,} key{'' if keys == 1 else 's'} directly below"
+    return (gap(MARGIN), Span(SafeText(text), Role.MUTED))
+
+
+def _part_line(name: SafeText, keys: int, part: float, width: int) -> Line:
+    figures = _COUNT_CELLS + _SHARE_CELLS + _BAR_CELLS + 2
+    room = max(8, width - 2 * MARGIN - figures)
+    filled, blank = fmt.bar(part, _BAR_CELLS)
+    shown = cut(name, room) if width_of(name) <= room else cut_middle(name, room)
+    return (
+        gap(MARGIN),
+        Span(left(shown, room)),
+        Span(right(fmt.count(keys), _COUNT_CELLS)),
+        Span(right(fmt.share(part), _SHARE_CELLS), Role.MUTED),
+        gap(2),
+        Span(filled, Role.BAR),
+        Span(blank),
+    )

@@ -1,0 +1,100 @@
+"""The status bar: how far the scan is, at which pace, what it costs the server, and whether there is a connection."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.keyspace.display import SafeText, display
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.connection import Lost
+from rtui.server.progress import Cost, ScanState
+from rtui.tui import format as fmt
+from rtui.tui.ink import Line, Role, Span, clip, cut, gap, joined, line_width, own
+from rtui.tui.lines.fitting import Piece, fitted
+
+BAR_SHARE: Final = 6
+"""The progress bar takes one part in this many of the line."""
+
+MIN_BAR_CELLS: Final = 8
+MAX_BAR_CELLS: Final = 32
+
+_STATES: Final = {
+    ScanState.READY: (own("starting"), Role.MUTED),
+    ScanState.SAMPLING: (own("sample"), Role.MUTED),
+    ScanState.RUNNING: (own("scan"), Role.MUTED),
+    ScanState.PAUSED: (own("paused"), Role.WARN),
+    ScanState.WAITING: (own("waiting"), Role.WARN),
+    ScanState.DONE: (own("complete"), Role.GOOD),
+    ScanState.STOPPED: (own("stopped"), Role.WARN),
+    ScanState.FAILED: (own("scan failed"), Role.BAD),
+}
+
+
+def status_line(status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False) -> Line:
+    """Return the status bar in exactly `width` cells; `now_s` is on the clock of the connection's retries."""
+    if isinstance(status.link, Lost):
+        head = _lost(status.link, now_s)
+    else:
+        word, role = _STATES[status.progress.state]
+        head = (Span(word, role),)
+    room = width - 4 - line_width(head)
+    rest = fitted([*_bar(status, width), *_numbers(status, shows_cost=shows_cost)], room) if room > 0 else ()
+    return clip((gap(1), *head, gap(2), *rest, gap(width)), width)
+
+
+def _lost(link: Lost, now_s: float) -> Line:
+    """Say that the connection is gone and when it is tried again."""
+    seconds = max(0, round(link.retry_at - now_s))
+    when = f"in {seconds} s" if seconds else "now"
+    return Span(own("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)
+
+
+def _bar(status: BrowsingStatus, width: int) -> list[Piece]:
+    """Return the progress bar with its percentage; none when there is nothing to be measured or nothing left to do."""
+    fraction = status.progress.fraction
+    if fraction is None or status.progress.state in (ScanState.DONE, ScanState.READY, ScanState.SAMPLING):
+        return []
+    cells = min(MAX_BAR_CELLS, max(MIN_BAR_CELLS, width // BAR_SHARE))
+    filled, blank = fmt.bar(fraction, cells)
+    percent = SafeText(f" {int(fraction * 100):3d}%")
+    return [Piece(0, (Span(filled, Role.BAR), Span(blank, Role.TRACK), Span(percent)))]
+
+
+def _numbers(status: BrowsingStatus, *, shows_cost: bool) -> list[Piece]:
+    """Return what the scan has found and what it takes."""
+    progress = status.progress
+    is_over = progress.state.is_over
+    keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
+    pieces = [Piece(1, (Span(keys), Span(own(" keys"), Role.MUTED)))]
+    if status.match is not None:
+        pattern = cut(display(status.match, limit=64), 32)
+        pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+    if status.kind is not None:
+        pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(status.kind, limit=16), Role.ACCENT))))
+    if progress.state is ScanState.RUNNING:
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
+    if progress.eta_s is not None and progress.state is ScanState.RUNNING:
+        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
+        pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
+    if not is_over:
+        pieces.append(Piece(3, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+    if shows_cost:
+        pieces.append(Piece(5, _cost(status.cost)))
+    if progress.reason:
+        pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
+    elif status.notes:
+        pieces.append(Piece(7, (Span(status.notes[-1], Role.MUTED),)))
+    return pieces
+
+
+def _cost(cost: Cost) -> Line:
+    """Return what the server was asked for in all."""
+    mark = "" if cost.is_measured else "≈ "
+    parts = (
+        SafeText(f"{cost.commands:,} commands"),
+        joined((fmt.size(cost.bytes_out), own("out")), " "),
+        joined((fmt.size(cost.bytes_in), own("in")), " "),
+        SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time"),
+    )
+    return (Span(joined(parts), Role.MUTED),)

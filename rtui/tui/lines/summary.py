@@ -1,0 +1,58 @@
+"""One line on what is under the cursor, where there is no room for the detail panel."""
+
+from __future__ import annotations
+
+from rtui.analysis.facts import NO_TTL, Unknown, unit_of
+from rtui.keyspace.display import SafeText, display
+from rtui.tui import format as fmt
+from rtui.tui.cursor_detail import Detail
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, own, type_role
+from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.lines.tree_row import Whole, known_count
+
+NAME_CELLS = 36
+"""A longer name is cut in the middle."""
+
+
+def summary_line(detail: Detail, whole: Whole, width: int) -> Line:
+    """Return the line in exactly `width` cells."""
+    line = fitted(_pieces(detail, whole), width - 2)
+    return clip((gap(1), *line, gap(width)), width)
+
+
+def _pieces(detail: Detail, whole: Whole) -> list[Piece]:
+    if detail.key is None:
+        return [] if detail.row is None else _namespace(detail, whole)
+    name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else own("(empty name)")
+    pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
+    facts = detail.facts
+    if facts is None:
+        why = detail.failure if detail.failure is not None else own("…")
+        return [*pieces, Piece(0, (Span(why, Role.FAINT),))]
+    if facts.is_gone:
+        return [*pieces, Piece(0, (Span(own("gone"), Role.WARN),))]
+    if not isinstance(facts.type, Unknown):
+        pieces.append(Piece(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
+    if not isinstance(facts.length, Unknown):
+        pieces.append(Piece(2, (Span(SafeText(f"{facts.length:,} {unit_of(facts.type)}")),)))
+    if not isinstance(facts.memory_bytes, Unknown):
+        pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
+    if facts.ttl_ms is NO_TTL:
+        pieces.append(Piece(4, (Span(own("no TTL"), Role.MUTED),)))
+    elif isinstance(facts.ttl_ms, int):
+        pieces.append(Piece(2, (Span(own("TTL "), Role.MUTED), Span(fmt.duration(facts.ttl_ms)))))
+    pieces.append(Piece(5, (Span(own("⏎ all of it"), Role.FAINT),)))
+    return pieces
+
+
+def _namespace(detail: Detail, whole: Whole) -> list[Piece]:
+    if detail.row is None:
+        return []
+    node = detail.row.namespace
+    known = known_count(node, whole.complete)
+    figure = fmt.short_count(known.keys, known.mark) if known.mark is Mark.ABOUT else fmt.count(round(known.keys), known.mark)
+    return [
+        Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
+        Piece(0, (Span(figure), Span(own(" keys"), Role.MUTED))),
+    ]

@@ -1,0 +1,80 @@
+"""The title bar: which server this is, that nothing is written, and how it is doing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.analysis.estimate import Estimate
+from rtui.keyspace.display import SafeText, display_text
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.handshake import NoTouch
+from rtui.tui import format as fmt
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
+from rtui.tui.lines.fitting import Piece, fitted
+
+LABEL_CELLS: Final = 40
+"""A longer server label is cut in the middle."""
+
+IDENTITY_CELLS: Final = 46
+"""The identity keeps so much of the line when figures want more."""
+
+NAME: Final[Line] = (Span(own(" rtui"), Role.BADGE), Span(own("  ")))
+"""The left end of the bar."""
+
+
+def title_line(status: BrowsingStatus, width: int) -> Line:
+    """Return the title bar in exactly `width` cells."""
+    figures = fitted(_figures(status), max(0, width - IDENTITY_CELLS))
+    room = width - line_width(NAME) - line_width(figures) - 2
+    who = clip(fitted(_identity(status), room), room)
+    blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
+    return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+
+
+def _identity(status: BrowsingStatus) -> list[Piece]:
+    """Return the pieces that say who the server is and what rtui promises."""
+    server = status.server
+    pieces = [Piece(0, (Span(cut_middle(status.label, LABEL_CELLS), Role.STRONG),))]
+    if server.product_name:
+        words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
+        pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
+    if server.role:
+        pieces.append(Piece(4, (Span(display_text(server.role), Role.MUTED),)))
+    if server.cluster_note:
+        pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
+    pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
+    pieces.append(Piece(0, (Span(own("READ-ONLY"), Role.GOOD),)))
+    pieces.append(_no_touch(status.no_touch))
+    return pieces
+
+
+def _no_touch(state: NoTouch) -> Piece:
+    """Say whether looking leaves idle times and frequencies alone."""
+    if state is NoTouch.ON:
+        return Piece(3, (Span(own("no-touch"), Role.GOOD),))
+    return Piece(1, (Span(SafeText(f"no-touch {state.value}"), Role.WARN),))
+
+
+def _figures(status: BrowsingStatus) -> list[Piece]:
+    """Return the figures at the right end."""
+    server = status.server
+    pieces: list[Piece] = []
+    if server.used_memory_bytes is not None:
+        used = fmt.size(server.used_memory_bytes)
+        limit = server.maxmemory_bytes
+        text = joined((used, fmt.size(limit)), "/") if limit else used
+        pieces.append(Piece(2, (Span(own("mem "), Role.MUTED), Span(text))))
+    keys = _keys(status)
+    if keys is not None:
+        pieces.append(Piece(0, (Span(keys), Span(own(" keys"), Role.MUTED))))
+    if server.ops_per_s is not None:
+        pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(own(" ops/s"), Role.MUTED))))
+    return pieces
+
+
+def _keys(status: BrowsingStatus) -> SafeText | None:
+    """Return how many keys the database has, by its own word or by the sample."""
+    if isinstance(status.total, Estimate):
+        return fmt.short_count(status.total.value, Mark.ABOUT)
+    return None if status.total is None else fmt.count(status.total)

@@ -1,0 +1,163 @@
+"""One row of the tree as spans: its name at its depth, then the figures in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis.facts import NO_TTL, Reason, RowFacts, Unknown
+from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.rows import Kind, Row
+from rtui.tui import format as fmt
+from rtui.tui.columns import GAP_CELLS, Column, Place, Plan
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, cut_middle, left, own, right, type_role, width_of
+
+INDENT_CELLS: Final = 2
+"""How much further in each level begins."""
+
+_OPEN, _CLOSED, _NONE = own("▾ "), own("▸ "), own("  ")
+_EMPTY = own("(empty)")
+
+_SHORT_REASONS: Final = {
+    Reason.DENIED: own("denied"),
+    Reason.UNKNOWN_COMMAND: own("n/a"),
+    Reason.GONE: own("gone"),
+    Reason.UNSUPPORTED: own("n/a"),
+    Reason.NOT_ASKED: own("–"),
+    Reason.TOO_LARGE: own("large"),
+    Reason.FAILED: own("error"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What the figures of a row are measured against."""
+
+    keys: int
+    """Keys seen in the whole keyspace."""
+    complete: bool
+    """The scan has seen every key."""
+    expected_keys: float | None = None
+    """What the sample says of the whole keyspace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A count and how far to trust it."""
+
+    keys: float
+    mark: Mark
+
+
+def known_count(node: Namespace, complete: bool) -> Known:
+    """Return the best figure for the keys of a namespace: counted, at least, or from the sample while that says more."""
+    if complete:
+        return Known(node.count, Mark.EXACT)
+    if node.estimate is not None and node.estimate.value > node.count:
+        return Known(node.estimate.value, Mark.ABOUT)
+    return Known(node.count, Mark.AT_LEAST)
+
+
+def share_of(node: Namespace, whole: Whole) -> float | None:
+    """Return the part of the keyspace below a namespace, None while there is nothing to compare with."""
+    known = known_count(node, whole.complete)
+    if known.mark is Mark.ABOUT and whole.expected_keys:
+        return min(1.0, known.keys / whole.expected_keys)
+    return node.count / whole.keys if whole.keys else None
+
+
+def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: Mapping[bytes, RowFacts]) -> Line:
+    """Return a row in exactly the width of the plan."""
+    if row.kind is Kind.NAMESPACE:
+        head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, Role.TEXT)
+        return (*head, *_namespace_places(row.namespace, plan.places, whole))
+    found = facts.get(row.key())
+    gone = found is not None and found.is_gone
+    head = _name(row, plan.name_cells, _NONE, Role.FAINT if gone else Role.TEXT)
+    return (*head, *_key_places(found, plan.places))
+
+
+def sign_cells(row: Row, name_cells: int) -> int:
+    """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
+    return min(row.depth * INDENT_CELLS, name_cells // 2)
+
+
+def _name(row: Row, cells: int, sign: SafeText, role: Role) -> Line:
+    """Return the sign and the name in `cells` cells."""
+    indent = sign_cells(row, cells)
+    room = cells - indent - width_of(sign) - 1
+    text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
+    shown_role = role if row.name else Role.FAINT
+    fitted = left(cut_middle(text, room), room + 1)
+    return Span(SafeText(" " * indent + sign), Role.FAINT), Span(fitted, shown_role)
+
+
+def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) -> Line:
+    """Return the figures of a namespace."""
+    known = known_count(node, whole.complete)
+    share = share_of(node, whole)
+    spans: list[Span] = []
+    for place in places:
+        match place.namespace:
+            case Column.KEYS:
+                text = fmt.count(round(known.keys), known.mark)
+                if known.mark is Mark.ABOUT or width_of(text) > place.cells:
+                    text = fmt.short_count(known.keys, known.mark)
+                spans += _placed(text, place, Role.MUTED if known.mark is Mark.ABOUT else Role.TEXT)
+            case Column.SHARE if share is not None:
+                mark = Mark.EXACT if whole.complete else Mark.ABOUT
+                spans += _placed(fmt.share(share, mark), place, Role.MUTED)
+            case Column.BAR if share is not None:
+                filled, blank = fmt.bar(share, place.cells)
+                spans += (_gap(), Span(filled, Role.BAR), Span(blank))
+            case _:
+                spans.append(_blank(place))
+    return tuple(spans)
+
+
+def _key_places(facts: RowFacts | None, places: tuple[Place, ...]) -> Line:
+    """Return the facts of a key, blanks while they are not known."""
+    spans: list[Span] = []
+    for place in places:
+        if facts is None or place.key is None:
+            spans.append(_blank(place))
+            continue
+        text, role = _fact(facts, place.key)
+        spans += _placed(text, place, role)
+    return tuple(spans)
+
+
+def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
+    """Return one fact of a key as text, or why there is none."""
+    if facts.is_gone:
+        return (_SHORT_REASONS[Reason.GONE] if column is Column.TYPE else own("")), Role.WARN
+    value = {Column.TYPE: facts.type, Column.TTL: facts.ttl_ms, Column.SIZE: facts.memory_bytes}[column]
+    if isinstance(value, Unknown):
+        return _SHORT_REASONS[value.reason], Role.FAINT
+    if isinstance(value, bytes):
+        return display(value, limit=16), type_role(value)
+    if value is NO_TTL:
+        return own("–"), Role.FAINT
+    assert isinstance(value, int)
+    if column is Column.TTL:
+        return fmt.short_duration(value), Role.TEXT
+    return fmt.size(value, Mark.ABOUT), Role.MUTED
+
+
+def _placed(text: SafeText, place: Place, role: Role) -> tuple[Span, Span]:
+    """Return the text at the right end of its place."""
+    fitted = right(text, place.cells)
+    return _gap(), Span(fitted, role)
+
+
+def _gap() -> Span:
+    """Return the blanks before a place."""
+    return Span(SafeText(" " * GAP_CELLS))
+
+
+def _blank(place: Place) -> Span:
+    """Return an empty place."""
+    return Span(SafeText(" " * (place.cells + GAP_CELLS)))

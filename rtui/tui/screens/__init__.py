@@ -1,0 +1,1 @@
+"""Screens: they compose widgets, bind data down and carry commands out."""

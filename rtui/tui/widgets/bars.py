@@ -1,0 +1,92 @@
+"""The one-line bars at the edges of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from textual import events
+from textual.message import Message
+
+from rtui.keyspace.display import SafeText
+from rtui.tui.commands import Command
+from rtui.tui.ink import Line, Role, Span, gap, line_width, own
+from rtui.tui.widgets.line_panel import LinePanel
+
+_BETWEEN: Final = 2
+
+
+class Bar(LinePanel):
+    """One line that is made anew for each width."""
+
+    DEFAULT_CSS = """
+    Bar { height: 1; background: $panel; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._make: Callable[[int], Line] = lambda _width: ()
+
+    def say(self, make: Callable[[int], Line]) -> None:
+        """Show the line that `make` returns for the bar's width, now and after each resize."""
+        self._make = make
+        self._remake()
+
+    def on_resize(self) -> None:
+        """Make the line for the new width."""
+        self._remake()
+
+    def _remake(self) -> None:
+        if self.size.width:
+            self.show([self._make(self.size.width)])
+
+
+class FooterBar(Bar):
+    """The commands that make sense just now, with their keys; a click runs one."""
+
+    class Clicked(Message):
+        """A command was clicked."""
+
+        def __init__(self, command: Command) -> None:
+            super().__init__()
+            self.command = command
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._commands: tuple[Command, ...] = ()
+        self._message: Line = ()
+
+    def offer(self, commands: Sequence[Command], message: Line = ()) -> None:
+        """Show these commands, or a message with what is left of them behind it."""
+        if (tuple(commands), message) != (self._commands, self._message):
+            self._commands, self._message = tuple(commands), message
+            self.say(self._line)
+
+    def on_click(self, event: events.Click) -> None:
+        """Run the command under the mouse."""
+        x = line_width(self._message) + (_BETWEEN if self._message else 1)
+        for command, width in self._fitting(self.size.width - x):
+            if x <= event.x < x + width:
+                self.post_message(self.Clicked(command))
+                return
+            x += width + _BETWEEN
+
+    def _line(self, width: int) -> Line:
+        head = (*self._message, gap(_BETWEEN)) if self._message else (gap(1),)
+        spans: list[Span] = [*head]
+        for command, _ in self._fitting(width - line_width(head)):
+            spans += [
+                Span(SafeText(command.first_key), Role.ACCENT),
+                gap(1),
+                Span(SafeText(command.title), Role.MUTED),
+                gap(_BETWEEN),
+            ]
+        return tuple(spans) or (Span(own("")),)
+
+    def _fitting(self, width: int) -> list[tuple[Command, int]]:
+        """Return the commands that fit, with their widths; the last ones of the list, which help to find the rest, stay."""
+        sized = [(command, len(command.first_key) + 1 + len(command.title)) for command in self._commands]
+        while len(sized) > 1 and sum(size + _BETWEEN for _, size in sized) > width + _BETWEEN:
+            droppable = [at for at, (command, _) in enumerate(sized) if command.footer < 90]
+            sized.pop(droppable[-1] if droppable else -1)
+        return sized

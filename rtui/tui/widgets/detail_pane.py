@@ -1,0 +1,123 @@
+"""The details of what is under the cursor: a head of facts that keeps its shape, tabs, and a body that scrolls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+
+from rtui.keyspace.display import SafeText
+from rtui.tui.ink import Line
+from rtui.tui.lines.facts_grid import tab_line
+from rtui.tui.widgets.line_panel import LinePanel
+
+MakeLines = Callable[[int], Sequence[Line]]
+"""Returns the lines of a panel for its width."""
+
+
+class DetailBody(LinePanel):
+    """The part that scrolls; it takes the keyboard so that long values can be read."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", show=False),
+        Binding("down,j", "scroll_down", show=False),
+        Binding("pageup,ctrl+b", "page_up", show=False),
+        Binding("pagedown,ctrl+f,space", "page_down", show=False),
+        Binding("home,g", "scroll_home", show=False),
+        Binding("end,G", "scroll_end", show=False),
+    ]
+    DEFAULT_CSS = """
+    DetailBody { height: 1fr; overflow-y: auto; scrollbar-gutter: stable; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.can_focus = True
+
+
+class DetailPane(Vertical):
+    """Head, tabs and body; each is given as a function of the width and made anew when that changes."""
+
+    DEFAULT_CSS = """
+    DetailPane {
+        & > #detail-head { height: 6; }
+        & > #detail-tabs { height: 2; }
+    }
+    """
+
+    class TabClicked(Message):
+        """A tab was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._head = LinePanel(id="detail-head")
+        self._tabs = LinePanel(id="detail-tabs")
+        self.body = DetailBody(id="detail-body")
+        self._make_head: MakeLines = lambda _width: ()
+        self._make_body: MakeLines = lambda _width: ()
+        self._titles: tuple[SafeText, ...] = ()
+        self._chosen = 0
+        self._note: Line = ()
+
+    def compose(self) -> ComposeResult:
+        """Put the three parts under each other."""
+        yield self._head
+        yield self._tabs
+        yield self.body
+
+    def show_head(self, make: MakeLines) -> None:
+        """Show these facts."""
+        self._make_head = make
+        self._paint_head()
+
+    def show_tabs(self, titles: Sequence[SafeText], chosen: int, note: Line = ()) -> None:
+        """Show these tabs, one of them chosen, and a note beside them."""
+        self._titles, self._chosen, self._note = tuple(titles), chosen, note
+        self._paint_tabs()
+
+    def show_body(self, make: MakeLines, *, from_top: bool = True) -> None:
+        """Show this body, from its first line unless it is the same thing anew."""
+        self._make_body = make
+        if from_top:
+            self.body.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self._paint_body()
+
+    def on_resize(self) -> None:
+        """Make everything for the new width, once the parts have theirs."""
+        self.call_after_refresh(self._repaint)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab under the mouse."""
+        if event.widget is not self._tabs or event.y != self._tabs.region.y - self.region.y:
+            return
+        x = 1
+        for index, title in enumerate(self._titles):
+            if x <= event.x - (self._tabs.region.x - self.region.x) < x + len(title) + 2:
+                self.post_message(self.TabClicked(index))
+            x += len(title) + 3
+
+    def _repaint(self) -> None:
+        self._paint_head()
+        self._paint_tabs()
+        self._paint_body()
+
+    def _paint_head(self) -> None:
+        if width := self._head.size.width:
+            self._head.show(self._make_head(width))
+
+    def _paint_tabs(self) -> None:
+        if width := self._tabs.size.width:
+            self._tabs.show([(), tab_line(self._titles, self._chosen, self._note, width)])
+
+    def _paint_body(self) -> None:
+        if width := self.body.scrollable_content_region.width:
+            self.body.show(self._make_body(width))

@@ -1,0 +1,272 @@
+"""A view of the tree: it paints the rows on screen, however many there are, and keeps them in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import ClassVar
+
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from rtui.analysis.facts import RowFacts
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.rows import Kind, Row, VisibleRows
+from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
+from rtui.tui.ink import COMPONENT_PREFIX, INK_CLASSES, Line, Role
+from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
+from rtui.tui.widgets.line_panel import changed_until, paint
+
+
+class TreeView(ScrollView, can_focus=True):
+    """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *INK_CLASSES,
+        "tree--cursor",
+        "tree--cursor-blurred",
+        "tree--hover",
+    }
+    DEFAULT_CSS = """
+    TreeView {
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        & > .tree--cursor { background: $cursor; }
+        & > .tree--cursor-blurred { background: $cursor-blurred; }
+        & > .tree--hover { background: $hover; }
+    }
+    """
+
+    class Highlighted(Message):
+        """The cursor is on another row, or on none."""
+
+        def __init__(self, row: Row | None) -> None:
+            super().__init__()
+            self.row = row
+
+    class ViewChanged(Message):
+        """Other rows are in view, or the same ones in another layout."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._rows: VisibleRows | None = None
+        self._whole = Whole(0, complete=False)
+        self._facts: Mapping[bytes, RowFacts] = {}
+        self._columns = ALL_COLUMNS
+        self._plan = plan(0)
+        self._cursor: Row | None = None
+        self._cursor_line = 0
+        self._hover_line: int | None = None
+        self._painted: dict[int, Line] = {}
+
+    @property
+    def rows(self) -> VisibleRows | None:
+        """The rows that can be scrolled to."""
+        return self._rows
+
+    @property
+    def cursor(self) -> Row | None:
+        """The row under the cursor."""
+        return self._cursor
+
+    @property
+    def cursor_line(self) -> int:
+        """The number of the row under the cursor among all visible rows."""
+        return self._cursor_line
+
+    @property
+    def plan(self) -> Plan:
+        """How rows are divided just now."""
+        return self._plan
+
+    @property
+    def rows_in_view(self) -> list[Row]:
+        """The rows on screen."""
+        if self._rows is None:
+            return []
+        return self._rows.window(self.scroll_offset.y, self.size.height)
+
+    def show(self, rows: VisibleRows, facts: Mapping[bytes, RowFacts]) -> None:
+        """Show these rows from the first one on; `facts` is looked into at each repaint."""
+        self._rows, self._facts = rows, facts
+        self._cursor, self._cursor_line = None, 0
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self._recount()
+        self.move_to(0)
+
+    def choose_columns(self, columns: frozenset[Column]) -> None:
+        """Show these columns, as far as they fit."""
+        self._columns = columns
+        self._replan()
+
+    def measure_against(self, whole: Whole) -> None:
+        """Take these figures as the whole that shares are parts of."""
+        self._whole = whole
+
+    @contextmanager
+    def keeping_place(self) -> Iterator[None]:
+        """Change rows inside of this: the row that the user looks at keeps its place on screen, and little is repainted."""
+        anchor, line = self._anchor()
+        yield
+        if self._rows is not None:
+            self._rows.refresh()
+            self._keep_place(anchor, line)
+
+    def repaint_changes(self) -> None:
+        """Repaint the lines in view that would look different now, and only those."""
+        width = self.scrollable_content_region.width
+        now = dict(enumerate(map(self._line_of, self.rows_in_view)))
+        changed = [
+            Region(0, y, end, 1)
+            for y in range(self.size.height)
+            if (end := changed_until(self._painted.get(y, ()), now.get(y, ()), width))
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def rearranged(self) -> None:
+        """Find the cursor's row again after the rows were sorted or filtered, and bring it into view."""
+        self._recount()
+        line = self._index(self._cursor)
+        self.move_to(0 if line is None else line)
+        self.refresh()
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on a row by its number and bring it into view."""
+        rows = self._rows
+        if rows is None or len(rows) == 0:
+            if self._cursor is not None:
+                self._cursor, self._cursor_line = None, 0
+                self.post_message(self.Highlighted(None))
+            return
+        line = max(0, min(line, len(rows) - 1))
+        before, self._cursor_line = self._cursor_line, line
+        row = rows.row(line)
+        moved = row != self._cursor
+        self._cursor = row
+        self.refresh_line(before)
+        self.refresh_line(line)
+        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
+        if moved:
+            self.post_message(self.Highlighted(row))
+
+    def move_to_row(self, row: Row) -> bool:
+        """Put the cursor on a row, if it is visible."""
+        line = self._index(row)
+        if line is not None:
+            self.move_to(line)
+        return line is not None
+
+    def hover(self, line: int | None) -> None:
+        """Light up a row, or none."""
+        before, self._hover_line = self._hover_line, line
+        for number in {before, line} - {None}:
+            self.refresh_line(number or 0)
+
+    def is_sign(self, line: int, x: int) -> bool:
+        """Say whether column `x` of a row is its sign for open or closed."""
+        row = None if self._rows is None else self._rows.row(line)
+        return row is not None and row.kind is Kind.NAMESPACE and sign_cells(row, self._plan.name_cells) == x
+
+    def on_resize(self) -> None:
+        """Divide the rows for the new width."""
+        self._replan()
+        if self._cursor is not None:
+            self.scroll_to_region(
+                Region(0, self._cursor_line, 1, 1), animate=False, force=True, x_axis=False, immediate=True
+            )
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Say that other rows are in view."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.ViewChanged())
+
+    def notify_style_update(self) -> None:
+        """Forget what was painted in the old style."""
+        super().notify_style_update()
+        self._painted.clear()
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line of the view."""
+        width = self.scrollable_content_region.width
+        number = y + self.scroll_offset.y
+        if self._rows is None or not 0 <= number < len(self._rows):
+            self._painted.pop(y, None)
+            return Strip.blank(width, self.rich_style)
+        line = self._painted[y] = self._line_of(self._rows.row(number))
+        return paint(line, self._base(number), self._ink, width)
+
+    def _line_of(self, row: Row) -> Line:
+        """Return what a row says."""
+        is_open = row.kind is Kind.NAMESPACE and self._rows is not None and self._rows.is_expanded(row.namespace)
+        return row_line(row, self._plan, self._whole, is_open=is_open, facts=self._facts)
+
+    def _base(self, number: int) -> Style:
+        """Return the style under the text of a row."""
+        if number == self._cursor_line and self._cursor is not None:
+            name = "tree--cursor" if self.has_focus else "tree--cursor-blurred"
+        elif number == self._hover_line:
+            name = "tree--hover"
+        else:
+            return self.rich_style
+        return self.rich_style + self.get_component_rich_style(name, partial=True)
+
+    def _ink(self, role: Role) -> Style:
+        """Return how a role looks here."""
+        return self.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
+
+    def _index(self, row: Row | None) -> int | None:
+        """Return the number of a row, None when it is not visible."""
+        return None if row is None or self._rows is None else self._rows.index_of(row)
+
+    def _anchor(self) -> tuple[Row | None, int]:
+        """Return the row that must keep its place, and its line in the view: the cursor's if in view, else the top one."""
+        rows, top = self._rows, self.scroll_offset.y
+        if rows is None or len(rows) == 0:
+            return None, 0
+        if self._cursor is not None and top <= self._cursor_line < top + self.size.height:
+            return self._cursor, self._cursor_line - top
+        return rows.row(min(top, len(rows) - 1)), 0
+
+    def _keep_place(self, anchor: Row | None, line: int) -> None:
+        """After rows came or went, put the anchor back on its line of the view and the cursor on its row."""
+        self._recount()
+        number = self._index(anchor)
+        top = self.scroll_offset.y
+        if number is not None and number - line != top:
+            self.scroll_to(y=max(0, number - line), animate=False, force=True, immediate=True)
+        found = self._index(self._cursor)
+        if found is not None:
+            self._cursor_line = found
+        else:
+            self.move_to(self._cursor_line if self._cursor is None else self._nearest(self._cursor))
+        self.repaint_changes()
+
+    def _nearest(self, row: Row) -> int:
+        """Return the number of the innermost visible namespace that holds a row which is not visible any more."""
+        node: Namespace | None = row.namespace
+        while node is not None and self._rows is not None:
+            line = self._rows.index_of(self._rows.row_of(node))
+            if line is not None:
+                return line
+            node = node.parent
+        return self._cursor_line
+
+    def _recount(self) -> None:
+        """Tell the scrolling how many rows there are."""
+        count = 0 if self._rows is None else len(self._rows)
+        if count != self.virtual_size.height:
+            self.virtual_size = Size(self.scrollable_content_region.width, count)
+            self.post_message(self.ViewChanged())
+
+    def _replan(self) -> None:
+        """Divide the rows anew."""
+        self._plan = plan(self.scrollable_content_region.width, self._columns)
+        self.refresh()
+        self.post_message(self.ViewChanged())
