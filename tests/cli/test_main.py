@@ -1,0 +1,164 @@
+"""The command: what it loads, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+import rtui
+from rtui.cli import main as command_line
+from rtui.cli.main import run
+from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+
+HEAVY = ("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs")
+"""What nobody should wait for who only asks for help."""
+
+
+def loaded_by(line: str) -> set[str]:
+    """The packages of HEAVY that a fresh interpreter has loaded after a command line."""
+    code = (
+        f"import sys; from rtui.cli.main import run; code = run({line.split()!r}); "
+        f"print('\\n', *[name for name in {HEAVY!r} if name in sys.modules]); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "slot user:1"])
+def test_asking_for_help_loads_little(line: str) -> None:
+    assert loaded_by(line) == set()
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    for word in (
+        "Usage: rtui",
+        "TARGET",
+        "-h, --host",
+        "--askpass",
+        "REDISCLI_AUTH",
+        "RTUI_URL",
+        "slot",
+        "profiles.toml",
+    ):
+        assert word in out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert rtui.__version__ in capsys.readouterr().out
+
+
+def test_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "rtui", "--version"], capture_output=True, text=True, check=True)
+    assert rtui.__version__ in done.stdout
+
+
+def test_a_subcommand_is_the_file_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["slot", "user:1"]) == 0
+    assert "user:1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["options", "profiles", "main", "cache:7000", "-h cache", "", "../slot", "slot.py"])
+def test_anything_else_is_browsing(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[list[str]] = []
+    browse = command_line.group.get_command(click.Context(command_line.group), "browse")
+    assert browse is not None
+
+    def context(info_name: str | None, args: list[str], parent: click.Context, **more: object) -> click.Context:
+        called.append(list(args))
+        return click.Context(browse, parent=parent)
+
+    monkeypatch.setattr(browse, "make_context", context)
+    monkeypatch.setattr(browse, "invoke", lambda context: None)
+    assert run(line.split()) == 0
+    assert called == [line.split()]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--bogus", "--bogus"),
+        ("-p x", "-p"),
+        ("a b", "one TARGET"),
+        ("redis://:s3cret/x@host", "@ after the host"),
+        ("http://u:s3cret@host", "scheme"),
+        ("slot", "KEY"),
+        ("--memory-budget lots", "512M"),
+        ("--match " + "*" * 17, "stars"),
+        ("--pace fast", "--pace"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert "s3cret" not in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "lines"),
+    [
+        (TargetError("title", "happened", "remedy"), 2, ["rtui: title", "  happened", "  remedy"]),
+        (ConnectFailure(FailureKind.NAME, "title", "happened", "remedy"), 1, ["rtui: title", "  happened", "  remedy"]),
+        (ConnectionLost("happened"), 1, ["rtui: Connection lost", "  happened"]),
+        (KeyboardInterrupt(), 130, []),
+        (click.Abort(), 130, []),
+        (SystemExit(7), 7, []),
+        (SystemExit(), 0, []),
+    ],
+)
+def test_how_it_ends(
+    error: BaseException,
+    code: int,
+    lines: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(command_line.group, "main", failing_with(error))
+    assert run([]) == code
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_fault_of_its_own_shows_nothing_secret(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("RTUI_DEBUG", raising=False)
+    monkeypatch.setattr(command_line.group, "main", failing_with(ValueError("s3cret")))
+    assert run(["redis://:s3cret@host"]) == 1
+    err = capsys.readouterr().err
+    assert "ValueError" in err
+    assert "RTUI_DEBUG" in err
+    assert "s3cret" not in err
+    assert "Traceback" not in err
+
+
+def test_for_those_who_debug_there_is_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RTUI_DEBUG", "1")
+    monkeypatch.setattr(command_line.group, "main", failing_with(ValueError("why")))
+    assert run([]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_went_away() -> None:
+    code = "import sys; from rtui.cli.main import run; sys.exit(run(['--help']))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def failing_with(error: BaseException) -> object:
+    def main(*args: object, **more: object) -> None:
+        raise error
+
+    return main

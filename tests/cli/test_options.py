@@ -1,0 +1,148 @@
+"""Command line, URL, profile and environment add up to a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rtui.cli import profiles
+from rtui.cli.options import Given, connection_options
+from rtui.server.errors import TargetError
+from rtui.server.secret import Secret
+from rtui.server.target import Target, Tls
+
+
+def given_by(*args: str, typed: str = "") -> tuple[Given, Any]:
+    """What a command line gives, and the runner's result."""
+    seen: list[Given] = []
+
+    @click.command()
+    @connection_options
+    @click.help_option("--help")
+    def command(connection: Given) -> None:
+        seen.append(connection)
+
+    result = CliRunner().invoke(command, list(args), input=typed, standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return seen[0], result
+
+
+def target_by(*args: str, environment: Mapping[str, str] | None = None) -> Target:
+    return given_by(*args)[0].target(environment or {})
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", Target()),
+        ("cache:7000", Target(host="cache", port=7000)),
+        ("-h cache -p 7000 -n 3", Target(host="cache", port=7000, db=3)),
+        ("-hcache -p7000", Target(host="cache", port=7000)),
+        ("--host cache --port 7000 --db 3", Target(host="cache", port=7000, db=3)),
+        ("-p 7000", Target(port=7000)),
+        ("-s /run/redis.sock -n 1", Target(socket_path="/run/redis.sock", db=1)),
+        ("-u redis://cache/4", Target(host="cache", db=4)),
+        ("redis://cache/4 -n 5", Target(host="cache", db=5)),
+        ("redis://a:b@cache --user c", Target(host="cache", user="c", password=Secret("b"))),
+        ("redis://a:b@cache -a d", Target(host="cache", user="a", password=Secret("d"))),
+        ("-a pw", Target(password=Secret("pw"))),
+        ("--pass pw --user app", Target(password=Secret("pw"), user="app")),
+        ("--tls", Target(tls=Tls())),
+        ("--cacert ca.pem", Target(tls=Tls(cacert="ca.pem"))),
+        ("rediss://cache --insecure --sni name", Target(host="cache", tls=Tls(insecure=True, sni="name"))),
+        ("--cert c --key k --cacertdir d", Target(tls=Tls(cert="c", key="k", cacertdir="d"))),
+        ("-c", Target(cluster=True)),
+        ("-2", Target(protocol=2)),
+        ("-3", Target(protocol=3)),
+        ("redis://cache?protocol=3 -2", Target(host="cache", protocol=2)),
+    ],
+)
+def test_the_spellings_of_redis_cli(line: str, expected: Target) -> None:
+    assert target_by(*line.split()) == expected
+
+
+def test_a_relative_socket_is_the_one_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert target_by("-s", "redis.sock").socket_path == str(tmp_path / "redis.sock")
+
+
+def test_the_environment_names_the_server_when_nothing_else_does() -> None:
+    environment = {"RTUI_URL": "redis://:pw@cache:7000/2"}
+    assert target_by(environment=environment) == Target(host="cache", port=7000, password=Secret("pw"), db=2)
+    assert target_by("-n", "3", environment=environment).db == 3
+
+
+@pytest.mark.parametrize("line", ["other", "-h other", "-u redis://other"])
+def test_a_password_of_the_environments_server_goes_to_no_other(line: str) -> None:
+    target = target_by(*line.split(), environment={"RTUI_URL": "redis://app:pw@cache:7000/2"})
+    assert target == Target(host="other")
+
+
+def test_the_environments_password_comes_last() -> None:
+    environment = {"REDISCLI_AUTH": "env", "RTUI_URL": "redis://:url@cache"}
+    assert target_by("cache", environment=environment).password == Secret("env")
+    assert target_by(environment=environment).password == Secret("url")
+    assert target_by("-a", "option", environment=environment).password == Secret("option")
+    assert target_by("-a", "", environment=environment).password == Secret("")
+
+
+def test_asking_comes_first() -> None:
+    given, _ = given_by("--askpass", "-a", "option")
+    with click.testing.CliRunner().isolation(input="asked\n") as streams:
+        assert given.target({}).password == Secret("asked")
+    assert b"asked" not in streams[0].getvalue()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a b",
+        "a -h b",
+        "a -p 1",
+        "a -u redis://b",
+        "-u redis://b -h c",
+        "--profile x a",
+        "--profile x -h a",
+        "-s /x -h a",
+        "-s /x --tls",
+        "unix:///x --insecure",
+    ],
+)
+def test_a_server_that_is_named_twice(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        target_by(*line.split())
+
+
+@pytest.mark.parametrize("line", ["-p x", "-p 0", "-p 70000", "-n -1", "-n x", "--nonsense"])
+def test_options_that_make_no_sense(line: str) -> None:
+    with pytest.raises(click.UsageError):
+        target_by(*line.split())
+
+
+def test_a_wrong_url_of_the_environment_says_so() -> None:
+    with pytest.raises(TargetError) as caught:
+        target_by(environment={"RTUI_URL": "redis://:s3/cret@cache"})
+    assert "RTUI_URL" in caught.value.title
+    assert "cret" not in f"{caught.value}{caught.value.remedy}"
+
+
+def test_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "profiles.toml"
+    path.write_text('[prod]\nurl = "redis://cache:7000/1"\npassword = "pw"\n')
+    path.chmod(0o600)
+    monkeypatch.setattr(profiles, "default_path", lambda: path)
+    environment = {"REDISCLI_AUTH": "env"}
+    expected = Target(host="cache", port=7000, db=1, password=Secret("pw"), name="prod")
+    assert target_by("--profile", "prod", environment=environment) == expected
+    assert target_by("--profile", "prod", "-n", "2", environment=environment).db == 2
+
+
+def test_what_was_given_is_not_shown() -> None:
+    given, _ = given_by("redis://:pa55word@cache", "-a", "pa55word")
+    assert "pa55word" not in repr(given)

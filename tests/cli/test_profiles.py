@@ -1,0 +1,137 @@
+"""The profile file: what it can say, and what is said of one that is wrong or open to others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.cli.profiles import Profiles
+from rtui.server.errors import TargetError
+from rtui.server.secret import Secret
+from rtui.server.target import Target, Tls
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "profiles.toml"
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> Profiles:
+    path.write_text(text)
+    path.chmod(mode)
+    return Profiles(path)
+
+
+def refused(profiles: Profiles, name: str = "a") -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        profiles.target(name)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", Target(name="a")),
+        (
+            'url = "rediss://app:pw@cache:1/2"',
+            Target("cache", 1, user="app", password=Secret("pw"), db=2, tls=Tls(), name="a"),
+        ),
+        (
+            'host = "cache"\nport = 7\ndb = 3\nprotocol = 3\ncluster = true',
+            Target("cache", 7, db=3, protocol=3, cluster=True, name="a"),
+        ),
+        ('user = "u"\npassword = "p"', Target(user="u", password=Secret("p"), name="a")),
+        ('url = "redis://:old@cache"\npassword = "new"', Target("cache", password=Secret("new"), name="a")),
+        ("tls = true\ninsecure = true", Target(tls=Tls(insecure=True), name="a")),
+        ('cacert = "/ca.pem"\nsni = "x"', Target(tls=Tls(cacert="/ca.pem", sni="x"), name="a")),
+        ('socket = "/run/s"\ndb = 1', Target(socket_path="/run/s", db=1, name="a")),
+    ],
+)
+def test_what_it_can_say(path: Path, text: str, expected: Target) -> None:
+    assert write(path, f"[a]\n{text}\n").target("a") == expected
+
+
+def test_files_lie_beside_it(path: Path) -> None:
+    tls = write(path, '[a]\ncert = "me.pem"\nkey = "~/me.key"\n').target("a").tls
+    assert tls == Tls(cert=str(path.parent / "me.pem"), key=str(Path("~/me.key").expanduser()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'colour = "red"',
+        "host = 1",
+        'host = ""',
+        "port = 0",
+        'port = "1"',
+        "port = true",
+        'tls = "yes"',
+        "db = -1",
+        "protocol = 4",
+        'url = "http://x"',
+        'url = "redis://x"\nhost = "y"',
+        'socket = "/s"\nport = 1',
+        'socket = "/s"\ntls = true',
+        'url = "unix:///s"\ntls = true',
+    ],
+)
+def test_what_it_can_not_say(path: Path, text: str) -> None:
+    assert "'a'" in refused(write(path, f"[a]\n{text}\n")).happened
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+@pytest.mark.parametrize("line", ['password = "s3cret"', 'url = "redis://:s3cret@h"', 'url = "redis://:s3/cret@h"'])
+def test_a_password_that_others_can_read_is_refused(path: Path, line: str, mode: int) -> None:
+    said = refused(write(path, f"[b]\n{line}\n[a]\n", mode))
+    assert "others" in said.happened
+    assert f"chmod 600 {path}" in said.remedy
+    assert "cret" not in f"{said}{said.remedy}"
+
+
+def test_without_a_password_others_may_read_it(path: Path) -> None:
+    assert write(path, '[a]\nhost = "cache"\n', 0o644).target("a").host == "cache"
+
+
+def test_a_profile_that_is_not_there(path: Path) -> None:
+    said = refused(write(path, "[b]\n[c]\nx = 1\n"))
+    assert "'a'" in said.happened
+    assert "b, c" in said.remedy
+
+
+def test_a_file_that_is_not_there(path: Path) -> None:
+    assert str(path) in refused(Profiles(path)).happened
+
+
+def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
+    assert "can't be read" in refused(Profiles(tmp_path)).happened
+
+
+@pytest.mark.parametrize("text", ["[a", "[a]\nhost = cache", '[a]\npassword = "s3cret', "[a]\n[a]", "\0"])
+def test_a_file_that_is_no_toml(path: Path, text: str) -> None:
+    said = refused(write(path, text))
+    assert "TOML" in said.happened
+    assert "cret" not in said.happened
+
+
+def test_a_file_that_is_no_text(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe")
+    assert "TOML" in refused(Profiles(path)).happened
+
+
+def test_a_huge_file(path: Path) -> None:
+    with path.open("wb") as file:
+        os.truncate(file.fileno(), 1 << 30)
+    assert "bytes" in refused(Profiles(path)).happened
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6))
+def test_no_error_repeats_a_password(tmp_path_factory: pytest.TempPathFactory, password: str) -> None:
+    path = tmp_path_factory.getbasetemp() / "hypothesis-profiles.toml"
+    quoted = password.replace("\\", "\\\\").replace('"', '\\"')
+    for line in (f'password = "{quoted}"\nport = "x"', f'url = "redis://:{quoted}/@h"', f'password = "{quoted}'):
+        said = refused(write(path, f"[a]\n{line}\n"))
+        assert password not in f"{said.title} {said.happened} {said.remedy}"
