@@ -1,7 +1,7 @@
 """What another client notices: latencies of a probe without and under a load, interleaved, in one run.
 
-`python -m tests.bench.run latency`. The environment may set RTUI_BENCH_SERVER (valkey-9.1), RTUI_BENCH_ROUNDS (5),
-RTUI_BENCH_WINDOW_S (5) and RTUI_BENCH_CURVE_WINDOW_S (2).
+`python -m tests.bench.run latency`. The environment may set RTUI_BENCH_SERVER (valkey-9.1), RTUI_BENCH_ROUNDS (11),
+RTUI_BENCH_WINDOW_S (2) and RTUI_BENCH_CURVE_WINDOW_S (1).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tests.servers import Server
 SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
 """The version that is measured."""
 
-ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "5"))
+ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "11"))
 """How often each condition is measured; one after the other, so that a slow minute hits all of them."""
 
-WINDOW_S = float(os.environ.get("RTUI_BENCH_WINDOW_S", "5"))
+WINDOW_S = float(os.environ.get("RTUI_BENCH_WINDOW_S", "2"))
 """How long each condition is measured in each round."""
 
-CURVE_WINDOW_S = float(os.environ.get("RTUI_BENCH_CURVE_WINDOW_S", "2"))
+CURVE_WINDOW_S = float(os.environ.get("RTUI_BENCH_CURVE_WINDOW_S", "1"))
 """The same for each point of the curve."""
 
 FOREMOST = -20
@@ -79,7 +79,7 @@ def measure(server: Server, loads: dict[str, list[str] | None], rounds: int, win
         for name, command in loads.items():
             print(f"  round {number + 1} of {rounds}: {name}", file=sys.stderr)
             with under(command, others):
-                results[name].append(probe_apart(server.port, window_s))
+                results[name].append(probe_apart(server.port, window_s, others))
     return results
 
 

@@ -84,9 +84,9 @@ def probe(port: int, seconds: float) -> list[float]:
         return latencies.tolist()
 
 
-def probe_apart(port: int, seconds: float) -> Latencies:
-    """The percentiles of a window, measured by a process of its own."""
-    command = [sys.executable, "-m", "tests.bench.probe", str(port), str(seconds)]
+def probe_apart(port: int, seconds: float, cpus: set[int]) -> Latencies:
+    """The percentiles of a window, measured by a process of its own on some of the processors."""
+    command = [sys.executable, "-m", "tests.bench.probe", str(port), str(seconds), *map(str, cpus)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     return Latencies.of(json.loads(done.stdout))
 
@@ -103,4 +103,5 @@ def _prefer_me() -> None:
 
 if __name__ == "__main__":
     _prefer_me()
+    os.sched_setaffinity(0, map(int, sys.argv[3:]))
     print(json.dumps([round(value, 1) for value in probe(int(sys.argv[1]), float(sys.argv[2]))]))
