@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.text import Text
 from textual.app import App
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.filter import LineFilter
 
 from rtui.keyspace.display import SafeText, display_text
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.errors import RtuiError
 from rtui.tui.commands import Scope, bindings
+from rtui.tui.failure import failure_text
 from rtui.tui.line_filter import AsciiFilter, HostileFilter
 from rtui.tui.css import CSS_FILE, all_css
+from rtui.tui.palette import CommandProvider
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rtui.tui.session import Session
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
@@ -35,7 +38,7 @@ class RtuiApp(App[int]):
     TITLE = "rtui"
     CSS_PATH = CSS_FILE
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.APP)]
-    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
     ESCAPE_TO_MINIMIZE = False
 
     def __init__(self, options: BrowseOptions, session: Session | None = None) -> None:
@@ -101,6 +104,20 @@ class RtuiApp(App[int]):
         if self._session is not None:
             await self._session.close()
         self.exit(0)
+
+    def action_help(self) -> None:
+        """Show every command."""
+        from rtui.tui.screens.help import HelpScreen  # noqa: PLC0415 - when it is wanted
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def _fatal_error(self) -> None:
+        """End with a few words instead of a traceback that shows values."""
+        error = self._exception
+        if error is not None:
+            self._exit_renderables.append(Text(failure_text(error)))
+        self._close_messages_no_wait()
 
     def action_theme(self) -> None:
         """Choose another theme."""

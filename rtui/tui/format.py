@@ -93,10 +93,8 @@ def short_duration(ms: int) -> SafeText:
 
 
 def bar(fraction: float, cells: int) -> tuple[SafeText, SafeText]:
-    """Return a bar of `cells` cells in eighths: the filled part and the blank rest; anything above zero shows."""
+    """Return a bar of `cells` cells in eighths: the filled part and the blank rest."""
     eighths = round(max(0.0, min(1.0, fraction)) * cells * 8)
-    if fraction > 0:
-        eighths = max(eighths, 1)
     whole, part = divmod(eighths, 8)
     filled = _FULL * whole + (_EIGHTHS[part - 1] if part else "")
     return SafeText(filled), SafeText(" " * (cells - len(filled)))

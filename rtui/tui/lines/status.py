@@ -39,7 +39,8 @@ def status_line(status: BrowsingStatus, now_s: float, width: int, *, shows_cost:
         head = (Span(word, role),)
     room = width - 4 - line_width(head)
     rest = fitted([*_bar(status, width), *_numbers(status, shows_cost=shows_cost)], room) if room > 0 else ()
-    return clip((gap(1), *head, gap(2), *rest, gap(width)), width)
+    line = clip((gap(1), *head, gap(2), *rest), width)
+    return (*line, gap(width - line_width(line)))
 
 
 def _lost(link: Lost, now_s: float) -> Line:

@@ -7,7 +7,7 @@ from rtui.keyspace.display import SafeText, display
 from rtui.tui import format as fmt
 from rtui.tui.cursor_detail import Detail
 from rtui.tui.format import Mark
-from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, own, type_role
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, line_width, own, type_role
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.lines.tree_row import Whole, known_count
 
@@ -18,7 +18,8 @@ NAME_CELLS = 36
 def summary_line(detail: Detail, whole: Whole, width: int) -> Line:
     """Return the line in exactly `width` cells."""
     line = fitted(_pieces(detail, whole), width - 2)
-    return clip((gap(1), *line, gap(width)), width)
+    shown = clip((gap(1), *line), width)
+    return (*shown, gap(width - line_width(shown)))
 
 
 def _pieces(detail: Detail, whole: Whole) -> list[Piece]:

@@ -24,10 +24,11 @@ from rtui.server.connection import Online
 from rtui.server.copy import key_as_text
 from rtui.server.errors import RtuiError
 from rtui.server.progress import ScanState
-from rtui.tui.columns import ALL_COLUMNS, FACT_COLUMNS
+from rtui.tui.columns import ALL_COLUMNS, FACT_COLUMNS, Column
 from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.copying import copies
 from rtui.tui.cursor_detail import CursorDetail, Detail
-from rtui.tui.ink import Line, Role, Span, own
+from rtui.tui.ink import Line, Role, Span, cut_middle, own
 from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
 from rtui.tui.lines.status import status_line
 from rtui.tui.lines.summary import summary_line
@@ -35,6 +36,7 @@ from rtui.tui.lines.title import title_line
 from rtui.tui.lines.tree_header import header_line
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.row_facts import RowFactsCache
+from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
 from rtui.tui.session import Session
 from rtui.tui.tree_work import TreeWork
 from rtui.tui.widgets.bars import Bar, FooterBar
@@ -79,6 +81,7 @@ class BrowseScreen(Screen[None]):
         self._seen_revision = -1
         self._shows_cost = False
         self._jump: Line = ()
+        self._shown: Detail | None = None
         self._facts_timer: Timer | None = None
         self._flush_timer: Timer | None = None
 
@@ -119,6 +122,7 @@ class BrowseScreen(Screen[None]):
             with self.tree.keeping_place():
                 pass
             self._say_status()
+            self._detail_again()
         elif not isinstance(status.link, Online):
             self._say_status()
         self._offer_commands()
@@ -210,9 +214,15 @@ class BrowseScreen(Screen[None]):
         lines = DetailLines(detail, whole, self._tab, self._zone)
         self.pane.show_head(lines.head)
         self.pane.show_tabs(lines.tabs, lines.chosen, lines.note)
-        self.pane.show_body(lines.body)
+        self.pane.show_body(lines.body, from_top=detail is not self._shown)
+        self._shown = detail
         self.summary_bar.say(lambda width: summary_line(detail, whole, width))
         self._offer_commands()
+
+    def _detail_again(self) -> None:
+        """Show the figures of a namespace as they are now."""
+        if self._detail.detail.row is not None and self._detail.detail.key is None:
+            self._show_detail(self._detail.detail)
 
     @on(DetailPane.TabClicked)
     def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
@@ -358,6 +368,31 @@ class BrowseScreen(Screen[None]):
         if name is not None:
             self.app.copy_to_clipboard(key_as_text(name))
             self.notify(display(name, limit=60), title="Copied", markup=False, timeout=2)
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy."""
+        key, facts = self._detail.detail.key, self._detail.detail.facts
+        row = self.tree.cursor
+        name = key if key is not None else row.key() if row is not None else None
+        if name is None:
+            return
+        entries = copies(self.session.target, name, facts)
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.app.copy_to_clipboard(entries[index].text)
+                self.notify(cut_middle(entries[index].text, 80), title="Copied", markup=False, timeout=3)
+
+        self.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+
+    def action_columns(self) -> None:
+        """Choose columns."""
+
+        def change(columns: frozenset[Column]) -> None:
+            self._columns = columns
+            self.tree.choose_columns(columns)
+
+        self.app.push_screen(ColumnsScreen(self._columns, change))
 
     # commands
 

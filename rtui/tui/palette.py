@@ -1,0 +1,54 @@
+"""The command palette: the declared commands that make sense just now, found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from rtui.tui.commands import Command
+
+Run = Callable[[], Coroutine[Any, Any, None]]
+
+
+@runtime_checkable
+class CarriesOut(Protocol):
+    """A screen that offers commands and carries them out."""
+
+    def offered(self) -> list[Command]:
+        """Return the commands that make sense just now."""
+
+    async def carry_out(self, command: Command) -> None:
+        """Carry a command out wherever it belongs."""
+
+
+class CommandProvider(Provider):
+    """Offers the commands of the screen below."""
+
+    async def discover(self) -> Hits:
+        """Offer everything, in the order of the help screen."""
+        for command, run in self._commands():
+            yield DiscoveryHit(_title(command), run, text=command.title, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what matches, by title or by help."""
+        matcher = self.matcher(query)
+        for command, run in self._commands():
+            score = max(matcher.match(command.title), 0.5 * matcher.match(command.help))
+            if score > 0:
+                yield Hit(score, _title(command), run, text=command.title, help=command.help)
+
+    def _commands(self) -> list[tuple[Command, Run]]:
+        screen = self.screen
+        if not isinstance(screen, CarriesOut):
+            return []
+        return [(command, partial(screen.carry_out, command)) for command in screen.offered()]
+
+
+def _title(command: Command) -> Content:
+    """Return a title with its keys."""
+    keys = f"  {command.key_text}" if command.keys else ""
+    return Content(f"{command.title}{keys}")
