@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import redis
 
-from tests.servers import Server
+from tests.servers import VERSIONS, Server
 
 LONG = b"x" * 100
 """A value that no compact encoding takes by default."""
@@ -61,6 +62,19 @@ def _newer(server: Server, client: redis.Redis) -> dict[bytes, bytes]:
         client.hset("hash:template", mapping={"name": "n", "role": "r"})
         types |= {b"array:sparse": b"array", b"hash:template": b"hash"}
     return types
+
+
+UNSTEADY_MEMORY = frozenset({b"hash:template"})
+"""Keys whose MEMORY USAGE differs from one question to the next: a share of a template that many hashes have."""
+
+NO_TOUCH = pytest.mark.parametrize("server", VERSIONS[2:], indirect=True)
+"""Runs a test on the versions that know CLIENT NO-TOUCH."""
+
+FIELD_TTLS = pytest.mark.parametrize("server", ["redis-8.0", "redis-8.6", "redis-8.10", "valkey-9.1"], indirect=True)
+"""Runs a test on the versions in which fields of a hash can expire."""
+
+VECTOR_SETS = pytest.mark.parametrize("server", ["redis-8.0", "redis-8.6", "redis-8.10"], indirect=True)
+"""Runs a test on the versions with vector sets."""
 
 
 def has_field_ttls(server: Server) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import redis
 
 from rtui.analysis.facts import Reason
 from rtui.server.capability import Capabilities
 from rtui.server.inspect import key_facts
 from rtui.server.preview import preview
-from rtui.server.preview.bounds import COMPACT_BYTES, SAMPLE_ITEMS, VALUES_BYTES
+from rtui.server.preview.bounds import SAMPLE_ITEMS, VALUES_BYTES
 from rtui.server.preview.page import Kind, Preview, Unread
 from tests.server.preview.pages import all_pages
 from tests.server.targets import connected, target_of
@@ -29,6 +30,12 @@ async def looked(server: Server, key: bytes) -> tuple[Preview, int]:
         facts = await key_facts(watched, key, capabilities)
         shown = await preview(watched, facts, capabilities=capabilities)
         return shown, watched.bytes_in - before
+
+
+def push(client: redis.Redis, kind: str, value: bytes) -> None:
+    """Add one element to a collection."""
+    writes = {"list": "RPUSH key", "set": "SADD key", "zset": "ZADD key 1", "stream": "XADD key * field"}
+    client.execute_command(*writes[kind].split(), value)
 
 
 async def test_a_huge_string_brings_one_window(server: Server) -> None:
@@ -86,21 +93,11 @@ async def test_the_values_of_a_page_are_bounded_together(valkey: Server) -> None
     assert brought < VALUES_BYTES + 20_000
 
 
-@pytest.mark.parametrize("kind", ["hash", "set"])
-async def test_a_large_compact_collection_is_sampled(server: Server, kind: str) -> None:
+async def test_a_large_compact_set_is_sampled(server: Server) -> None:
     client = server.client()
-    names = [f"member number {index:06}" for index in range(20_000)]
-    for setting in ("hash-max-ziplist-entries", "set-max-listpack-entries", "set-max-intset-entries"):
-        if client.config_get(setting):
-            client.config_set(setting, 100_000)
-    if kind == "hash":
-        client.hset("key", mapping=dict.fromkeys(names, "value"))
-    else:
-        client.sadd("key", *(range(60_000)))
-    encoding = client.object("encoding", "key")
-    assert encoding in (b"ziplist", b"listpack", b"intset")
-    if (client.memory_usage("key") or 0) <= COMPACT_BYTES:
-        client.sadd("key", 1 << 40)
+    client.config_set("set-max-intset-entries", 100_000)
+    client.sadd("key", 1 << 40, *range(40_000))
+    assert client.object("encoding", "key") == b"intset"
     shown, brought = await looked(server, b"key")
     assert len(shown.rows) == SAMPLE_ITEMS
     assert shown.next_page is None
@@ -108,16 +105,22 @@ async def test_a_large_compact_collection_is_sampled(server: Server, kind: str) 
     assert brought < 10_000
 
 
-async def test_looking_up_fields_of_a_compact_hash_walks_a_bounded_way(valkey: Server) -> None:
-    client = valkey.client()
-    client.config_set("hash-max-listpack-entries", 100_000)
-    client.hset("key", mapping={f"member number {index:06}": "value" for index in range(20_000)})
-    async with connected(target_of(valkey)) as connection:
+async def test_a_large_compact_hash_is_sampled_in_a_bounded_walk(server: Server) -> None:
+    client = server.client()
+    for setting in ("hash-max-ziplist-entries", "hash-max-ziplist-value"):
+        client.config_set(setting, 10_000)
+    client.hset("key", mapping={f"field{index}": b"x" * 200 for index in range(2_000)})
+    assert client.object("encoding", "key") in (b"ziplist", b"listpack")
+    async with connected(target_of(server)) as connection:
         watched = Watched(connection)
         facts = await key_facts(watched, b"key")
         watched.runs.clear()
+        before = watched.bytes_in
         shown = await preview(watched, facts)
-    assert {row[1] for row in shown.rows} == {b"value"}
+        assert watched.bytes_in - before < 20_000
+    assert {row[1] for row in shown.rows} == {b"x" * 200}
+    assert (len(shown.rows), shown.next_page) == (SAMPLE_ITEMS, None)
+    assert any("random sample" in note for note in shown.notes)
     assert watched.runs == [["HRANDFIELD", "TYPE"]]
 
 
@@ -125,13 +128,7 @@ async def test_looking_up_fields_of_a_compact_hash_walks_a_bounded_way(valkey: S
 async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) -> None:
     client = server.client()
     for index in range(2):
-        value = b"%d" % index + b"x" * HUGE
-        {
-            "list": lambda value=value: client.rpush("key", value),
-            "set": lambda value=value: client.sadd("key", value),
-            "zset": lambda value=value: client.zadd("key", {value: 1}),
-            "stream": lambda value=value: client.xadd("key", {"field": value}),
-        }[kind]()
+        push(client, kind, b"%d" % index + b"x" * HUGE)
     shown, brought = await looked(server, b"key")
     assert shown.kind is Kind.NOTHING
     assert shown.refusal is not None
@@ -144,13 +141,7 @@ async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) 
 async def test_large_elements_come_few_at_a_time(server: Server, kind: str) -> None:
     client = server.client()
     for index in range(30):
-        value = b"%d" % index + b"x" * 200_000
-        {
-            "list": lambda value=value: client.rpush("key", value),
-            "set": lambda value=value: client.sadd("key", value),
-            "zset": lambda value=value: client.zadd("key", {value: 1}),
-            "stream": lambda value=value: client.xadd("key", {"field": value}),
-        }[kind]()
+        push(client, kind, b"%d" % index + b"x" * 200_000)
     shown, brought = await looked(server, b"key")
     assert shown.rows
     assert any("KiB" in note for note in shown.notes)

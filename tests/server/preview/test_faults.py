@@ -15,7 +15,7 @@ from tests.proxy import DelayProxy
 from tests.server.preview.pages import looked_at
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
-from tests.server.zoo import fill
+from tests.server.zoo import VECTOR_SETS, fill
 from tests.servers import Server
 
 
@@ -98,9 +98,11 @@ async def test_a_denied_read_is_a_refusal_of_the_value_alone(valkey: Server, key
         assert not any(READS[key].upper() in run for run in watched.runs)
 
 
-@pytest.mark.parametrize(
-    "rule", ["hstrlen", "hmget", "hpttl", "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xpending"]
-)
+DETAILS = ("hstrlen", "hmget", "hpttl", "xinfo|stream", "xinfo|groups", "xinfo|consumers", "xpending")
+"""Commands that only add something to a preview."""
+
+
+@pytest.mark.parametrize("rule", DETAILS)
 async def test_a_denied_detail_costs_that_detail(valkey: Server, rule: str) -> None:
     client = valkey.client()
     fill(valkey, client)
@@ -112,9 +114,8 @@ async def test_a_denied_detail_costs_that_detail(valkey: Server, rule: str) -> N
             assert shown.rows
 
 
+@VECTOR_SETS
 async def test_a_vector_set_needs_a_right_of_its_own(server: Server) -> None:
-    if server.product != "redis" or server.version < (8, 0):
-        pytest.skip(f"{server.name} has no vector sets")
     client = server.client()
     client.execute_command("VADD", "key", "VALUES", 2, 1, 1, "element")
     client.execute_command("ACL", "SETUSER", "some", "on", ">word", "%R~*", "+@all")

@@ -8,9 +8,9 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server.preview.hyperloglog import HyperLogLogEncoding
 from rtui.server.preview.page import Kind, Meaning, Preview
 from tests.monitor import Recorder
-from tests.server.preview.pages import looked_at
+from tests.server.preview.pages import all_pages, looked_at
 from tests.server.targets import connected, target_of
-from tests.server.zoo import fill, has_field_ttls, has_no_touch
+from tests.server.zoo import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
 from tests.servers import Server
 
 KINDS = {
@@ -59,9 +59,8 @@ async def test_a_look_at_everything_writes_nothing(server: Server) -> None:
     assert {key: client.dump(key) for key in types} == dumps
 
 
+@NO_TOUCH
 async def test_idle_times_and_frequencies_survive_looking(server: Server) -> None:
-    if not has_no_touch(server):
-        pytest.skip(f"{server.name} has no NO-TOUCH")
     client = server.client()
     types = fill(server, client)
     client.config_set("maxmemory-policy", "allkeys-lfu")
@@ -120,22 +119,21 @@ async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(v
         assert shown.next_page is not None
 
 
+@FIELD_TTLS
 async def test_field_times_to_live_are_shown_where_fields_expire(server: Server) -> None:
-    if not has_field_ttls(server):
-        pytest.skip(f"{server.name} has no field TTLs")
     client = server.client()
     for key, many in (("small", 3), ("large", 900)):
         client.hset(key, mapping={f"field{index}": index for index in range(many)})
         client.execute_command("HPEXPIRE", key, 1_000_000, "FIELDS", 1, "field1")
-        client.execute_command("HPERSIST", key, "FIELDS", 1, "field2")
     small = await first_page(server, b"small")
     assert small.columns[-1].meaning is Meaning.DURATION_MS
     left = {row[0]: row[2] for row in small.rows}
     assert left[b"field0"] is left[b"field2"] is None
     assert isinstance(left[b"field1"], int)
     assert 900_000 < left[b"field1"] <= 1_000_000
-    plain = await first_page(server, b"large")
-    assert len(plain.columns) in (2, 3)
+    async with connected(target_of(server)) as connection:
+        rows = [row for page in await all_pages(connection, b"large") for row in page.rows if len(row) == 3]
+    assert [row[0] for row in rows if row[2] is not None] == [b"field1"]
 
 
 async def test_a_hash_without_field_ttls_has_no_such_column(server: Server) -> None:
@@ -184,9 +182,8 @@ async def test_too_many_groups_are_counted_not_listed(valkey: Server) -> None:
     assert not [recorded for recorded in recorder.named("rtui") if recorded.argv[:2] == (b"XINFO", b"GROUPS")]
 
 
+@VECTOR_SETS
 async def test_what_a_vector_set_is(server: Server) -> None:
-    if server.product != "redis" or server.version < (8, 0):
-        pytest.skip(f"{server.name} has no vector sets")
     client = server.client()
     for index in range(3):
         client.execute_command("VADD", "key", "VALUES", 2, index, 1, f"element{index}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_pages_of_a_hash_are_the_hash(server: Server, names: list[bytes], many: 
     client = server.client()
     client.delete("key")
     whole = {name: b"value of " + name for name in padded(names, many)}
-    client.hset("key", mapping=whole)
+    client.execute_command("HSET", "key", *(part for pair in whole.items() for part in pair))
     assert Counter((row[0], row[1]) for row in rows_of(server)) == Counter(whole.items())
 
 
@@ -164,17 +165,15 @@ async def test_pages_lead_back(valkey: Server, kind: str) -> None:
     elif kind == "stream":
         for number in numbers:
             client.xadd("key", {"number": number}, id=f"{int(number) + 1}-0")
+    elif kind in ("hash", "zset"):
+        write = {"hash": "HSET", "zset": "ZADD"}[kind]
+        client.execute_command(write, "key", *(number for one in numbers for number in (one, one)))
     else:
-        {
-            "list": lambda: client.rpush("key", *numbers),
-            "set": lambda: client.sadd("key", *numbers),
-            "hash": lambda: client.hset("key", mapping=dict.fromkeys(numbers, 1)),
-            "zset": lambda: client.zadd("key", {number: int(number) for number in numbers}),
-        }[kind]()
+        client.execute_command({"list": "RPUSH", "set": "SADD"}[kind], "key", *numbers)
     async with connected(target_of(valkey)) as connection:
         pages = await all_pages(connection, b"key")
     assert len(pages) > 3
     assert [page.page.number for page in pages] == list(range(1, len(pages) + 1))
-    for before, after in zip(pages, pages[1:], strict=False):
+    for before, after in pairwise(pages):
         assert after.previous_page == before.page
     assert pages[0].previous_page is None
