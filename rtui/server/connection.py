@@ -9,11 +9,12 @@ from random import Random
 from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
-from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError
-from rtui.server.failures import lost_failure, refusal
+from rtui.server.arrival import arrive, identify
+from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
+from rtui.server.failures import lost_failure
 from rtui.server.guard import Command
-from rtui.server.handshake import Learned, NoTouch, shake
-from rtui.server.identity import ServerIdentity, identity
+from rtui.server.handshake import Learned, NoTouch
+from rtui.server.identity import ServerIdentity
 from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
 from rtui.server.pauses import pause_s
 from rtui.server.reply import Reply
@@ -21,9 +22,6 @@ from rtui.server.target import Target
 
 HEARTBEAT_S: Final = 5.0
 """A lane without traffic is asked PING this often, so that a server that vanished is noticed without a user's doing."""
-
-INFO_SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
-"""What of INFO is read beside `server`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ class Connection:
         """Ask the server again what it says of itself (memory, load); raises `ConnectionLost`."""
         if self._main is None:
             self._raise_lost()
-        self._learn_identity(await _identify(self._main))
+        self._learn_identity(await identify(self._main))
         return self.server
 
     def retry_now(self) -> None:
@@ -171,6 +169,7 @@ class Connection:
             if lane is not None:
                 lane.close()
         self._main = self._bulk = None
+        await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
         self._online.set()
 
     def _raise_lost(self) -> NoReturn:
@@ -193,11 +192,7 @@ class Connection:
         """The lane after handshake and identity; closed when either fails."""
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                await shake(lane, self.target, self._learned)
-                found = await _identify(lane)
-                await _check_serving(lane, found)
-                if found.is_cluster_replica:
-                    await lane.run(guard.readonly())
+                found = await arrive(lane, self._learned, self.server)
         except TimeoutError:
             lane.close()
             happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
@@ -282,26 +277,3 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
-
-
-async def _check_serving(lane: Lane, found: ServerIdentity) -> None:
-    """A replica without its primary may answer PING and INFO but no question about keys."""
-    if found.role == "replica" and found.primary_link_up is False:
-        (reply,) = await lane.run(guard.exists(b""))
-        if isinstance(reply, ServerError) and reply.code == "MASTERDOWN":
-            raise refusal(lane.target, reply) or reply
-
-
-async def _identify(lane: Lane) -> ServerIdentity:
-    """Ask INFO (a section at a time: servers before 7.0 take no more), HELLO without it, CLUSTER INFO of a node."""
-    info = await lane.run(guard.info("server"))
-    hello: Reply = None
-    if isinstance(info[0], ServerError):
-        (hello,) = await lane.run(guard.hello(lane.protocol))
-    else:
-        info += await lane.run(*[guard.info(section) for section in INFO_SECTIONS])
-    found = identity(info, None, hello)
-    if not found.cluster_enabled:
-        return found
-    (nodes,) = await lane.run(guard.cluster_info())
-    return identity(info, nodes, hello)

@@ -43,6 +43,7 @@ class FailureKind(StrEnum):
     MAX_CLIENTS = "max-clients"
     PROTOCOL = "protocol"
     DATABASE = "database"
+    SENTINEL = "sentinel"
     CLOSED = "closed"
 
     @property

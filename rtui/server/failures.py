@@ -26,6 +26,7 @@ _TITLES: Final = {
     FailureKind.MAX_CLIENTS: "The server has no room for another client",
     FailureKind.PROTOCOL: "This does not speak the Redis protocol",
     FailureKind.DATABASE: "There is no such database",
+    FailureKind.SENTINEL: "This is a Sentinel",
     FailureKind.CLOSED: "The server closed the connection",
 }
 
@@ -146,7 +147,7 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
 
 
 def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
-    """What an error reply to AUTH or to HELLO with AUTH means."""
+    """What an error reply to AUTH or HELLO means; it is not repeated, since servers quote what they do not know."""
     text = error.text.lower()
     known = refusal(target, error)
     if known is not None and known.kind is not FailureKind.NOPERM:
@@ -157,9 +158,13 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
             f"{target.label} has no password set, but one was given.",
             "Leave the password out, or give a user too (--user).",
         )
-    if "invalid password" in text or "invalid username" in text or error.code == "NOPERM":
-        return _wrongpass(target, error)
-    return failure(FailureKind.WRONGPASS, f"{target.label} refuses AUTH: {error}.", "Check user and password.")
+    if "unknown command" in text or "wrong number of arguments" in text:
+        return failure(
+            FailureKind.WRONGPASS,
+            f"{target.label} does not know AUTH, or not with a user.",
+            "Leave user and password out, or the user alone: servers before 6.0 have none.",
+        )
+    return _wrongpass(target, error)
 
 
 def database_failure(target: Target, error: ServerError) -> ConnectFailure:
@@ -198,11 +203,27 @@ def _noperm(target: Target, error: ServerError) -> ConnectFailure:
     )
 
 
-def _loading(target: Target, error: ServerError) -> ConnectFailure:
+def loading_failure(target: Target, percent: int | None, eta_s: int | None) -> ConnectFailure:
+    """The server reads its data set; how far it is, as far as it says so."""
+    done = "" if percent is None else f" It is {percent} % through."
+    left = "" if eta_s is None else f" It expects to need {eta_s:,} s more."
     return failure(
         FailureKind.LOADING,
-        f"{target.label} is reading its data set into memory and answers nothing until it is done.",
+        f"{target.label} is reading its data set into memory and answers nothing until then.{done}{left}",
         "Wait: the connection is tried again by itself.",
+    )
+
+
+def _loading(target: Target, error: ServerError) -> ConnectFailure:
+    return loading_failure(target, None, None)
+
+
+def sentinel_failure(target: Target) -> ConnectFailure:
+    """A Sentinel answers, which has no keys."""
+    return failure(
+        FailureKind.SENTINEL,
+        f"{target.label} watches over other servers and holds no keys itself.",
+        "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them.",
     )
 
 

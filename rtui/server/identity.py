@@ -111,15 +111,15 @@ def identity(info: Sequence[object], cluster_info: object = None, hello: object 
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
         loading=_flag(fields, "loading"),
         cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
-        cluster_known_nodes=_number(nodes, "cluster_known_nodes"),
-        cluster_size=_number(nodes, "cluster_size"),
+        cluster_known_nodes=number(nodes, "cluster_known_nodes"),
+        cluster_size=number(nodes, "cluster_size"),
         maxmemory_policy=display_text(fields["maxmemory_policy"]) if "maxmemory_policy" in fields else None,
-        used_memory_bytes=_number(fields, "used_memory"),
-        used_memory_rss_bytes=_number(fields, "used_memory_rss"),
-        maxmemory_bytes=_number(fields, "maxmemory"),
-        ops_per_s=_number(fields, "instantaneous_ops_per_sec"),
-        connected_clients=_number(fields, "connected_clients"),
-        uptime_s=_number(fields, "uptime_in_seconds"),
+        used_memory_bytes=number(fields, "used_memory"),
+        used_memory_rss_bytes=number(fields, "used_memory_rss"),
+        maxmemory_bytes=number(fields, "maxmemory"),
+        ops_per_s=number(fields, "instantaneous_ops_per_sec"),
+        connected_clients=number(fields, "connected_clients"),
+        uptime_s=number(fields, "uptime_in_seconds"),
         databases=_databases(fields) if fields else None,
     )
 
@@ -156,14 +156,15 @@ def _first(fields: Mapping[str, str], *names: str) -> str | None:
     return next((fields[name] for name in names if name in fields), None)
 
 
-def _number(fields: Mapping[str, str], name: str) -> int | None:
+def number(fields: Mapping[str, str], name: str) -> int | None:
+    """A field that is a whole number, or `None`."""
     text = fields.get(name, "")
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def _flag(fields: Mapping[str, str], name: str) -> bool | None:
-    number = _number(fields, name)
-    return None if number is None else number != 0
+    value = number(fields, name)
+    return None if value is None else value != 0
 
 
 def _version(text: str | None) -> tuple[int, ...] | None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import pytest
+import redis
 
 from rtui.server import guard
+from rtui.server.arrival import arrive
 from rtui.server.connection import Closed, Connection, Lost, Online
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.target import Target
+from rtui.server.handshake import Learned, NoTouch
+from rtui.server.identity import ServerIdentity
+from rtui.server.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
-from tests.server.targets import connected, target_of, until
+from tests.server.targets import connected, lane_to, target_of, until
 from tests.servers import Server
 
 
@@ -163,15 +168,16 @@ async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
         server.admin.mset({f"key:{i}": "x" * 100 for i in range(start, start + 1_000)})
     server.admin.save()
     server.stop()
-    slow, server.args = ("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"), ()
-    server.args = slow
+    server.args = ("--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
     server.launch()
     reasons: list[FailureKind] = []
+    said: list[str] = []
     connection = Connection(target_of(server), sleep=soon)
 
     def note() -> None:
         if isinstance(connection.state, Lost) and isinstance(connection.state.reason, ConnectFailure):
             reasons.append(connection.state.reason.kind)
+            said.append(connection.state.reason.happened)
 
     connection.on_change.append(note)
     try:
@@ -182,6 +188,7 @@ async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
         hasty.close()
         await opening
         assert await connection.ask(guard.dbsize()) == 4_000
+        assert "% through" in " ".join(said)
     finally:
         await connection.close()
         server.args = ()
@@ -198,6 +205,26 @@ async def _open_when_there(connection: Connection) -> None:
             await asyncio.sleep(0.01)
         else:
             return
+
+
+async def test_another_server_is_asked_again_for_what_the_last_one_refused(valkey: Server) -> None:
+    learned = Learned({"no-touch", "lib-name"}, NoTouch.UNSUPPORTED)
+    async with lane_to(target_of(valkey)) as lane:
+        same = await arrive(lane, learned, ServerIdentity())
+        assert learned.refused
+        assert await arrive(lane, learned, replace(same, run_id="another")) == await arrive(lane, learned, same)
+        assert learned.no_touch is NoTouch.ON
+        assert learned.refused == set()
+
+
+async def test_over_ipv6(valkey: Server) -> None:
+    try:
+        valkey.admin.config_set("bind", "127.0.0.1 ::1")
+    except redis.ResponseError:
+        pytest.skip("this machine has no IPv6 loopback")
+    async with connected(parse_target(f"redis://[::1]:{valkey.port}/1")) as connection:
+        assert await connection.ask(guard.ping()) == b"PONG"
+        assert await (await connection.bulk()).ask(guard.ping()) == b"PONG"
 
 
 async def test_closing_ends_everything(valkey: Server) -> None:

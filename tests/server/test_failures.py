@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +16,12 @@ from rtui.server.connection import Connection
 from rtui.server.errors import ConnectFailure, FailureKind, ServerError, TargetError
 from rtui.server.failures import auth_refusal, database_failure, os_failure, refusal
 from rtui.server.secret import Secret
-from rtui.server.target import Target, Tls
+from rtui.server.target import Protocol, Target, Tls
+from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port
+
+PROTOCOLS: tuple[Protocol, ...] = (2, 3)
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -39,19 +42,22 @@ async def failing(target: Target, connect_timeout_s: float = 5.0) -> ConnectFail
 async def listener(serve: Serve) -> AsyncIterator[Target]:
     """Something that is not a Redis server."""
 
+    writers: list[asyncio.StreamWriter] = []
+
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        writers.append(writer)
+        with suppress(ConnectionError):
             await serve(reader, writer)
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+        writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
         yield Target(port=server.sockets[0].getsockname()[1])
     finally:
         server.close()
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
 
 
 async def test_a_name_without_address() -> None:
@@ -358,6 +364,37 @@ def test_an_error_reply_that_stops_nothing() -> None:
 def test_auth_that_old_servers_refuse_in_their_words(message: str) -> None:
     target = Target(password=Secret("s3cret"))
     assert auth_refusal(target, ServerError(message)).kind is FailureKind.WRONGPASS
+
+
+async def test_a_server_that_quotes_what_it_does_not_know() -> None:
+    async def quoting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * 9)
+        await reader.read()
+
+    async with listener(quoting) as target:
+        for protocol in PROTOCOLS:
+            login = replace(target, user="app", password=Secret("pa55word"), protocol=protocol)
+            failed = await failing(login)
+            assert failed.kind is FailureKind.WRONGPASS
+            assert "pa55word" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
+
+
+async def test_a_sentinel(tmp_path: Path) -> None:
+    port = free_port()
+    config = tmp_path / "sentinel.conf"
+    config.write_text(f"port {port}\nbind 127.0.0.1\ndir {tmp_path}\n")
+    program = require("redis-7.0").path
+    process = await asyncio.create_subprocess_exec(program, config, "--sentinel", stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        while b"+monitor" not in (line := await process.stdout.readline()) and b"Sentinel ID" not in line:
+            assert line
+        failed = await failing(Target(port=port))
+    finally:
+        process.kill()
+        await process.communicate()
+    assert failed.kind is FailureKind.SENTINEL
 
 
 def test_a_database_index_that_is_refused() -> None:
