@@ -207,7 +207,8 @@ class Lane:
         if reply is _NOTHING or isinstance(reply, hiredis.PushNotification):
             return
         if isinstance(reply, ServerError):
-            self._end(ConnectionLost(f"The server said: {reply}.", said=reply))
+            # Its text is not shown: an error may quote a request, and a request may hold a password.
+            self._end(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", said=reply))
             return
         self._end(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
 

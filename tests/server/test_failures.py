@@ -368,15 +368,27 @@ def test_auth_that_old_servers_refuse_in_their_words(message: str) -> None:
 
 async def test_a_server_that_quotes_what_it_does_not_know() -> None:
     async def quoting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * 9)
-        await reader.read()
+        while requests := await reader.read(10_000):
+            count = requests.count(b"\r\n*") + 1
+            writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * count)
 
     async with listener(quoting) as target:
         for protocol in PROTOCOLS:
             login = replace(target, user="app", password=Secret("pa55word"), protocol=protocol)
             failed = await failing(login)
             assert failed.kind is FailureKind.WRONGPASS
+            assert "pa55word" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
+
+
+async def test_an_error_of_its_own_accord_is_not_repeated() -> None:
+    async def babbling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * 20)
+        await reader.read()
+
+    async with listener(babbling) as target:
+        for protocol in PROTOCOLS:
+            failed = await failing(replace(target, user="app", password=Secret("pa55word"), protocol=protocol))
             assert "pa55word" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
 
 
