@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +42,9 @@ SAMPLE_FROM: Final = 20_000
 MAX_EXPECTED: Final = 400
 """Namespaces that a sample makes known at most; smaller ones are hardly known by it."""
 
+FILL_LOOK_S: Final = 0.2
+"""How often a server that is being filled is looked at."""
+
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
 
@@ -62,10 +65,14 @@ class Browsing:
         match: bytes | None = None,
         kind: bytes | None = None,
         resume: bool = True,
+        is_filling: Callable[[], bool] | None = None,
         state_folder: Path | None = None,
         connection: Connection | None = None,
     ) -> None:
-        """`resume` goes on where a saved scan was broken off; `state_folder` is where it is saved."""
+        """`resume` goes on where a saved scan was broken off; `state_folder` is where it is saved.
+
+        `is_filling` says whether somebody is still loading the keys: the scan waits for that, the picture does not.
+        """
         self.target = target
         self.connection = Connection(target) if connection is None else connection
         self.capabilities = Capabilities()
@@ -76,6 +83,8 @@ class Browsing:
         self._match = match if match is None else check_pattern(match)
         self._kind = kind
         self._resume = resume
+        self._is_filling = is_filling or (lambda: False)
+        self._repeats_anyway = False
         self._file = SaveFile(target.label, target.db, state_folder)
         self._revision = 0
         self._sample = Sample()
@@ -231,11 +240,14 @@ class Browsing:
 
     async def _run_pass(self) -> None:
         """First rows, then a picture of the whole, then the whole."""
+        self._repeats_anyway = False
         dialect = self._dialect()
         node = self._saved_node(dialect)
         try:
             if node is None:
                 node = await self._first_page(dialect)
+            if self._is_filling():
+                node = await self._filled(dialect)
             if node is not None:
                 self._revision += 1
                 if self._is_worth_a_sample(dialect):
@@ -280,7 +292,24 @@ class Browsing:
         self._size = replies[1] if isinstance(replies[1], int) else None
         self._spent += Cost(commands=2, keys=len(keys))
         self.store.add(keys)
-        return ScanNode(self.connection, dialect, first_cursor=cursor, run_id=run_id) if cursor else None
+        if not cursor:
+            return None
+        return ScanNode(self.connection, dialect, first_cursor=cursor, size=self._size, run_id=run_id)
+
+    async def _filled(self, dialect: Dialect) -> ScanNode:
+        """Wait until the server has been filled, with a picture of what there is; return all of it to scan.
+
+        The first page comes a second time then.
+        """
+        while self._is_filling():
+            self._revision += 1
+            await asyncio.sleep(FILL_LOOK_S)
+            with contextlib.suppress(ConnectionLost):
+                await self._refresh_size()
+            if self._is_worth_a_sample(dialect):
+                await self._take_sample()
+        self._repeats_anyway = True
+        return ScanNode(self.connection, dialect, size=self._size, run_id=self.connection.run_id)
 
     def _is_worth_a_sample(self, dialect: Dialect) -> bool:
         is_large = self._size is None or self._size >= SAMPLE_FROM
@@ -326,7 +355,7 @@ class Browsing:
             scan.pause()
         await scan.run()
         if scan.state is ScanState.DONE:
-            self.store.repeats_possible = scan.repeats_possible
+            self.store.repeats_possible = scan.repeats_possible or self._repeats_anyway
             await self._complete()
             self._file.remove()
 

@@ -15,7 +15,7 @@ from rtui.server import guard
 from rtui.server.cursor import POSITION_END, Dialect, pieces
 from rtui.server.errors import ConnectionLost, ServerError
 from rtui.server.lane import Lane, Reply
-from rtui.server.pace import MAX_WIDTH, Pace, Pacer
+from rtui.server.pace import MAX_COUNT, MAX_WIDTH, Pace, Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
 from rtui.server.ranges import CursorOrderError, Range, Ranges, Slots, Span
@@ -33,6 +33,9 @@ PROBE_EVERY_S: Final = 2.0
 
 FIRST_PROBES_S: Final = (0.1, 0.3)
 """Pauses between the first of these looks, which say how large a SCAN may be on this server."""
+
+CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
+"""Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
 
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
@@ -73,12 +76,14 @@ class ScanNode:
     first_cursor: int = 0
     """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
     slots: Slots | None = None
+    size: int | None = None
+    """About how many keys there are, if known: a small keyspace is not cut."""
     run_id: str | None = None
     """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return ScanNode(self.source, dialect, slots=self.slots)
+        return ScanNode(self.source, dialect, slots=self.slots, size=self.size)
 
     def ranges(self) -> Ranges:
         """The ranges to scan, cut to go side by side where the order of cursors allows it."""
@@ -89,7 +94,8 @@ class ScanNode:
         if self.dialect is Dialect.SLOTTED:
             return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
-        cut = [(max(begin, start), end) for start, end in pieces(MAX_WIDTH) if end > begin]
+        width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
+        cut = [(max(begin, start), end) for start, end in pieces(width) if end > begin]
         return Ranges(self.dialect, [Span(start, end) for start, end in cut])
 
 
@@ -186,7 +192,8 @@ class NodeScan:
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self._drop_calls()
-        self.keys = 0
+        self.size = None
+        self._largest_size = 0
 
     async def run(self) -> None:
         """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more."""

@@ -12,8 +12,8 @@ Slots: TypeAlias = Sequence[tuple[int, int]]
 """Slots that a cluster node owns, as inclusive pairs."""
 
 HEAD_KEYS: Final = 4 * 1000
-"""Keys of a range's beginning that are remembered until the range before it has ended: more than a page, which is what
-that one can run over by."""
+"""Keys of a range's beginning that are remembered until all ranges before it have ended: more than a page, which
+is what they can run over by."""
 
 
 class CursorOrderError(Exception):
@@ -41,7 +41,7 @@ class Range:
         self.is_started = False
         self.is_done = False
         self.head: set[bytes] | None = set() if has_seam else None
-        """Keys returned between `start` and `head_end`, while the range before is still under way."""
+        """Keys returned between `start` and `head_end`, while a range before is still under way."""
         self.head_end = span.start
         self.tail: set[bytes] = set()
         """Keys that ranges before delivered from beyond their ends, to be left out up to `tail_end`."""
@@ -148,10 +148,15 @@ class Ranges:
         while follower is not None and follower.start < reached:
             page = self._run_over(follower, min(reached, follower.end), page)
             follower = self._at_start.get(follower.end)
-        neighbour = self._at_start.get(one.end)
-        if neighbour is not None:
-            neighbour.head = None
+        self._drop_heads()
         return page
+
+    def _drop_heads(self) -> None:
+        """Forget the heads that nothing can run over into any more."""
+        first = min((one.start for one in self._ranges if not one.is_done), default=POSITION_END)
+        for one in self._ranges:
+            if one.start <= first:
+                one.head = None
 
     def _run_over(self, follower: Range, reached: int, page: list[bytes]) -> list[bytes]:
         """Settle what a page holds of a later range, up to the position `reached`."""

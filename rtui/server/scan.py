@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rtui.keyspace.display import SafeText
+from rtui.server.cursor import Dialect
 from rtui.server.errors import RtuiError
 from rtui.server.node_scan import Control, NodeScan, ScanNode, ScanRefusedError
 from rtui.server.pace import Pace
@@ -183,7 +184,7 @@ class Scan:
 
     def _notes(self) -> tuple[ScanNote, ...]:
         notes = list(self._control.notes)
-        if any(node.table.has_shrunk for node in self._nodes):
+        if any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes):
             notes.append(ScanNote.REPEATS)
         return tuple(notes)
 
