@@ -29,4 +29,5 @@ def live_session(options: BrowseOptions) -> LiveSession:
         match=options.match,
         kind=options.kind,
         resume=options.resume,
+        is_filling=options.is_filling,
     )

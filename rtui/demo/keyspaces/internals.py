@@ -56,11 +56,17 @@ def _one(random: Random, number: int) -> Unit:
     if kind < 0.65:
         return Unit([text(f"promo:{number}", json.dumps({"percent": random.randrange(5, 50)}), ttl_s=AVALANCHE_TTL_S)])
     if kind < 0.9:
-        profile: dict[str, Part] = {"name": f"n{number}", "email": f"u{number}@example.com", "role": "user"}
-        posts = ("LPUSH", f"{{user:{number}}}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))
-        return Unit([record(f"{{user:{number}}}:profile", profile), posts])
+        return _tagged(random, f"social:{{user:{number}}}")
     value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
     return Unit([text(f"hot:p:{number}", value)])
+
+
+def _tagged(random: Random, prefix: str) -> Unit:
+    """Two keys that a cluster keeps in one slot."""
+    user = prefix.partition("{user:")[2].removesuffix("}")
+    profile: dict[str, Part] = {"name": f"n{user}", "email": f"u{user}@example.com", "role": "user"}
+    posts = ("LPUSH", f"{prefix}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))
+    return Unit([record(f"{prefix}:profile", profile), posts])
 
 
 def _product(random: Random, number: int) -> Unit:
@@ -88,6 +94,8 @@ def _fixed(random: Random, *, big_fields: int) -> Unit:
         writes.append(record("stats:users:seen", fields))
     day = "limits:api:day"
     writes += [record(day, {f"client-{n}": n for n in range(100)}), expires(day, 86_400)]
+    for user in range(100, 105):
+        writes += _tagged(random, f"{{user:{user}}}").own
     return Unit(writes + _entries(random), _groups())
 
 

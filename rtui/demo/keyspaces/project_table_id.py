@@ -64,8 +64,8 @@ def _user(random: Random, number: int) -> Unit:
         writes += [expires(orders, random.uniform(86_400, 2_592_000))]
     if number % 3 == 0:
         friends = [random.randrange(1, 9_999) for _ in range(random.randrange(2, 20))]
-        writes += [("SADD", f"{{user{number}}}.following", *friends)]
-        writes += [("SADD", f"{{user{number}}}.followers", *friends[:5])]
+        writes += [("SADD", f"PRO:FRIEND:{{user{number}}}.following", *friends)]
+        writes += [("SADD", f"PRO:FRIEND:{{user{number}}}.followers", *friends[:5])]
     if number % 2 == 1:
         cart = f"PRO:CART:{{{HOT_TAG}}}:UID:{number}"
         writes += [text(cart, random.randrange(1, 30), ttl_s=random.uniform(600, 86_400))]
