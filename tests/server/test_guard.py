@@ -5,6 +5,7 @@ import io
 import pickle
 import string
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import hiredis
@@ -47,15 +48,10 @@ NUMBERS = (
 )
 WORDS = sorted({part for line in LINES for part in line if part.isalpha()})
 FOREIGN = (b"SAMPLES", b"FULL", b"STORE", b"BYSCORE", b"BYLEX", b"REV", b"BIT", b"BLOCK", b"OFF", b"*", b"\xff", b"all")
-PARTS = st.one_of(
-    st.sampled_from(NUMBERS),
-    st.sampled_from(WORDS),
-    st.sampled_from([word.lower() for word in WORDS]),
-    st.sampled_from(FOREIGN),
-    st.binary(max_size=12),
-    st.sampled_from([b"x" * size for size in (64, 65, 513, 65_536, 65_537, 1 << 20, (1 << 20) + 1)]),
-    st.integers(0, 20).map(lambda stars: b"*" * stars),
-)
+LONG = [b"x" * size for size in (40, 64, 65, 256, 257, 512, 513, 65_536, 65_537, 1 << 20, (1 << 20) + 1)]
+STARS = [b"*" * stars for stars in (15, 16, 17, 100)]
+POOL = [*NUMBERS, *WORDS, *(word.lower() for word in WORDS), *FOREIGN, *LONG, *STARS]
+PARTS = st.one_of(st.sampled_from(POOL), st.binary(max_size=12))
 EVERY_KEY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
 
 
@@ -84,6 +80,32 @@ def mutated(draw: st.DrawFn) -> tuple[bytes, ...]:
 def test_whatever_is_admitted_is_harmless_by_an_independent_judge(line: tuple[bytes, ...]) -> None:
     if admits(line) is not None:
         assert is_harmless(line), line[:6]
+
+
+def changed_once(line: tuple[bytes, ...]) -> Iterator[tuple[bytes, ...]]:
+    """Every line that one replacement, insertion or removal makes of this one, with the parts of the pool."""
+    for place in range(len(line) + 1):
+        yield line[:place] + line[place + 1 :]
+        for part in POOL:
+            yield (*line[:place], part, *line[place:])
+            yield (*line[:place], part, *line[place + 1 :])
+
+
+@pytest.mark.parametrize("spec", TABLE, ids=lambda spec: spec.usage[:50])
+def test_every_single_change_is_refused_or_harmless(spec: Spec) -> None:
+    for line in spec.samples(KEY):
+        if len(line) < 20:
+            wrong = [new[:6] for new in changed_once(line) if admits(new) is not None and not is_harmless(new)]
+            assert not wrong
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 101])
+def test_named_fields_are_counted_right(count: int) -> None:
+    fields = [b"f"] * count
+    allowed = 1 <= count <= guard.MAX_ELEMENTS
+    assert (admits((b"HMGET", KEY, *fields)) is not None) == allowed
+    assert (admits((b"HPTTL", KEY, b"FIELDS", b"%d" % count, *fields)) is not None) == allowed
+    assert admits((b"HPTTL", KEY, b"FIELDS", b"%d" % (count + 1), *fields)) is None
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: b" ".join(line)[:50].decode("latin-1"))

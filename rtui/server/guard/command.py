@@ -65,7 +65,7 @@ class Command:
         raise GuardError("a Command does not travel")
 
     def __repr__(self) -> str:
-        return f"<Command {self.name}: {self.replies} replies, {len(self.packed)} bytes>"
+        return f"<Command {self.name}: replies {self.replies}, bytes {len(self.packed)}>"
 
 
 def pack(argv: Sequence[bytes]) -> bytes:

@@ -47,7 +47,6 @@ def _about_a_key(
     cost: str = "constant; 1 µs, a name of 1 MiB 0.4 ms",
     since: Version = FIRST_REDIS,
     counts: bool = True,
-    is_optional: bool = False,
 ) -> Spec:
     return Spec(
         tuple(words.encode().split(b" ")),
@@ -57,7 +56,7 @@ def _about_a_key(
         why,
         since_redis=since,
         counts=counts,
-        is_optional=is_optional,
+        is_optional=True,
         in_bulk=True,
     )
 
@@ -83,10 +82,9 @@ KEYSPACE: Final = (
         cost="5 elements, or exact counters from 8.4; 2 µs, 0.3 ms for 300,000 elements while their table is resized",
         since=(4, 0),
         counts=False,
-        is_optional=True,
     ),
-    _about_a_key("OBJECT ENCODING", "reads one field of the key", since=(2, 2), is_optional=True),
-    _about_a_key("OBJECT IDLETIME", "reads one field; an error under an LFU policy", since=(2, 2), is_optional=True),
-    _about_a_key("OBJECT FREQ", "reads one field; an error without an LFU policy", since=(4, 0), is_optional=True),
+    _about_a_key("OBJECT ENCODING", "reads one field of the key", since=(2, 2)),
+    _about_a_key("OBJECT IDLETIME", "reads one field; an error under an LFU policy", since=(2, 2)),
+    _about_a_key("OBJECT FREQ", "reads one field; an error without an LFU policy", since=(4, 0)),
 )
 """What lists keys and what any key has."""
