@@ -14,21 +14,30 @@ MOST_NAMES = 8
 LONGEST_NAME = 64
 """No name of a handful is longer, in bytes."""
 
-_LENGTH = [bytes((length,)) for length in range(256)]
-_ONE = [bytes((1, length)) for length in range(LONGEST_NAME + 1)]
+ONE = [bytes((1, length)) for length in range(LONGEST_NAME + 1)]
+"""What stands in front of a name that is alone, by its length."""
+
+_BYTE = [bytes((value,)) for value in range(256)]
 
 
 def handful(names: Sequence[bytes]) -> bytes | None:
     """Pack names, or None where they are too many or too long."""
     if len(names) == 1:
         name = names[0]
-        return _ONE[len(name)] + name if len(name) <= LONGEST_NAME else None
+        return ONE[len(name)] + name if len(name) <= LONGEST_NAME else None
     if len(names) > MOST_NAMES or max(map(len, names)) > LONGEST_NAME:
         return None
-    parts = [_LENGTH[len(names)]]
+    parts = [_BYTE[len(names)]]
     for name in names:
-        parts += (_LENGTH[len(name)], name)
+        parts += (_BYTE[len(name)], name)
     return b"".join(parts)
+
+
+def with_one(packed: bytes, name: bytes) -> bytes | None:
+    """The handful with one name more, or None where it is full or the name too long."""
+    if packed[0] >= MOST_NAMES or len(name) > LONGEST_NAME:
+        return None
+    return _BYTE[packed[0] + 1] + packed[1:] + _BYTE[len(name)] + name
 
 
 def count_of(packed: bytes) -> int:

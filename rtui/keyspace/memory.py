@@ -117,7 +117,7 @@ class Memory:
             self.drop(node)
             self.held_bytes -= 0 if node.keys is None else node.keys.size_bytes
             self.held_bytes -= sum(chunk.size_bytes for chunk in node.pending or ())
-            children = list((node.children or {}).values())
+            children = [] if node.children is None else list(node.children.values())
             node.forget_children()
             for child in children:
                 self.held_bytes -= CHILD_BYTES

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from rtui.keyspace.handful import count_of
 from rtui.keyspace.packed import Chunk, Packed
 from rtui.keyspace.segments import Segment
+from rtui.keyspace.wide import WideDict
 
 
 class Estimated(Protocol):
@@ -26,11 +27,18 @@ class Estimated(Protocol):
         """The upper end of the interval."""
 
 
+Child: TypeAlias = "Namespace | bytes | int"
+"""A namespace; a handful of suffixes while nobody looked at it; its mere count where they were dropped."""
+
+Children: TypeAlias = "dict[bytes, Child] | WideDict[Child]"
+"""Namespaces by label."""
+
+
 class Namespace:
     """All keys that share a prefix up to and including a separator.
 
-    A child that nobody looked at yet is not an object: `children` maps its label to a handful of suffixes, or to its
-    mere count where they were dropped. Ordinals number the children of each kind in order of arrival.
+    A child that nobody looked at yet is not an object, see `Child`. Ordinals number the children of each kind in order
+    of arrival.
     """
 
     __slots__ = (
@@ -67,7 +75,7 @@ class Namespace:
     count: int
     """Keys seen under this namespace so far, at any depth."""
 
-    children: dict[bytes, Namespace | bytes | int] | None
+    children: Children | None
     """The namespaces directly below by label, in order of arrival; None while nobody opened this one."""
 
     labels: list[bytes]
@@ -189,9 +197,7 @@ class Namespace:
 
     def child(self, label: bytes) -> Namespace:
         """The child namespace with this label, made an object if it was not one; KeyError if there is none."""
-        children = self.children
-        if children is None:
-            raise KeyError(label)
+        children = self._children()
         child = children[label]
         if isinstance(child, Namespace):
             return child
@@ -206,19 +212,19 @@ class Namespace:
 
     def separator_at(self, ordinal: int) -> bytes:
         """The separator that ends the label of the child namespace with this number."""
-        child = (self.children or {})[self.labels[ordinal]]
+        child = self._children()[self.labels[ordinal]]
         return child.separator if isinstance(child, Namespace) else self.separator
 
     def count_at(self, ordinal: int) -> int:
         """The count of the child namespace with this number, without making it an object."""
-        child = (self.children or {})[self.labels[ordinal]]
+        child = self._children()[self.labels[ordinal]]
         if isinstance(child, Namespace):
             return child.count
         return count_of(child) if isinstance(child, bytes) else child
 
     def weight_at(self, ordinal: int) -> float:
         """What the child namespace is sorted by: its count, or what is expected of it while that is more."""
-        child = (self.children or {})[self.labels[ordinal]]
+        child = self._children()[self.labels[ordinal]]
         if isinstance(child, Namespace):
             return child.count if child.estimate is None else max(child.count, child.estimate.value)
         return count_of(child) if isinstance(child, bytes) else child
@@ -234,6 +240,12 @@ class Namespace:
         if self.keys is None:
             raise IndexError(ordinal)
         return self.keys[ordinal]
+
+    def _children(self) -> Children:
+        """The children of a listed namespace."""
+        if self.children is None:
+            raise KeyError(self.label)
+        return self.children
 
 
 _NO_LABELS: list[bytes] = []

@@ -186,12 +186,14 @@ class Packed:
         """The names at many ordinals; fastest where neighbours in `ordinals` lie in one chunk."""
         found = []
         first = end = 0
-        chunk = Chunk(b"", self._bounds)
+        blob, bounds = b"", self._bounds
         for ordinal in ordinals:
-            if not first <= ordinal < end:
+            if ordinal >= end or ordinal < first:
                 first, chunk = self._locate(ordinal)
                 end = first + len(chunk)
-            found.append(chunk[ordinal - first])
+                blob, bounds = chunk.blob, chunk.bounds
+            place = ordinal - first
+            found.append(blob[bounds[place] : bounds[place + 1]])
         return found
 
     def remove(self, ordinals: Sequence[int]) -> None:

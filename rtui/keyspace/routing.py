@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from rtui.keyspace.handful import count_of, handful, names_of
+from rtui.keyspace.handful import LONGEST_NAME, ONE, count_of, handful, names_of, with_one
 from rtui.keyspace.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory
-from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.namespace import Child, Namespace
 from rtui.keyspace.segments import Separators
+from rtui.keyspace.wide import WIDE, WideDict
 
 DEEP = 16
 """Below so many levels, suffixes are walked one by one: cutting each anew at each level would be quadratic."""
 
 Group = tuple[bytes, bytes, list[bytes]]
 """What goes to one child: label, separator, suffixes."""
+
+
+Triple = tuple[bytes, bytes, bytes]
+"""A suffix cut at its first separator, as `bytes.partition` does."""
 
 
 class Router:
@@ -37,47 +42,64 @@ class Router:
                 for suffix in items:
                     self._walk(node, suffix)
                 continue
-            keys, groups = self._divide(items, node.brace_behind)
+            listed = len(node.labels)
+            triples = self.separators.split_batch(items, brace_behind=node.brace_behind)
+            if self._single is None:
+                keys, groups = _grouped(triples)
+            elif isinstance(node.children, WideDict) and not self._memory.refusing:
+                keys, groups = self._keep_few(node.children, node.labels, self._single, triples)
+            else:
+                keys, groups = _grouped_by_head(triples, self._single)
             if keys:
                 self._memory.keep_keys(node, keys)
-            listed = len(node.labels)
             for label, separator, rests in groups:
                 below = self._give(node, label, separator, rests)
                 if below is not None:
                     waiting.append((below, rests, depth + 1))
+            if len(node.labels) > WIDE and isinstance(node.children, dict):
+                node.children = WideDict(node.children)
             if keys or len(node.labels) > listed:
                 self._grown(node)
 
     def add_child(self, node: Namespace, label: bytes, separator: bytes) -> Namespace:
         """Append an empty namespace to the children of a listed one."""
         child = Namespace(label, separator, node)
-        children = node.children
-        assert children is not None  # noqa: S101 - its caller lists it first
-        children[label] = child
+        if node.children is None:
+            node.children, node.labels = {}, []
+        node.children[label] = child
         node.labels.append(label)
         self._memory.held_bytes += CHILD_BYTES + NAMESPACE_BYTES
         return child
 
-    def _divide(self, suffixes: Sequence[bytes], brace_behind: bool) -> tuple[list[bytes], Iterable[Group]]:
-        """Cut suffixes at their first separator: (those without one, groups of what follows it)."""
+    def _keep_few(
+        self, children: WideDict[Child], labels: list[bytes], separator: bytes, triples: Iterable[Triple]
+    ) -> tuple[list[bytes], list[Group]]:
+        """Keep what can stay in handfuls, without grouping: where children are many, few suffixes share one.
+
+        Returns (keys, groups of what is left).
+        """
         keys: list[bytes] = []
-        triples = self.separators.split_batch(suffixes, brace_behind=brace_behind)
-        single = self._single
-        if single is not None:
-            by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
-            for head, separator, rest in triples:
-                if separator:
-                    by_head[head].append(rest)
-                else:
-                    keys.append(head)
-            return keys, [(head + single, single, rests) for head, rests in by_head.items()]
-        by_segment: defaultdict[tuple[bytes, bytes], list[bytes]] = defaultdict(list)
-        for head, separator, rest in triples:
-            if separator:
-                by_segment[head, separator].append(rest)
-            else:
+        others: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        parts, last = children.parts, len(children.parts) - 1
+        listed, held = len(labels), 0
+        for head, found, rest in triples:
+            if not found:
                 keys.append(head)
-        return keys, [(head + separator, separator, rests) for (head, separator), rests in by_segment.items()]
+                continue
+            label = head + separator
+            part = parts[hash(label) & last]
+            child = part.get(label)
+            if child is None and len(rest) <= LONGEST_NAME:
+                part[label] = few = ONE[len(rest)] + rest
+                labels.append(label)
+                held += len(few)
+            elif type(child) is bytes and (more := with_one(child, rest)) is not None:
+                part[label] = more
+                held += len(more) - len(child)
+            else:
+                others[label].append(rest)
+        self._memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
+        return keys, [(label, separator, rests) for label, rests in others.items()]
 
     def _walk(self, top: Namespace, suffix: bytes) -> None:
         """Bring one suffix down any number of levels, cutting it only where it stays."""
@@ -88,7 +110,7 @@ class Router:
                 self._memory.keep_keys(node, [suffix[start:]])
                 break
             label = suffix[start : cut.separator_end]
-            child = (node.children or {}).get(label)
+            child = None if node.children is None else node.children.get(label)
             if isinstance(child, Namespace) and child.children is not None and not child.sealed:
                 child.count += 1
                 node, start = child, cut.separator_end
@@ -100,9 +122,11 @@ class Router:
 
     def _give(self, node: Namespace, label: bytes, separator: bytes, rests: list[bytes]) -> Namespace | None:
         """Count and keep suffixes at a child; return it if it is listed itself and they have to go further down."""
-        children = node.children or {}
-        child = children.get(label)
-        if isinstance(child, Namespace):
+        children = node.children
+        child = None if children is None else children.get(label)
+        if children is None or child is None:
+            self._give_new(node, label, separator, rests)
+        elif isinstance(child, Namespace):
             if child.sealed:
                 _count(node, -len(rests))
                 child.passed += len(rests) if child.refilling else 0
@@ -111,8 +135,6 @@ class Router:
             if child.children is not None:
                 return child
             self._memory.keep(child, rests)
-        elif child is None:
-            self._give_new(node, label, separator, rests)
         elif isinstance(child, int):
             children[label] = child + len(rests)
         elif self._memory.refusing:
@@ -151,6 +173,30 @@ class Router:
         child.count += len(rests)
         self._memory.held_bytes += NAMESPACE_BYTES
         self._memory.keep(child, rests)
+
+
+def _grouped_by_head(triples: Iterable[Triple], separator: bytes) -> tuple[list[bytes], list[Group]]:
+    """Group what was cut at the only separator there is: (suffixes without one, groups of what follows it)."""
+    keys: list[bytes] = []
+    by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for head, found, rest in triples:
+        if found:
+            by_head[head].append(rest)
+        else:
+            keys.append(head)
+    return keys, [(head + separator, separator, rests) for head, rests in by_head.items()]
+
+
+def _grouped(triples: Iterable[Triple]) -> tuple[list[bytes], list[Group]]:
+    """Group what was cut at several separators: (suffixes without one, groups of what follows one)."""
+    keys: list[bytes] = []
+    by_segment: defaultdict[tuple[bytes, bytes], list[bytes]] = defaultdict(list)
+    for head, separator, rest in triples:
+        if separator:
+            by_segment[head, separator].append(rest)
+        else:
+            keys.append(head)
+    return keys, [(head + separator, separator, rests) for (head, separator), rests in by_segment.items()]
 
 
 def _count(node: Namespace, more: int) -> None:

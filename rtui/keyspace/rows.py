@@ -218,7 +218,7 @@ class VisibleRows:
             if not separator:
                 return (yield from self.key_row(node, name))
             label = name + separator
-            if label not in (node.children or ()):
+            if node.children is None or label not in node.children:
                 return None
             node = node.child(label)
             if not self._can_expand(node):

@@ -160,7 +160,8 @@ class NamespaceStore:
         self._estimated.clear()
         for parent, labels in empty.items():
             for label in labels:
-                (parent.children or {}).pop(label, None)
+                if parent.children is not None:
+                    del parent.children[label]
             parent.labels = [label for label in parent.labels if label not in labels]
             self._memory.held_bytes -= (CHILD_BYTES + NAMESPACE_BYTES) * len(labels)
             self.reshaped(parent)
@@ -183,7 +184,7 @@ class NamespaceStore:
         """The namespace at this path, if it is listed."""
         node = self.root
         for name, separator in path:
-            if name + separator not in (node.children or ()):
+            if node.children is None or name + separator not in node.children:
                 return None
             node = node.child(name + separator)
         return node

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtui.keyspace import handful, ordering, packed, repeats, rows
+from rtui.keyspace import handful, ordering, packed, repeats, routing, rows
 
 
 @pytest.fixture
@@ -20,5 +20,6 @@ def tiny() -> Iterator[None]:
         patch.setattr(repeats, "PASS_NAMES", 4)
         patch.setattr(repeats, "SET_NAMES", 2)
         patch.setattr(repeats, "CHILDREN", 2)
+        patch.setattr(routing, "WIDE", 3)
         patch.setattr(rows, "SEARCH_BATCH", 2)
         yield

@@ -8,7 +8,7 @@ from itertools import count
 from hypothesis import strategies as st
 
 from rtui.keyspace.handful import count_of, names_of
-from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.namespace import Child, Namespace
 from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.store import NamespaceStore
 
@@ -61,12 +61,16 @@ def kept_below(node: Namespace) -> list[bytes]:
         found += [prefix + name for name in node.keys or ()]
         found += [prefix + name for chunk in node.pending or () for name in chunk.names()]
         found += [prefix + name for name in (names_of(node.kept) if isinstance(node.kept, bytes) else node.kept or ())]
-        for label, child in (node.children or {}).items():
+        for label, child in children_of(node):
             if isinstance(child, Namespace):
                 waiting.append((child, prefix + label))
             elif isinstance(child, bytes):
                 found += [prefix + label + name for name in names_of(child)]
     return found
+
+
+def children_of(node: Namespace) -> list[tuple[bytes, Child]]:
+    return [] if node.children is None else [(label, node.children[label]) for label in node.labels]
 
 
 def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
@@ -94,7 +98,7 @@ def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
         else:
             assert listed <= namespaces
             assert Counter(node.keys or ()) <= names
-        for child in node.children.values():
+        for _, child in children_of(node):
             if isinstance(child, Namespace):
                 assert child.parent is node
                 waiting.append(child)
