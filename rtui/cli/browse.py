@@ -1,4 +1,4 @@
-"""`rtui [TARGET]`: the browser itself."""
+"""`rtui browse`: the keyspace as a tree, read-only; what `rtui [TARGET]` does."""
 
 from __future__ import annotations
 

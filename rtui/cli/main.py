@@ -33,6 +33,7 @@ INTERRUPTED: Final = 130
 """Exit code after Ctrl-C, as shells have it."""
 
 _NAME: Final = re.compile(r"[a-z]+")
+_SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
 _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
 
@@ -42,7 +43,7 @@ class Subcommands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all of them."""
         modules = sorted(module.name for module in pkgutil.iter_modules(rtui.cli.__path__))
-        return [name for name in modules if self.get_command(ctx, name) is not None]
+        return [name for name in modules if summary(name) is not None]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load the one called `cmd_name`, if there is one."""
@@ -74,6 +75,18 @@ class Subcommands(click.Group):
         self.format_commands(ctx, formatter)
         click.Command.format_options(browse, browsing, formatter)
         browse.format_epilog(browsing, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name each with its summary, without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary(name) or "") for name in self.list_commands(ctx)])
+
+
+def summary(name: str) -> str | None:
+    """What a subcommand is, from the first line of its file; `None` for a file that is none."""
+    first = (pkgutil.get_data("rtui.cli", f"{name}.py") or b"").partition(b"\n")[0].decode()
+    found = _SUMMARY.fullmatch(first)
+    return found[2] if found is not None and found[1] == name else None
 
 
 @click.group(cls=Subcommands, context_settings={"max_content_width": 100})

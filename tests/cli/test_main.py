@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import click
 import pytest
 
 import rtui
+import rtui.cli
 from rtui.cli import main as command_line
 from rtui.cli.main import run
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
@@ -46,6 +48,14 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         "profiles.toml",
     ):
         assert word in out
+
+
+def test_every_subcommand_is_in_the_help_and_nothing_else() -> None:
+    context = click.Context(command_line.group)
+    modules = [module.name for module in pkgutil.iter_modules(rtui.cli.__path__)]
+    commands = [name for name in modules if command_line.group.get_command(context, name) is not None]
+    assert {"browse", "slot"} <= set(commands)
+    assert command_line.group.list_commands(context) == sorted(commands)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
