@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Unknown
-from rtui.keyspace.display import SafeText, quoted
+from rtui.keyspace.display import SafeText, display_text, quoted
 from rtui.server.target import Target
 
 _PLAIN: Final = re.compile(r"[!-~]+", re.ASCII)
@@ -22,11 +22,11 @@ _READS: Final[dict[bytes, tuple[tuple[str, ...], ...]]] = {
     b"zset": (("ZRANGE", "0", "-1", "WITHSCORES"),),
     b"stream": (("XRANGE", "-", "+"), ("XINFO STREAM", "FULL")),
     b"array": (("ARSCAN", "0", "18446744073709551614"),),
-    b"vectorset": (("VINFO",), ("VRANDMEMBER", "10")),
+    b"vectorset": (("VRANGE", "-", "+"), ("VRANDMEMBER", "10")),
     b"ReJSON-RL": (("JSON.GET",),),
     b"TSDB-TYPE": (("TS.RANGE", "-", "+"),),
 }
-"""By type, the commands that read the whole value: the words before the key, then what follows it."""
+"""By type, the commands that read the value without a bound: the words before the key, then what follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def command_line(target: Target, command: str, key: bytes, *after: str) -> SafeT
 
     `command` may be of two words. Names of any bytes survive: they are quoted for redis-cli and then for the shell.
     """
-    arguments = ["redis-cli", *target.redis_cli_args(), "--quoted-input", *command.split(), _argument(key), *after]
-    return SafeText(shlex.join(arguments))
+    reach = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
+    return SafeText(shlex.join(["redis-cli", *reach, "--quoted-input", *command.split(), _argument(key), *after]))
 
 
 def _argument(key: bytes) -> str:
@@ -69,18 +69,20 @@ def _argument(key: bytes) -> str:
     return quoted(key).replace("'", r"\x27")
 
 
-def copied_commands(target: Target, facts: KeyFacts) -> tuple[CopiedCommand, ...]:
-    """List what can be copied for this key: whole reads first, then what looks deeper, then what writes."""
+def copied_commands(target: Target, facts: KeyFacts, *, is_hyperloglog: bool = False) -> tuple[CopiedCommand, ...]:
+    """List what can be copied for this key: unbounded reads first, then what looks deeper, then what writes."""
     kind = b"" if isinstance(facts.type, Unknown) else facts.type
 
     def entry(title: str, command: str, *after: str, writes: bool = False) -> CopiedCommand:
         return CopiedCommand(title, command_line(target, command, facts.key, *after), writes)
 
-    whole = [entry(f"read the whole value: {words[0]}", words[0], *words[1:]) for words in _READS.get(kind, ())]
+    reads = [entry(f"read the value: {words[0]}", words[0], *words[1:]) for words in _READS.get(kind, ())]
+    counts = [entry("count now, which stores the count in the key: PFCOUNT", "PFCOUNT", writes=True)]
     return (
-        *whole,
+        *reads,
         entry("serialised value: DUMP", "DUMP"),
         entry("memory, every element counted: MEMORY USAGE SAMPLES 0", "MEMORY USAGE", "SAMPLES", "0"),
+        *(counts if is_hyperloglog else ()),
         entry("delete in the background: UNLINK", "UNLINK", writes=True),
         entry("set a time to live: EXPIRE", "EXPIRE", "3600", writes=True),
         entry("remove the time to live: PERSIST", "PERSIST", writes=True),

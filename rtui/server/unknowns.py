@@ -29,7 +29,7 @@ def unknown_from(error: ServerError) -> Unknown:
     verdict = judge(error).verdict
     if verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND):
         return Unknown(_REASONS[verdict], error.text)
-    return Unknown(Reason.FAILED, error.text)
+    return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))
 
 
 def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:

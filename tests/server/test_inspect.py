@@ -20,7 +20,7 @@ from rtui.analysis.facts import (
 from rtui.server.capability import Capabilities, Feature, Verdict
 from rtui.server.errors import ConnectionLost
 from rtui.server.inspect import LENGTHS as ASKED_LENGTHS
-from rtui.server.inspect import key_facts, row_facts
+from rtui.server.inspect import REPLICA_NOTE, key_facts, row_facts
 from rtui.server.secret import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
@@ -340,6 +340,19 @@ async def test_idle_times_and_frequencies_survive_asking(server: Server) -> None
         for key in types:
             now = client.object(asked, key)
             assert before[key] <= now <= before[key] + 60 if asked == "idletime" else now == before[key]
+
+
+async def test_a_replica_says_that_its_idle_times_are_its_own(valkey: Server) -> None:
+    client = valkey.client()
+    client.set("key", 1)
+    client.execute_command("REPLICAOF", "127.0.0.1", 1)
+    try:
+        async with connected(target_of(valkey)) as connection:
+            facts = await key_facts(connection, b"key")
+    finally:
+        client.execute_command("REPLICAOF", "NO", "ONE")
+    assert facts.notes == (REPLICA_NOTE,)
+    assert facts.length == 1
 
 
 async def test_a_connection_cut_between_the_round_trips_is_lost_not_gone(valkey: Server) -> None:

@@ -1,4 +1,8 @@
-"""How much of a value one page may bring: decided before anything is read, from encoding, length and memory."""
+"""How much of a value one page may bring: decided before anything is read, from encoding, length and memory.
+
+Of a hash the size of each value can be asked for. Of a list, set, sorted set or stream it can't: there the average
+element decides, and a single one far above the average comes with its page.
+"""
 
 from __future__ import annotations
 
