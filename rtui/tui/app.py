@@ -11,6 +11,7 @@ from rich.text import Text
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.driver import Driver
 from textual.filter import LineFilter
 
 from rtui.keyspace.display import SafeText, display_text
@@ -23,6 +24,7 @@ from rtui.tui.css import CSS_FILE, all_css
 from rtui.tui.palette import CommandProvider
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
+from rtui.tui.thrifty_driver import thrifty
 
 if TYPE_CHECKING:
     from rtui.tui.session import Session
@@ -48,6 +50,10 @@ class RtuiApp(App[int]):
         self.options = options
         self._session = session
         self._register_themes()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Use the platform's driver, but let it send only what is new."""
+        return thrifty(super().get_driver_class())
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the nets that catch what must not reach the terminal, last."""

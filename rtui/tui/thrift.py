@@ -1,0 +1,192 @@
+"""Fewer bytes for the same screen: what a frame repeats of the frames before is not sent again.
+
+Textual repaints whole stretches of lines and spells out every style from nothing. Over a slow link most of that is what
+the terminal shows already. This knows what was sent, cell by cell, and rewrites a frame to the cells and the parts of
+styles that differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+_TOKEN: Final = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x00-\x1f\x7f-\x9f]+)|(\r?\n)")
+_HARMLESS: Final = re.compile(r"(?:\x1b\[\?(?:2026|25)[hl]|\x1b\]52;[^\x07\x1b]*(?:\x07|\x1b\\)|\x07)*")
+_PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2200-\u22ff\u2500-\u25fc]*")
+"""Characters that are one cell wide in every terminal of ours; a line with others is sent whole."""
+
+_BRIDGE_CELLS: Final = 5
+"""A gap of so many equal cells is cheaper to repeat than to jump over."""
+
+Cell = tuple[str, str]
+"""A character and its style, as the parameters of SGR."""
+
+
+class Style(NamedTuple):
+    """The parameters of SGR, apart."""
+
+    attributes: str
+    foreground: str
+    background: str
+
+
+class Thrift:
+    """What the terminal shows, as far as it was told here."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[Cell | None]] = {}
+
+    def forget(self) -> None:
+        """Take nothing for granted: the terminal was resized, or something else has written to it."""
+        self._rows.clear()
+
+    def rewrite(self, data: str) -> str:
+        """Return what has the same effect as `data`, mostly in fewer characters."""
+        tokens = list(_TOKEN.finditer(data))
+        if not _is_frame(tokens, data):
+            if not _HARMLESS.fullmatch(data):
+                self.forget()
+            return data
+        return self._frame(tokens)
+
+    def _frame(self, tokens: list[re.Match[str]]) -> str:
+        """Rewrite a frame that consists of moves, styles and text."""
+        out = _Writer()
+        row = column = 0
+        doubtful = False
+        style = ""
+        for token in tokens:
+            at_row, at_column, parameters, text, _ = token.groups()
+            if at_row is not None:
+                row, column, doubtful = int(at_row), int(at_column), False
+            elif parameters is not None:
+                style = "" if parameters in ("", "0") else f"{style};{parameters}" if style else parameters
+            elif text is not None and (doubtful or not _PLAIN.fullmatch(text)):
+                # Of characters of doubtful width nobody knows where they end: the line is sent as it is from here on.
+                out.write(None if doubtful else (row, column), text, style)
+                self._rows[row] = []
+                doubtful = True
+            elif text is not None:
+                self._put(out, row, column, text, style)
+                column += len(text)
+        return out.finish((row, column))
+
+    def _put(self, out: _Writer, row: int, column: int, text: str, style: str) -> None:
+        """Write a run of text, only where it differs from what is there."""
+        line = self._rows.setdefault(row, [])
+        first, end = column - 1, column - 1 + len(text)
+        if len(line) < end:
+            line.extend([None] * (end - len(line)))
+        cells: list[Cell | None] = [(character, style) for character in text]
+        before = line[first:end]
+        if before == cells:
+            return
+        line[first:end] = cells
+        for start, stop in _changed(before, cells):
+            out.write((row, column + start), text[start:stop], style)
+
+
+class _Writer:
+    """Collects a frame, and says places and styles only when they change."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._place: tuple[int, int] | None = None
+        self._style = Style("", "", "")
+
+    def write(self, place: tuple[int, int] | None, text: str, style: str) -> None:
+        """Write a text in a style at a place, or right behind the last one; nothing relies on where the latter ends."""
+        if place is not None:
+            self._go(*place)
+        wanted = parse(style)
+        if wanted != self._style:
+            self._parts.append(_difference(self._style, wanted))
+            self._style = wanted
+        self._parts.append(text)
+        is_sure = place is not None and _PLAIN.fullmatch(text) is not None
+        self._place = (place[0], place[1] + len(text)) if place is not None and is_sure else None
+
+    def finish(self, place: tuple[int, int]) -> str:
+        """Reset the style, put the cursor where the frame left it, and return everything."""
+        if self._style != Style("", "", ""):
+            self._parts.append("\x1b[m")
+        self._go(*place)
+        return "".join(self._parts)
+
+    def _go(self, row: int, column: int) -> None:
+        if self._place == (row, column):
+            return
+        if self._place is not None and self._place[0] == row:
+            self._parts.append(f"\x1b[{column}G")
+        else:
+            self._parts.append(f"\x1b[{row};{column}H")
+        self._place = (row, column)
+
+
+def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
+    """Say whether data is nothing but tokens, with a move before the first text and after each line break."""
+    if sum(token.end() - token.start() for token in tokens) != len(data):
+        return False
+    is_placed = False
+    for token in tokens:
+        if token.lastindex == 2:
+            is_placed = True
+        elif token.lastindex == 5:
+            is_placed = False
+        elif token.lastindex == 4 and not is_placed:
+            return False
+    return bool(tokens)
+
+
+def _changed(before: list[Cell | None], after: list[Cell | None]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches in which two runs of equal length differ, short gaps bridged."""
+    start = stop = -1
+    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old == new:
+            continue
+        if start >= 0 and index - stop <= _BRIDGE_CELLS:
+            stop = index + 1
+            continue
+        if start >= 0:
+            yield start, stop
+        start, stop = index, index + 1
+    if start >= 0:
+        yield start, stop
+
+
+@lru_cache(1024)
+def parse(parameters: str) -> Style:
+    """Take the parameters of SGR apart into attributes, foreground and background."""
+    attributes: list[str] = []
+    colours = {"3": "", "4": ""}
+    items = iter(parameters.split(";") if parameters else [])
+    for item in items:
+        if item in ("38", "48"):
+            kind = next(items, "")
+            rest = [next(items, "") for _ in range(3 if kind == "2" else 1)]
+            colours[item[0]] = ";".join([item, kind, *rest])
+        elif len(item) == 2 and item[0] in "34" and item[1] in "012345679":
+            colours[item[0]] = "" if item[1] == "9" else item
+        elif len(item) in (2, 3) and item.startswith(("9", "10")) and item != "9":
+            colours["3" if item[0] == "9" else "4"] = item
+        else:
+            attributes.append(item)
+    return Style(";".join(attributes), colours["3"], colours["4"])
+
+
+@lru_cache(4096)
+def _difference(old: Style, new: Style) -> str:
+    """Return the shortest SGR that leads from one style to another."""
+    fresh = ";".join(part for part in new if part)
+    if old.attributes != new.attributes:
+        return f"\x1b[0;{fresh}m" if old != Style("", "", "") else f"\x1b[{fresh}m"
+    parts = []
+    if old.foreground != new.foreground:
+        parts.append(new.foreground or "39")
+    if old.background != new.background:
+        parts.append(new.background or "49")
+    change = ";".join(parts)
+    reset = f"0;{fresh}" if fresh else ""
+    return f"\x1b[{change if len(change) <= len(reset) or not fresh else reset}m"
