@@ -10,20 +10,19 @@ from rtui.server.target import Tls
 
 def context(tls: Tls) -> ssl.SSLContext:
     """A client context that checks certificate and host name unless `insecure`; `TargetError` for unusable files."""
-    made = ssl.create_default_context()
+    made = ssl.create_default_context() if tls.insecure else _checking(tls)
     if tls.insecure:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
-    elif tls.cacert is not None or tls.cacertdir is not None:
-        _load_authorities(made, tls)
     if tls.cert is not None or tls.key is not None:
         _load_own_certificate(made, tls)
     return made
 
 
-def _load_authorities(made: ssl.SSLContext, tls: Tls) -> None:
+def _checking(tls: Tls) -> ssl.SSLContext:
+    """With an authority of one's own, only that is trusted; else those of the system."""
     try:
-        made.load_verify_locations(cafile=tls.cacert, capath=tls.cacertdir)
+        return ssl.create_default_context(cafile=tls.cacert, capath=tls.cacertdir)
     except (OSError, ValueError) as error:
         raise _unusable("CA certificate", "--cacert and --cacertdir", error) from None
 
