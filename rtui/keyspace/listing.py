@@ -29,6 +29,7 @@ class Listing:
         "_open",
         "_positions",
         "_starts",
+        "arranged",
         "attached",
         "depth",
         "key_count",
@@ -46,6 +47,9 @@ class Listing:
     attached: bool
     """Whether it is among the rows of its parent: expanded, not collapsed."""
 
+    arranged: bool
+    """Whether its children were sorted once they were all there."""
+
     depth: int
     """How many namespaces its rows lie in; 0 for the rows of the root."""
 
@@ -58,7 +62,7 @@ class Listing:
     def __init__(self, node: Namespace, parent: Listing | None) -> None:
         self.node = node
         self.parent = parent
-        self.attached = False
+        self.attached = self.arranged = False
         self.depth = 0 if parent is None else parent.depth + 1
         self.name_count = node.namespace_total
         self.key_count = node.key_total

@@ -72,11 +72,15 @@ def _order_of_keys(keys: Packed, slicer: Slicer) -> Slices[Orders]:
 def _namer(node: Namespace) -> NamesOf:
     """Names of namespaces by ordinal; a label's separator is no part of the name that is compared."""
     labels = node.labels
+    cut = len(node.root.separator)
 
-    def bare(ordinals: Sequence[int]) -> list[bytes]:
+    def cut_alike(ordinals: Sequence[int]) -> list[bytes]:
+        return [labels[ordinal][:-cut] for ordinal in ordinals]
+
+    def cut_each(ordinals: Sequence[int]) -> list[bytes]:
         return [labels[ordinal][: -len(node.separator_at(ordinal))] for ordinal in ordinals]
 
-    return bare
+    return cut_alike if cut else cut_each
 
 
 Pieces = Iterator[Sequence[int] | None]
@@ -127,7 +131,8 @@ def _by_name(ordinals: Sequence[int], names_of: NamesOf, slicer: Slicer) -> Piec
 
 
 def _sorted(ordinals: Sequence[int], names_of: NamesOf) -> list[int]:
-    return [ordinal for _, ordinal in sorted(zip(names_of(ordinals), ordinals, strict=True))]
+    names = names_of(ordinals)
+    return [ordinals[place] for place in sorted(range(len(names)), key=names.__getitem__)]
 
 
 def _by_weight(node: Namespace, total: int, names_of: NamesOf, slicer: Slicer) -> Pieces:

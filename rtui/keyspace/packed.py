@@ -40,10 +40,15 @@ class Chunk:
         """What the names and their offsets take, as `Packed.size_bytes` counts it."""
         return len(self.blob) + self.bounds.itemsize * len(self)
 
-    def names(self) -> list[bytes]:
-        """All names, in order."""
+    def names(self, start: int = 0, stop: int | None = None) -> list[bytes]:
+        """All names, or those at places from `start` to before `stop`, in order."""
         blob = self.blob
-        return [blob[start:end] for start, end in pairwise(self.bounds)]
+        bounds = (
+            self.bounds
+            if not start and stop is None
+            else self.bounds[start : len(self) + 1 if stop is None else stop + 1]
+        )
+        return [blob[begin:end] for begin, end in pairwise(bounds)]
 
     def index(self, name: bytes, start: int = 0) -> int:
         """The first place of exactly this name at or after `start`, -1 if there is none."""
@@ -184,6 +189,8 @@ class Packed:
 
     def names_at(self, ordinals: Sequence[int]) -> list[bytes]:
         """The names at many ordinals; fastest where neighbours in `ordinals` lie in one chunk."""
+        if isinstance(ordinals, range) and ordinals.step == 1:
+            return self._between(ordinals.start, ordinals.stop)
         found = []
         first = end = 0
         blob, bounds = b"", self._bounds
@@ -194,6 +201,16 @@ class Packed:
                 blob, bounds = chunk.blob, chunk.bounds
             place = ordinal - first
             found.append(blob[bounds[place] : bounds[place + 1]])
+        return found
+
+    def _between(self, start: int, stop: int) -> list[bytes]:
+        """The names at consecutive ordinals."""
+        found: list[bytes] = []
+        while start < stop:
+            first, chunk = self._locate(start)
+            end = min(stop, first + len(chunk))
+            found += chunk.names(start - first, end - first)
+            start = end
         return found
 
     def remove(self, ordinals: Sequence[int]) -> None:

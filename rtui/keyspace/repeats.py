@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PASS_NAMES = 1 << 22
 """So many names are hashed in one pass over a namespace: 32 MiB of hashes."""
 
-SET_NAMES = 1 << 16
+SET_NAMES = 1 << 14
 """About so many hashes, or names, are in a set at a time."""
 
 CHILDREN = 512

@@ -158,7 +158,8 @@ class VisibleRows:
     def expand(self, namespace: Namespace) -> Slices[None]:
         """List the children of a namespace: what is known at once, the rest in slices of what is returned.
 
-        Whoever drives it calls `refresh` between slices to see more of it. At the end the children are sorted.
+        Whoever drives it calls `refresh` between slices to see more of it. At the end the children are sorted, unless
+        they were when it was expanded already; after a refill of the namespace, expand it again to have them sorted.
         ValueError if the namespace it lies in was never expanded.
         """
         if namespace is not self._root.node:
@@ -173,6 +174,7 @@ class VisibleRows:
                     parent.take_new()
                 listing.take_new()
                 listing.attach()
+                listing.arranged = False
         return self._fill(self._listings[namespace])
 
     def collapse(self, namespace: Namespace) -> None:
@@ -311,11 +313,14 @@ class VisibleRows:
         self._root = Listing(self.store.root, None)
         self._listings = {self.store.root: self._root}
         finish(self._arrange(self._root, most=SORT_AT_ONCE))
+        self._root.arranged = True
 
     def _fill(self, listing: Listing) -> Slices[None]:
         yield from self.store.open(listing.node)
         listing.take_new()
-        yield from self._arrange(listing)
+        if listing.node.opened and not listing.arranged:
+            yield from self._arrange(listing)
+            listing.arranged = True
 
     def _arrange(self, listing: Listing, most: int | None = None) -> Slices[None]:
         """Sort one listing; with `most`, only if it has not more children."""
