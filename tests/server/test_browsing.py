@@ -1,0 +1,293 @@
+"""Browsing sessions without a screen, on real servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtui.analysis.estimate import Estimate
+from rtui.keyspace.glob import PatternError
+from rtui.keyspace.segments import Segment
+from rtui.server.browsing import Browsing
+from rtui.server.capability import Feature, Verdict
+from rtui.server.connection import Lost, Online
+from rtui.server.errors import ConnectFailure
+from rtui.server.handshake import NoTouch
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanState
+from rtui.server.target import Target
+from tests.proxy import DelayProxy
+from tests.server.scanned import numbered, plant
+from tests.server.targets import target_of
+from tests.servers import Server, free_port
+
+MANY = 30_000
+
+
+@asynccontextmanager
+async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterator[Browsing]:
+    """A started session, closed at the end."""
+    session = Browsing(target, state_folder=folder, **{"pace": Pace.FULL, **options})
+    try:
+        await session.start()
+        yield session
+    finally:
+        await session.close()
+
+
+async def until(session: Browsing, holds: Callable[[], bool]) -> None:
+    """Look again as a screen does, until it holds."""
+    while not holds():  # noqa: ASYNC110 - a screen pulls, nothing tells it
+        await asyncio.sleep(0.001)
+    assert session.revision > 0
+
+
+def saved(folder: Path) -> int:
+    """How many scans are saved."""
+    return len(list(folder.iterdir()))
+
+
+async def whole(session: Browsing) -> None:
+    """Wait until the counts are totals."""
+    await until(session, lambda: session.store.complete)
+
+
+@pytest.mark.parametrize("count", [0, 5, 3000])
+async def test_from_nothing_to_totals(server: Server, tmp_path: Path, count: int) -> None:
+    plant(server, numbered(count, b"user:"))
+    async with browsing(target_of(server), tmp_path) as session:
+        await whole(session)
+        status = session.status
+        assert session.store.keys == count
+        assert status.complete
+        assert status.total == count
+        assert status.progress.state is ScanState.DONE
+        assert status.progress.fraction == 1.0
+        assert status.progress.keys == count
+        assert isinstance(status.link, Online)
+        assert status.server.product == server.product
+        has_no_touch = server.product == "valkey" or server.version >= (7, 2)
+        assert status.no_touch is (NoTouch.ON if has_no_touch else NoTouch.UNSUPPORTED)
+        assert status.cost.commands > 0
+
+
+async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(2 * MANY, b"shop:user:"))
+    plant(valkey, numbered(MANY, b"log:"))
+    overview: list[tuple[Estimate | None, int]] = []
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.NORMAL) as session:
+        shop, user, log = Segment(b"shop", b":"), Segment(b"user", b":"), Segment(b"log", b":")
+        await until(session, lambda: session.status.sampled >= 2000)
+        assert session.store.keys < MANY / 2
+        root = {path: session.store.find(path) for path in ((shop,), (log,))}
+        for node in root.values():
+            assert node is not None
+            assert isinstance(node.estimate, Estimate)
+            overview.append((node.estimate, node.count))
+        session.pace = Pace.FULL
+        await whole(session)
+        assert overview[0][0] is not None
+        assert overview[1][0] is not None
+        assert overview[0][0].value == pytest.approx(2 * MANY, rel=0.1)
+        assert overview[1][0].value == pytest.approx(MANY, rel=0.1)
+        node = session.store.find((shop,))
+        assert node is not None
+        assert (node.count, node.estimate) == (2 * MANY, None)
+        await session.open_namespace(node)
+        inner = session.store.find((shop, user))
+        assert inner is not None
+        assert inner.count == 2 * MANY
+
+
+async def test_filters_begin_again(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(3000, b"user:"))
+    plant(valkey, numbered(2000, b"cart:"))
+    valkey.client().rpush("cart:list", b"x")
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        before = session.revision
+        await session.filter(b"cart:*")
+        await whole(session)
+        assert session.store.keys == 2001
+        assert session.revision > before
+        await session.filter(b"cart:*", b"list")
+        await whole(session)
+        assert session.store.keys == 1
+        assert (session.status.match, session.status.kind) == (b"cart:*", b"list")
+        with pytest.raises(PatternError):
+            await session.filter(b"*" * 50)
+        await session.filter(None)
+        await whole(session)
+        assert session.store.keys == 5001
+
+
+async def test_pause_and_resume(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        session.pause()
+        await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
+        assert not session.store.complete
+        session.faster()
+        session.faster()
+        assert session.status.pace is Pace.FULL
+        session.resume()
+        await whole(session)
+        assert session.store.keys == MANY
+
+
+async def test_a_lookup_is_one_question(server: Server, tmp_path: Path) -> None:
+    plant(server, [b"here", b"with [glob]* \xff"])
+    async with browsing(target_of(server), tmp_path) as session:
+        await whole(session)
+        assert await session.lookup(b"here")
+        assert await session.lookup(b"with [glob]* \xff")
+        assert await session.lookup(b"nowhere") is False
+
+
+async def test_a_refused_lookup_knows_nothing(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, [b"here"])
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-type")
+    async with browsing(target_of(valkey), tmp_path) as session:
+        assert await session.lookup(b"here") is None
+        assert session.capabilities.verdict(Feature.TYPE) is Verdict.DENIED
+
+
+async def test_without_info_and_dbsize(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-info", "-dbsize")
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        assert session.store.keys == MANY
+        status = session.status
+        assert status.total is None or isinstance(status.total, Estimate)
+        assert status.server.used_memory_bytes is None
+        assert not status.cost.is_measured
+
+
+async def test_a_refused_scan_is_told(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(100))
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-scan")
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await until(session, lambda: session.status.progress.state is ScanState.FAILED)
+        assert "NOPERM" in str(session.status.progress.reason)
+        assert await session.lookup(b"key:1")
+
+
+async def test_nobody_there(tmp_path: Path) -> None:
+    session = Browsing(Target(port=free_port()), state_folder=tmp_path)
+    with pytest.raises(ConnectFailure):
+        await session.start()
+    await session.close()
+
+
+async def test_beyond_the_memory_budget_a_scan_of_the_prefix_opens(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY, b"big:"))
+    plant(valkey, numbered(500, b"small[:"))
+    async with browsing(target_of(valkey), tmp_path, budget_bytes=200_000) as session:
+        await whole(session)
+        assert session.store.dropped
+        assert session.store.keys == MANY + 500
+        big = session.store.find((Segment(b"big", b":"),))
+        small = session.store.find((Segment(b"small[", b":"),))
+        assert big is not None
+        assert small is not None
+        closed = [node for node in (big, small) if session.store.needs_scan(node)]
+        assert closed
+        for node in closed:
+            before = session.status.cost.commands
+            await session.open_namespace(node)
+            assert session.status.cost.commands > before
+        assert not any(session.store.needs_scan(node) for node in closed)
+        assert big.count == MANY
+        assert small.count == 500
+
+
+async def test_a_later_run_goes_on(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        await until(session, lambda: session.status.progress.keys > 1000)
+    assert saved(tmp_path) == 1
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        assert session.store.keys == MANY
+        assert any("goes on" in note for note in session.status.notes)
+    assert saved(tmp_path) == 0
+
+
+async def test_after_a_restart_a_later_run_begins_again(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        await until(session, lambda: session.status.progress.keys > 1000)
+        session.pause()
+    valkey.restart()
+    plant(valkey, numbered(500))
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        assert session.store.keys == 500
+        assert any("restarted" in note for note in session.status.notes)
+
+
+async def test_a_lost_connection_shows_and_heals(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with DelayProxy(valkey.port) as proxy:
+        target = target_of(valkey, port=proxy.port)
+        async with browsing(target, tmp_path, pace=Pace.GENTLE) as session:
+            await until(session, lambda: session.status.progress.keys > 1000)
+            await proxy.refuse()
+            proxy.cut()
+            await until(session, lambda: isinstance(session.status.link, Lost))
+            await until(session, lambda: session.status.progress.state is ScanState.WAITING)
+            kept = session.store.keys
+            await proxy.resume()
+            session.connection.retry_now()
+            session.pace = Pace.FULL
+            await whole(session)
+            assert session.store.keys == MANY > kept
+            assert session.store.root.count == MANY
+
+
+async def test_a_server_restarted_in_the_middle_is_counted_anew(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        await until(session, lambda: session.status.progress.keys > 1000)
+        valkey.restart()
+        plant(valkey, numbered(700, b"after:"))
+        await whole(session)
+        assert session.store.keys == 700
+        assert any("restarted" in note for note in session.status.notes)
+
+
+async def test_a_cluster_node_is_browsed_and_named(cluster_node: Server, tmp_path: Path) -> None:
+    pipeline = cluster_node.client().pipeline(transaction=False)
+    for name in numbered(3000):
+        pipeline.set(name, b"v")
+    pipeline.execute()
+    async with browsing(target_of(cluster_node), tmp_path) as session:
+        await whole(session)
+        assert session.store.keys == 3000
+        assert session.status.server.cluster_note == "one node of 1"
+        assert session.status.sampled == 0
+
+
+async def test_facts_come_through(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, [b"a", b"b"])
+    async with browsing(target_of(valkey), tmp_path) as session:
+        rows = await session.row_facts([b"a", b"b"])
+        assert [row.key for row in rows] == [b"a", b"b"]
+        assert (await session.key_facts(b"a")).key == b"a"
+
+
+async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(3000))
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        plant(valkey, numbered(1000, b"more:"))
+        await session.rescan()
+        assert not session.store.complete
+        await whole(session)
+        assert session.store.keys == 4000

@@ -1,0 +1,118 @@
+"""Where a scan was broken off, written down and read back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server.cursor import POSITION_END
+from rtui.server.ranges import Span
+from rtui.server.savepoint import SaveFile, Savepoint, filter_digest, savepoint_of
+
+RUN = "0123abcd"
+
+
+@st.composite
+def spans(draw: st.DrawFn) -> tuple[Span, ...]:
+    bounds = draw(st.sets(st.integers(0, POSITION_END), min_size=2, max_size=16))
+    ordered = sorted(bounds)
+    pairs = list(zip(ordered[::2], ordered[1::2], strict=False))
+    return tuple(Span(*pair) for pair in draw(st.permutations(pairs)))
+
+
+@given(spans())
+def test_what_remained_comes_first_and_then_the_rest(remaining: tuple[Span, ...]) -> None:
+    found = savepoint_of(RUN, 0, None, None, remaining).spans()
+    assert found[: len(remaining)] == remaining
+    ordered = sorted(found, key=lambda span: span.start)
+    assert ordered[0].start == 0
+    assert ordered[-1].end == POSITION_END
+    assert all(one.end == other.start for one, other in itertools.pairwise(ordered))
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    file = SaveFile("prod:6379", 3, tmp_path)
+    point = savepoint_of(RUN, 3, b"user:*", b"hash", [Span(5, 9), Span(1 << 63, POSITION_END)])
+    file.save(point)
+    assert SaveFile("prod:6379", 3, tmp_path).load() == point
+    file.save(savepoint_of(RUN, 3, None, None, [Span(7, 9)]))
+    assert len(list(tmp_path.iterdir())) == 1
+    file.remove()
+    assert file.load() is None
+    file.remove()
+
+
+def test_another_target_or_database_has_another_file(tmp_path: Path) -> None:
+    paths = {SaveFile(label, db, tmp_path).path for label in ("a:1", "a:2") for db in (0, 1)}
+    assert len(paths) == 4
+
+
+def test_neither_names_nor_places_are_in_it(tmp_path: Path) -> None:
+    file = SaveFile("prod.example.com:6379", 0, tmp_path / "scans")
+    file.save(savepoint_of(RUN, 0, b"secret:customer:*", b"hash", [Span(1, 2)]))
+    told = file.path.name + file.path.read_text()
+    assert not any(word in told for word in ("secret", "customer", "hash", "example", "6379"))
+    assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        '{"format": 2}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "zz"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["5", "1"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"], ["4", "9"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "10000000000000001"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": null}',
+    ],
+)
+def test_a_broken_file_is_no_savepoint(tmp_path: Path, content: str) -> None:
+    file = SaveFile("a:1", 0, tmp_path)
+    file.path.write_text(content)
+    assert file.load() is None
+
+
+def test_a_file_that_is_not_text_is_no_savepoint(tmp_path: Path) -> None:
+    file = SaveFile("a:1", 0, tmp_path)
+    file.path.write_bytes(b"\xff\xfe")
+    assert file.load() is None
+
+
+def test_a_folder_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(OSError, match="taken"):
+        SaveFile("a:1", 0, tmp_path / "taken").save(savepoint_of(RUN, 0, None, None, [Span(1, 2)]))
+
+
+def test_only_the_same_run_and_filter_can_go_on() -> None:
+    point = Savepoint(RUN, 0, filter_digest(None, None), (Span(1, 2),), 0.0)
+    same = filter_digest(None, None)
+    assert point.why_not(RUN, 0, same) is None
+    assert "restarted" in str(point.why_not("other", 0, same))
+    assert "does not tell" in str(point.why_not(None, 0, same))
+    assert "database" in str(point.why_not(RUN, 1, same))
+    assert "filter" in str(point.why_not(RUN, 0, filter_digest(b"*", None)))
+
+
+def test_the_layout_on_disk(tmp_path: Path) -> None:
+    file = SaveFile("a:1", 0, tmp_path)
+    file.save(Savepoint(RUN, 0, "f", (Span(0, POSITION_END),), 12.5))
+    assert json.loads(file.path.read_text()) == {
+        "format": 1,
+        "run_id": RUN,
+        "db": 0,
+        "filter": "f",
+        "remaining": [["0", "10000000000000000"]],
+        "saved_at": 12.5,
+    }
