@@ -16,7 +16,7 @@ from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
-from rtui.server.pauses import pause_s
+from rtui.server.pauses import LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, pause_s
 from rtui.server.reply import Reply
 from rtui.server.target import Target
 
@@ -96,6 +96,11 @@ class Connection:
     def is_online(self) -> bool:
         """Whether `run` can send."""
         return isinstance(self.state, Online)
+
+    @property
+    def silent_s(self) -> float:
+        """How long the server has owed the user an answer; 0 when it owes none."""
+        return 0.0 if self._main is None else self._main.silent_s
 
     async def open(self) -> None:
         """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else."""
@@ -255,7 +260,8 @@ class Connection:
 
     async def _pause(self, reason: RtuiError, attempt: int) -> None:
         """Say why and until when, then wait that long or until somebody is in a hurry."""
-        pause = pause_s(attempt, self._rng)
+        loading = isinstance(reason, ConnectFailure) and reason.kind.passes
+        pause = pause_s(attempt, self._rng, LONGEST_LOADING_PAUSE_S if loading else LONGEST_PAUSE_S)
         self._hurry.clear()
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause))
         waits = [asyncio.ensure_future(self._sleep(pause)), asyncio.ensure_future(self._hurry.wait())]

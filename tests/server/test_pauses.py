@@ -23,3 +23,8 @@ def test_two_clients_do_not_come_back_together() -> None:
 def test_the_bound_is_used() -> None:
     rng = Random(3)
     assert max(pause_s(20, rng) for _ in range(100)) > LONGEST_PAUSE_S * 0.9
+
+
+def test_a_shorter_bound_can_be_asked_for() -> None:
+    rng = Random(3)
+    assert max(pause_s(20, rng, 2.0) for _ in range(100)) <= 2.0
