@@ -1,0 +1,132 @@
+"""How fast a keyspace is taken up: beside redis-cli and a bare loop on this machine, and over a link of 20 ms.
+
+`python -m tests.bench.run scan`. The environment may set RTUI_BENCH_SERVER (valkey-9.1) and RTUI_BENCH_RUNS (5).
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.bench.loads import redis_clis
+from tests.bench.row import Row
+from tests.bench.seed import KEYS, seeded
+
+SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
+"""The version that is measured."""
+
+RUNS = int(os.environ.get("RTUI_BENCH_RUNS", "5"))
+"""How often each peer runs, in turns."""
+
+LINK_KEYS = 100_000
+"""Keys of the keyspace behind the long link: redis-cli needs 10 keys a round trip."""
+
+LINK_RUNS = 3
+"""How often each peer crosses the long link; redis-cli crosses it once, which takes minutes."""
+
+ONE_WAY_MS = 10
+"""Half of the round trip over the long link."""
+
+BARE_SHARE = 0.6
+"""How near to a loop that keeps nothing a scan into the store has to come."""
+
+LINK_TIMES = 10.0
+"""How many times faster than redis-cli a scan over the long link has to be."""
+
+Measure = Callable[[int], float]
+"""Seconds that a peer needs for the server at a port."""
+
+
+def once(*arguments: object) -> float:
+    """Seconds that a scan in a process of its own says it needed; see `tests.bench.scan_once`."""
+    command = [sys.executable, "-m", "tests.bench.scan_once", *map(str, arguments)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def cli(port: int, *arguments: str) -> float:
+    """Seconds of one `redis-cli --scan` into a file; the start of the process is part of it, some milliseconds."""
+    command = (redis_clis() or [["redis-cli"]])[0]
+    with tempfile.TemporaryFile() as file:
+        start = time.perf_counter()
+        subprocess.run([*command, "-p", str(port), "--scan", *arguments], check=True, stdout=file)
+        return time.perf_counter() - start
+
+
+def in_turns(port: int, peers: dict[str, Measure], runs: int) -> dict[str, list[float]]:
+    """Measure each peer `runs` times, one after the other."""
+    seconds: dict[str, list[float]] = {name: [] for name in peers}
+    for number in range(runs):
+        for name, measure in peers.items():
+            print(f"  run {number + 1} of {runs}: {name}", file=sys.stderr)
+            seconds[name].append(measure(port))
+    return seconds
+
+
+@contextmanager
+def long_link(port: int) -> Iterator[int]:
+    """The port of a proxy that adds the round trip, in a process of its own."""
+    command = [sys.executable, "-m", "tests.proxy", str(port), str(ONE_WAY_MS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:
+        assert proxy.stdout is not None
+        try:
+            yield int(proxy.stdout.readline())
+        finally:
+            proxy.kill()
+
+
+def _rate(keys: int, seconds: Sequence[float]) -> str:
+    return f"{keys / statistics.median(seconds) / 1000:,.0f} k keys/s"
+
+
+def _faster(seconds: dict[str, list[float]], ours: str, peer: str) -> float:
+    return statistics.median(seconds[peer]) / statistics.median(seconds[ours])
+
+
+def rows() -> Iterator[Row]:
+    """On this machine, then over the long link."""
+    yield from _near()
+    yield from _far()
+
+
+def _near() -> Iterator[Row]:
+    peers: dict[str, Measure] = {
+        "rtui": lambda port: once("rtui", port, "full", KEYS),
+        "cli": cli,
+        "bare": lambda port: once("bare", port, 1_000),
+    }
+    with seeded(SERVER) as server:
+        seconds = in_turns(server.port, peers, RUNS)
+    ours, what = _rate(KEYS, seconds["rtui"]), f"full-pace scan of {KEYS:,} keys into the store ({SERVER})"
+    times = _faster(seconds, "rtui", "cli")
+    yield Row(what, ours, f"redis-cli --scan: {_rate(KEYS, seconds['cli'])}", f"{times:.1f} ×", "> 1 ×", times > 1)
+    times = _faster(seconds, "rtui", "bare")
+    beside = f"bare loop, COUNT 1000: {_rate(KEYS, seconds['bare'])}"
+    yield Row(what, ours, beside, f"{times:.2f} ×", f"≥ {BARE_SHARE} ×", times >= BARE_SHARE)
+
+
+def _far() -> Iterator[Row]:
+    with seeded(SERVER, LINK_KEYS) as server, long_link(server.port) as port:
+        seconds = in_turns(port, {"rtui": lambda port: once("rtui", port, "normal", LINK_KEYS)}, LINK_RUNS)
+        seconds |= in_turns(port, {"count": lambda port: once("bare", port, 1_000)}, LINK_RUNS)
+        seconds |= in_turns(port, {"cli": cli}, 1)
+    ours = _rate(LINK_KEYS, seconds["rtui"])
+    what = f"scan of {LINK_KEYS:,} keys over a link of {2 * ONE_WAY_MS} ms, normal pace ({SERVER})"
+    times = _faster(seconds, "rtui", "cli")
+    beside = f"redis-cli --scan: {LINK_KEYS / seconds['cli'][0]:,.0f} keys/s"
+    yield Row(what, ours, beside, f"{times:,.0f} ×", f"≥ {LINK_TIMES:.0f} ×", times >= LINK_TIMES)
+    times = _faster(seconds, "rtui", "count")
+    yield Row(
+        what,
+        ours,
+        f"a loop with COUNT 1000: {_rate(LINK_KEYS, seconds['count'])}",
+        f"{times:.1f} ×",
+        "> 1 ×",
+        times > 1,
+    )

@@ -1,0 +1,57 @@
+"""One scan in a process of its own; prints the seconds it took once connected.
+
+`python -m tests.bench.scan_once rtui PORT PACE KEYS` takes the keys into a store and checks that it got them,
+`python -m tests.bench.scan_once bare PORT COUNT` sends one SCAN after the other and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import time
+
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.connection import Connection
+from rtui.server.cursor import dialect_of
+from rtui.server.node_scan import ScanNode
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanState
+from rtui.server.scan import Scan
+from rtui.server.target import Target
+from tests.bench.loads import Asking
+
+
+async def into_the_store(port: int, pace: str, keys: int) -> float:
+    """Scan everything once, as browsing does."""
+    connection = Connection(Target(port=port))
+    await connection.open()
+    server = connection.server
+    dialect = dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
+    store = NamespaceStore()
+    gc.freeze()
+    start = time.perf_counter()
+    scan = Scan([ScanNode(connection, dialect)], store.add, pace=Pace(pace))
+    await scan.run()
+    took = time.perf_counter() - start
+    await connection.close()
+    if scan.state is not ScanState.DONE or store.keys < keys:
+        raise RuntimeError(f"{scan.state}, {store.keys} keys of {keys}")
+    return took
+
+
+def bare(port: int, count: int) -> float:
+    """Scan everything once and throw it away."""
+    client = Asking(port)
+    start = time.perf_counter()
+    cursor, _ = client.page(b"0", count)
+    while cursor != b"0":
+        cursor, _ = client.page(cursor, count)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "rtui":
+        print(asyncio.run(into_the_store(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))))
+    else:
+        print(bare(int(sys.argv[2]), int(sys.argv[3])))
