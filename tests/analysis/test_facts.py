@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import (
@@ -33,6 +33,7 @@ def test_a_counter_at_or_below_that_of_a_new_key_tells_at_most_one_access_a_deca
     assert {Frequency(counter).per_minute for counter in range(6)} == {1.0}
 
 
+@settings(deadline=None)
 @given(st.integers(5, 254), st.integers(0, 1000), st.integers(1, 100))
 def test_the_rate_is_where_gain_and_decay_are_equal(counter: int, factor: int, decay: int) -> None:
     rate = Frequency(counter, LfuSettings(factor, decay, assumed=False)).per_minute

@@ -37,6 +37,7 @@ def facts(key: bytes, kind: bytes | Unknown) -> KeyFacts:
     return KeyFacts(key, 0.0, kind, GONE, GONE, GONE, NO_TTL, GONE, GONE)
 
 
+@settings(deadline=None)
 @given(st.binary())
 @example(b"\xe2\x80\xaeabc")
 @example("zero\u200bwidth".encode())
@@ -46,11 +47,13 @@ def test_copied_names_hold_nothing_that_acts(key: bytes) -> None:
     assert key_as_bytes(key).isascii()
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(categories=["L", "N", "P"]), min_size=1))
 def test_plain_text_is_copied_as_it_is(name: str) -> None:
     assert key_as_text(name.encode()) == name
 
 
+@settings(deadline=None)
 @given(st.binary())
 def test_a_line_is_one_line_of_ascii_and_one_argument_for_the_key(key: bytes) -> None:
     line = command_line(Target(), "HGETALL", key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Unknown
@@ -54,8 +55,8 @@ async def preview(
     source = Source(asking, facts)
     try:
         if facts.type == b"string":
-            return await read_string(source, page, window_bytes)
-        return await _FAMILIES.get(facts.type, read_description)(source, page)
+            return _marked(await read_string(source, page, window_bytes))
+        return _marked(await _FAMILIES.get(facts.type, read_description)(source, page))
     except Refused as refused:
         return Preview(
             key=facts.key,
@@ -66,3 +67,13 @@ async def preview(
             refusal=refused.why,
             touched=source.touches,
         )
+
+
+def _marked(shown: Preview) -> Preview:
+    """Say of an empty page that is not the first why it is empty."""
+    is_empty = not shown.rows and (shown.window is None or not shown.window.data)
+    if not is_empty or shown.page.number == 1 or shown.next_page is not None:
+        return shown
+    return replace(
+        shown, notes=(*shown.notes, "nothing is here: the value has become shorter, or ended with the page before")
+    )

@@ -77,6 +77,13 @@ def page_items(facts: KeyFacts) -> int:
     return min(PAGE_ITEMS, MAX_ELEMENTS, int(PAGE_BYTES // mean))
 
 
+def all_at_once(facts: KeyFacts, command: str) -> str:
+    """Say why a scan command is not used on this value."""
+    if isinstance(facts.encoding, Unknown):
+        return f"{command} might answer with all at once, since the encoding is not known"
+    return f"{command} would answer with all at once in this encoding"
+
+
 def too_large(facts: KeyFacts, element: str) -> Unknown:
     """Say that elements of this size are not read."""
     mean = facts.mean_element_bytes or 0

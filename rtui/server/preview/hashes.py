@@ -19,6 +19,7 @@ from rtui.server.preview.bounds import (
     PAGE_BYTES,
     PAGE_ITEMS,
     SAMPLE_ITEMS,
+    all_at_once,
     is_compact,
     is_small,
     look_ups,
@@ -39,7 +40,6 @@ COLUMNS = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
 TTL_COLUMN = Column("TTL", Meaning.DURATION_MS)
 """Beside them where fields expire."""
 
-_ALL_AT_ONCE: Final = "HSCAN would answer with all fields at once in this encoding"
 _UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
 _LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
 
@@ -101,7 +101,7 @@ async def _sampled(source: Source, page: Page) -> Preview:
     if isinstance(facts.length, int) and facts.length <= count:
         return sampled
     if is_compact(facts):
-        return replace(sampled, notes=(_sample_note(len(names)) + _ALL_AT_ONCE,))
+        return replace(sampled, notes=(_sample_note(len(names)) + all_at_once(facts, "HSCAN"),))
     can_walk = page_items(facts) == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in sampled.rows)
     following = page.following(0, whole_values=True) if can_walk else None
     note = _sample_note(len(names)) + (_UNSEEN if can_walk else _LARGE)
@@ -115,7 +115,10 @@ async def _sampled_compact(source: Source, page: Page, count: int) -> Preview:
     (reply,) = await source.begin(guard.hrandfield(source.key, count, withvalues=withvalues))
     found = items(needed(reply))
     values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
-    return replace(_shown(source, page, values, None, None), notes=(_sample_note(len(values)) + _ALL_AT_ONCE,))
+    return replace(
+        _shown(source, page, values, None, None),
+        notes=(_sample_note(len(values)) + all_at_once(source.facts, "HSCAN"),),
+    )
 
 
 def _sample_note(count: int) -> str:

@@ -7,6 +7,7 @@ from rtui.server import guard
 from rtui.server.preview.bounds import (
     CAUTIOUS_ITEMS,
     SAMPLE_ITEMS,
+    all_at_once,
     is_compact,
     is_small,
     page_items,
@@ -44,7 +45,7 @@ def _may_come_whole(facts: KeyFacts) -> bool:
 async def _sample(source: Source, page: Page, count: int) -> Preview:
     (reply,) = await source.begin(guard.srandmember(source.key, count))
     rows = tuple((cell(member),) for member in items(needed(reply)))
-    note = f"a random sample of {len(rows)}: SSCAN would answer with all members at once in this encoding"
+    note = f"a random sample of {len(rows)} members: {all_at_once(source.facts, 'SSCAN')}"
     return _shown(source, page, rows, None, (note,))
 
 

@@ -14,6 +14,7 @@ from rtui.server.preview.encodedtext import is_text, whole_characters
 from rtui.server.preview.hyperloglog import HyperLogLog, read_hyperloglog
 from rtui.server.preview.page import Cell, Column, Kind, Meaning, Page, Preview, Section, Window
 from rtui.server.preview.prettyjson import MAX_JSON_BYTES, json_lines, starts_like_json
+from rtui.server.preview.signature import signature_of
 from rtui.server.preview.source import Source, needed
 from rtui.server.reply import Reply
 
@@ -45,9 +46,12 @@ async def read_string(source: Source, page: Page, window_bytes: int = STRING_WIN
     if is_text(data, cut_before=offset > 0, cut_after=not ends):
         data = data if ends else whole_characters(data)
         return _windowed(replace(shown, kind=Kind.TEXT), data, ends=ends)
-    if may_be_bitmap(data):
+    if signature_of(data) is None and may_be_bitmap(data):
         shown = replace(shown, kind=Kind.BITMAP, summary=_bits_summary(data), sections=(_bits_section(data, offset),))
         shown = replace(shown, notes=("this may be a bitmap: in most bytes nearly all bits are equal",))
+    signature = signature_of(data) if offset == 0 else None
+    if signature is not None:
+        shown = replace(shown, notes=(f"it begins as {signature} does",))
     return _windowed(shown, data, ends=ends)
 
 

@@ -72,6 +72,22 @@ async def test_a_key_that_vanishes_within_a_preview_is_no_error(valkey: Server) 
         assert b"x" not in b"".join(row[1] for row in shown.rows if isinstance(row[1], bytes))
 
 
+@pytest.mark.parametrize("kind", ["string", "list"])
+async def test_a_page_behind_the_end_of_a_value_that_shrank_says_so(valkey: Server, kind: str) -> None:
+    client = valkey.client()
+    client.execute_command(*(["SET", "key", "x" * 9_000] if kind == "string" else ["RPUSH", "key", *range(300)]))
+    async with connected(target_of(valkey)) as connection:
+        facts = await key_facts(connection, b"key")
+        following = (await preview(connection, facts)).next_page
+        assert following is not None
+        client.delete("key")
+        client.execute_command(*(["SET", "key", "x"] if kind == "string" else ["RPUSH", "key", 1]))
+        shown = await preview(connection, facts, following)
+    assert shown.refusal is None
+    assert any("shorter" in note for note in shown.notes)
+    assert shown.previous_page is not None
+
+
 READS = {
     b"string:raw": "getrange",
     b"hash:table": "hscan",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
@@ -101,6 +103,17 @@ async def test_bits_are_counted_as_the_server_counts_them(server: Server) -> Non
     assert dict(shown.summary)["bits set in this window"] == client.bitcount("key", 0, 4095)
     (section,) = shown.sections
     assert [row[0] for row in section.rows] == [bit for bit in bits if bit < 4096 * 8]
+
+
+async def test_compressed_bytes_are_named_and_no_bitmap(valkey: Server) -> None:
+    client = valkey.client()
+    client.set("compressed", gzip.compress(b"x" * 3_000))
+    client.set("serialised", b"\xac\xed\x00\x05" + bytes(100))
+    async with connected(target_of(valkey)) as connection:
+        for key, name in ((b"compressed", "gzip"), (b"serialised", "Java")):
+            shown = await looked_at(connection, key)
+            assert shown.kind is Kind.BINARY
+            assert any(name in note for note in shown.notes)
 
 
 async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(valkey: Server) -> None:
