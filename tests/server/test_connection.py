@@ -92,7 +92,7 @@ async def test_the_same_server_keeps_its_run_id_and_a_restarted_one_does_not(ser
         server.admin.client_kill_filter(_type="normal")
         await until(connection, lambda: connection.generation == 2 and connection.is_online)
         assert connection.run_id == run_id
-        await asyncio.to_thread(server.restart)
+        server.restart()
         await connection.online()
         await until(connection, lambda: connection.generation > 2 and connection.is_online)
         assert connection.run_id not in {None, run_id}
@@ -192,7 +192,7 @@ async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
     finally:
         await connection.close()
         server.args = ()
-        await asyncio.to_thread(server.restart)
+        server.restart()
 
 
 async def _open_when_there(connection: Connection) -> None:
