@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
@@ -14,15 +14,17 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.filter import LineFilter
 
-from rtui.keyspace.display import SafeText, display_text
+from rtui.keyspace.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.errors import RtuiError
 from rtui.tui.commands import Scope, bindings
-from rtui.tui.failure import failure_text
-from rtui.tui.line_filter import AsciiFilter, HostileFilter
 from rtui.tui.css import CSS_FILE, all_css
+from rtui.tui.failure import failure_text
+from rtui.tui.ink import own
+from rtui.tui.line_filter import AsciiFilter, HostileFilter
 from rtui.tui.palette import CommandProvider
 from rtui.tui.screens.connect import ConnectScreen
+from rtui.tui.shown import choose_ascii, display_text
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
 from rtui.tui.thrifty_driver import thrifty
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
 """Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
-
 
 
 class RtuiApp(App[int]):
@@ -47,6 +48,7 @@ class RtuiApp(App[int]):
         """Browse what the options say; `session` is for one that is there already."""
         self._nets: tuple[LineFilter, ...] = (HostileFilter(), *([AsciiFilter()] if options.ascii_only else []))
         super().__init__()
+        choose_ascii(only=options.ascii_only)
         self.options = options
         self._session = session
         self._register_themes()
@@ -78,7 +80,8 @@ class RtuiApp(App[int]):
         self._connect()
 
     def _connect(self) -> None:
-        self.run_worker(self._open_session(), group="connect", exclusive=True, exit_on_error=False, description="connect")
+        work = self._open_session()
+        self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
     async def _open_session(self) -> None:
         """Connect and switch to the tree; a failure stays on the first screen."""
@@ -97,8 +100,9 @@ class RtuiApp(App[int]):
         self._session = session
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
-        zone = datetime.now().astimezone().tzinfo
-        await self.push_screen(BrowseScreen(session, zone=zone) if zone else BrowseScreen(session))
+        label = own("demo") if self.options.demo else None
+        zone = datetime.now().astimezone().tzinfo or UTC
+        await self.push_screen(BrowseScreen(session, label=label, zone=zone, is_filling=self.options.is_filling))
 
     def _connect_failed(self, error: RtuiError) -> None:
         screen = self.screen

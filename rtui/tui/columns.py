@@ -1,4 +1,4 @@
-"""Which columns of the tree fit: keys and namespaces share places when it is narrow, and stand side by side when it is wide."""
+"""Which columns of the tree fit: keys and namespaces share places, or have their own where it is wide."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _SHARED: Final = (
 def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS) -> Plan:
     """Divide `width` cells among the name and the enabled columns, as many as fit."""
     apart = tuple(
-        Place(*((column, None) if column not in FACT_COLUMNS else (None, column)), _WIDTHS[column])
+        Place(None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column])
         for column in Column
         if column in enabled
     )

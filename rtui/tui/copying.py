@@ -16,7 +16,8 @@ class Copy(NamedTuple):
     """An entry of the menu and what it copies."""
 
     title: SafeText
-    text: SafeText
+    text: str
+    """Printable, but it may hold what looks like something else; only for the clipboard."""
 
 
 def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:

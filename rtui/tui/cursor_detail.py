@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.display import SafeText
@@ -20,6 +20,17 @@ REST_S: Final = 0.06
 
 GRACE_S: Final = 0.15
 """After so long a detail that is not complete is shown as it is; before, what was there stays, which is calmer."""
+
+
+class Task(Protocol):
+    """Work under way."""
+
+    def cancel(self) -> object:
+        """End it."""
+
+
+Spawn = Callable[[Coroutine[Any, Any, None]], Task]
+"""Starts work on the loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +52,12 @@ class Detail:
 class CursorDetail:
     """Fetches the detail of one thing at a time; a newer request ends an older one."""
 
-    def __init__(self, session: Session, on_change: Callable[[Detail], None]) -> None:
+    def __init__(self, session: Session, spawn: Spawn, on_change: Callable[[Detail], None]) -> None:
+        """`spawn` runs work and reports what it could not foresee; `on_change` is called with what there is to show."""
         self._session = session
+        self._spawn = spawn
         self._on_change = on_change
-        self._task: asyncio.Task[None] | None = None
+        self._task: Task | None = None
         self.detail = Detail()
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
@@ -73,7 +86,7 @@ class CursorDetail:
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self.stop()
-        self._task = asyncio.create_task(work, name="rtui detail")
+        self._task = self._spawn(work)
 
     async def _load(self, detail: Detail, rest_s: float) -> None:
         """Fetch facts, then the first page of the value."""

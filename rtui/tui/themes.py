@@ -1,4 +1,4 @@
-"""Themes come from TOML files: those that ship with rtui, then the user's; a file that does not parse costs itself only."""
+"""Themes come from TOML files: those that ship with rtui, then the user's; a bad file costs only itself."""
 
 from __future__ import annotations
 

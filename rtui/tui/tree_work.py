@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+from textual.worker import Worker
 
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort
-from rtui.keyspace.rows import Row, VisibleRows
+from rtui.keyspace.rows import ALL_BELOW_ROWS, Row, VisibleRows
 from rtui.keyspace.slices import Slices
 from rtui.tui.driving import drive
-from rtui.tui.session import Session
 from rtui.tui.widgets.key_tree import KeyTree
 
-T = TypeVar("T")
+_DONE: Final = object()
 
 
 class TreeWork:
-    """Drives sliced work on the rows of one tree; the first slice is done at once, so small work needs no turn of the loop."""
+    """Drives work on the rows of one tree; the first slice is done at once, so small work needs no turn of the loop."""
 
-    def __init__(self, session: Session, rows: VisibleRows, tree: KeyTree) -> None:
-        self._session = session
-        self._rows = rows
+    def __init__(self, rows: VisibleRows, tree: KeyTree, scan_again: Callable[[Namespace], Awaitable[None]]) -> None:
+        self.rows = rows
         self._tree = tree
-        self._search: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._scan_again = scan_again
+        self._search: Worker[None] | None = None
 
-    def open(self, node: Namespace, *, below: bool = False) -> None:
-        """List the children of a namespace, or everything below it."""
-        if self._session.store.needs_scan(node):
+    def open(self, node: Namespace, *, below: bool = False, most_rows: int = ALL_BELOW_ROWS) -> None:
+        """List the children of a namespace, or everything below it up to so many rows."""
+        if self.rows.store.needs_scan(node):
             self._spawn(self._scan_and_open(node))
-            return
-        work: Slices[Any] = self._rows.expand_all(node) if below else self._rows.expand(node)
-        self._begin(work)
+        elif below:
+            self._begin(self.rows.expand_all(node, most_rows=most_rows))
+        else:
+            self._begin(self.rows.expand(node))
 
     def sort(self, order: Sort) -> None:
         """Sort all rows; they take their new places together."""
-        self._begin(self._rows.sort(order))
+        self._begin(self.rows.sort(order))
 
     def jump(self, typed: str) -> None:
         """Go to the first row beside the cursor's that begins with what was typed."""
         row = self._tree.cursor
-        if row is not None and typed:
-            self._spawn_search(self._go(self._rows.find_sibling(row, typed.encode(), ignore_case=True)))
+        if row is not None:
+            self._spawn_search(self._go(self.rows.find_sibling(row, typed.encode(), ignore_case=True)))
 
     def reveal(self, key: bytes) -> None:
         """Open what a key lies in and go to it."""
-        self._spawn_search(self._go(self._rows.reveal(key)))
+        self._spawn_search(self._go(self.rows.reveal(key)))
 
     def stop(self) -> None:
         """Leave everything as it is."""
-        for task in self._tasks:
-            task.cancel()
+        self._tree.workers.cancel_node(self._tree)
 
     def _begin(self, work: Slices[Any]) -> None:
         """Do the first slice now and the rest between other things."""
-        done = object()
         with self._tree.keeping_place():
-            more = next(work, done) is not done
-        if more:
+            has_more = next(work, _DONE) is not _DONE
+        if has_more:
             self._spawn(self._finish(work))
 
     async def _finish(self, work: Slices[Any]) -> None:
@@ -69,9 +67,9 @@ class TreeWork:
 
     async def _scan_and_open(self, node: Namespace) -> None:
         """Have the prefix scanned again, then list what it brought."""
-        await self._session.open_namespace(node)
-        if not self._session.store.needs_scan(node):
-            self._begin(self._rows.expand(node))
+        await self._scan_again(node)
+        if not self.rows.store.needs_scan(node):
+            self._begin(self.rows.expand(node))
 
     async def _go(self, work: Slices[Row | None]) -> None:
         row = await drive(work)
@@ -86,8 +84,5 @@ class TreeWork:
             self._search.cancel()
         self._search = self._spawn(work)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name="rtui tree work")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+        return self._tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

@@ -18,7 +18,7 @@ class Terminal:
     """As much of a terminal as frames need: cells with styles, moves, SGR."""
 
     def __init__(self) -> None:
-        self.cells: dict[tuple[int, int], tuple[str, frozenset[str]]] = {}
+        self.cells: dict[tuple[int, int], tuple[str, frozenset[tuple[str, str]]]] = {}
         self.row = self.column = 1
         self.style: dict[str, str] = {}
 
@@ -50,7 +50,7 @@ class Terminal:
                 self.style = {}
             elif item in ("38", "48"):
                 count = 4 if items[0] == "2" else 2
-                self.style[item[0]] = ";".join(items[: count])
+                self.style[item[0]] = ";".join(items[:count])
                 del items[:count]
             elif item in ("39", "49"):
                 self.style.pop(item[0], None)
@@ -60,10 +60,25 @@ class Terminal:
                 self.style[item] = "on"
 
 
-styles = st.sampled_from(["", "1", "7", "31", "1;31", "38;2;1;2;3", "38;2;1;2;3;48;2;4;5;6", "38;5;9;44", "48;2;4;5;6", "1;38;2;1;2;3;48;2;4;5;6"])
+styles = st.sampled_from(
+    [
+        "",
+        "1",
+        "7",
+        "31",
+        "1;31",
+        "38;2;1;2;3",
+        "38;2;1;2;3;48;2;4;5;6",
+        "38;5;9;44",
+        "48;2;4;5;6",
+        "1;38;2;1;2;3;48;2;4;5;6",
+    ]
+)
 plain = st.text(alphabet="ab ▸█≈é", min_size=1, max_size=8)
 wide = st.text(alphabet="a漢e\u0301 ", min_size=1, max_size=4)
-runs = st.tuples(st.integers(1, HEIGHT), st.integers(1, WIDTH), st.lists(st.tuples(styles, plain | wide), min_size=1, max_size=4))
+runs = st.tuples(
+    st.integers(1, HEIGHT), st.integers(1, WIDTH), st.lists(st.tuples(styles, plain | wide), min_size=1, max_size=4)
+)
 frames = st.lists(runs, min_size=1, max_size=6)
 
 
@@ -88,7 +103,7 @@ def test_the_terminal_shows_the_same(session: list[list[tuple[int, int, list[tup
         assert (thrifty_terminal.row, thrifty_terminal.column) == (1, 1)
 
 
-def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[str]]]:
+def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[tuple[str, str]]]]:
     return terminal.cells
 
 

@@ -15,12 +15,13 @@ from rtui.analysis.facts import (
     Unknown,
     unit_of,
 )
-from rtui.keyspace.display import SafeText, display, display_text
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.slot import key_slot
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, joined, own, type_role
 from rtui.tui.lines.facts_grid import NO_FACT, Fact, name_lines, pair_line, single_line
+from rtui.tui.shown import display, display_text
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""

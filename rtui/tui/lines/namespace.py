@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.glob import prefix_pattern
 from rtui.keyspace.namespace import Namespace
 from rtui.tui import format as fmt
@@ -14,6 +14,7 @@ from rtui.tui.ink import Line, Role, Span, cut, cut_middle, gap, left, own, righ
 from rtui.tui.lines.facts_grid import MARGIN, Fact, name_lines, pair_line, prose, single_line
 from rtui.tui.lines.key_facts import NAME_LIMIT
 from rtui.tui.lines.tree_row import Whole, known_count, share_of
+from rtui.tui.shown import display
 
 LARGEST: Final = 200
 """At most so many namespaces are listed as parts of another."""
@@ -35,7 +36,9 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
     share = own("–") if part is None else fmt.share(part, mark)
     return [
         *name_lines(display(path, limit=NAME_LIMIT), width),
-        pair_line(Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width),
+        pair_line(
+            Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width
+        ),
         pair_line(Fact(own("level"), SafeText(str(_level(node)))), Fact(own("share"), share), width),
         single_line(Fact(own("known"), _knowledge(node, known.mark)), width),
         single_line(Fact(own("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),

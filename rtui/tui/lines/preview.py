@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.keyspace.display import SafeText, display, display_text
+from rtui.keyspace.display import SafeText
 from rtui.server.preview.page import Cell, Column, Kind, Meaning, Preview, Row, Section, Unread, Window
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, cut, gap, joined, left, line_width, own, right, width_of, wrap
 from rtui.tui.lines.facts_grid import MARGIN, prose
+from rtui.tui.shown import display, display_text
 
 CELL_LINES: Final = 4
 """The last cell of a row is wrapped into at most so many lines."""
@@ -54,7 +56,9 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
         lines += _section_lines(section, width)
     lines += _note_lines(preview.notes, width)
     if preview.touched:
-        lines += _note_lines(("Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it.",), width)
+        lines += _note_lines(
+            ("Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it.",), width
+        )
     return lines
 
 
@@ -237,12 +241,20 @@ def _role(column: Column, value: Cell) -> Role:
 
 def cell_text(value: Cell, meaning: Meaning) -> SafeText:
     """Return one cell as safe text."""
-    if value is None:
-        return own("")
-    if isinstance(value, Unread):
-        return SafeText(f"({fmt.size(value.size_bytes)}, not read)") if value.size_bytes is not None else own("(not read)")
-    if isinstance(value, bytes):
-        return display(value) if value else own('""')
+    match value:
+        case None:
+            return own("")
+        case Unread():
+            size = own("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
+            return SafeText(f"({size}not read)")
+        case bytes():
+            return display(value) if value else own('""')
+        case _:
+            return _figure(value, meaning)
+
+
+def _figure(value: float, meaning: Meaning) -> SafeText:
+    """Return a number as its column wants it."""
     match meaning:
         case Meaning.DURATION_MS:
             return fmt.duration(round(value))
@@ -256,9 +268,8 @@ def cell_text(value: Cell, meaning: Meaning) -> SafeText:
 
 def number(value: float) -> SafeText:
     """Return a number as the server writes it: whole ones without a point."""
-    if isinstance(value, int) or (value == value and abs(value) < 1e17 and value == int(value)):
-        return SafeText(str(int(value)))
-    return SafeText(repr(value))
+    whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
+    return SafeText(str(int(value)) if whole else repr(value))
 
 
 def lines_width(lines: Sequence[Line]) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.slot import SLOTS, SlotExplanation, TagRule, explain
 from rtui.tui.ink import Line, Role, Span, cut_middle, gap, own
 from rtui.tui.lines.facts_grid import MARGIN, Fact, prose, single_line
+from rtui.tui.shown import display
 
 
 def slot_lines(key: bytes, width: int) -> list[Line]:
@@ -21,10 +22,14 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
     if found.tag_start is not None and found.tag_end is not None:
         where = SafeText(f"bytes {found.tag_start:,} to {found.tag_end - 1:,}, braces included")
         lines.append(single_line(Fact(own("tag"), where), width))
-    lines.append(single_line(Fact(own("length"), SafeText(f"{len(found.hashed):,} of {len(key):,} bytes hashed")), width))
+    lines.append(
+        single_line(Fact(own("length"), SafeText(f"{len(found.hashed):,} of {len(key):,} bytes hashed")), width)
+    )
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
-        lines += prose(own("Keys with this tag share the slot: a cluster takes them in one command."), width, Role.MUTED)
+        lines += prose(
+            own("Keys with this tag share the slot: a cluster takes them in one command."), width, Role.MUTED
+        )
     return lines
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Lost
 from rtui.server.progress import Cost, ScanState
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, cut, gap, joined, line_width, own
 from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.shown import display
 
 BAR_SHARE: Final = 6
 """The progress bar takes one part in this many of the line."""
@@ -30,15 +31,17 @@ _STATES: Final = {
 }
 
 
-def status_line(status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False) -> Line:
-    """Return the status bar in exactly `width` cells; `now_s` is on the clock of the connection's retries."""
+def status_line(
+    status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
+) -> Line:
+    """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
     if isinstance(status.link, Lost):
         head = _lost(status.link, now_s)
     else:
         word, role = _STATES[status.progress.state]
         head = (Span(word, role),)
     room = width - 4 - line_width(head)
-    rest = fitted([*_bar(status, width), *_numbers(status, shows_cost=shows_cost)], room) if room > 0 else ()
+    rest = fitted([*_bar(status, width), *_numbers(status, note, shows_cost=shows_cost)], room) if room > 0 else ()
     line = clip((gap(1), *head, gap(2), *rest), width)
     return (*line, gap(width - line_width(line)))
 
@@ -61,7 +64,7 @@ def _bar(status: BrowsingStatus, width: int) -> list[Piece]:
     return [Piece(0, (Span(filled, Role.BAR), Span(blank, Role.TRACK), Span(percent)))]
 
 
-def _numbers(status: BrowsingStatus, *, shows_cost: bool) -> list[Piece]:
+def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[Piece]:
     """Return what the scan has found and what it takes."""
     progress = status.progress
     is_over = progress.state.is_over
@@ -84,8 +87,8 @@ def _numbers(status: BrowsingStatus, *, shows_cost: bool) -> list[Piece]:
         pieces.append(Piece(5, _cost(status.cost)))
     if progress.reason:
         pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
-    elif status.notes:
-        pieces.append(Piece(7, (Span(status.notes[-1], Role.MUTED),)))
+    elif note is not None or status.notes:
+        pieces.append(Piece(7, (Span(note or status.notes[-1], Role.MUTED),)))
     return pieces
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from rtui.analysis.facts import NO_TTL, Unknown, unit_of
-from rtui.keyspace.display import SafeText, display
+from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.cursor_detail import Detail
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, line_width, own, type_role
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.lines.tree_row import Whole, known_count
+from rtui.tui.shown import display
 
 NAME_CELLS = 36
 """A longer name is cut in the middle."""
@@ -52,7 +53,11 @@ def _namespace(detail: Detail, whole: Whole) -> list[Piece]:
         return []
     node = detail.row.namespace
     known = known_count(node, whole.complete)
-    figure = fmt.short_count(known.keys, known.mark) if known.mark is Mark.ABOUT else fmt.count(round(known.keys), known.mark)
+    figure = (
+        fmt.short_count(known.keys, known.mark)
+        if known.mark is Mark.ABOUT
+        else fmt.count(round(known.keys), known.mark)
+    )
     return [
         Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
         Piece(0, (Span(figure), Span(own(" keys"), Role.MUTED))),

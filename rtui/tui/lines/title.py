@@ -5,37 +5,39 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.analysis.estimate import Estimate
-from rtui.keyspace.display import SafeText, display_text
+from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.handshake import NoTouch
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.shown import display_text
 
-LABEL_CELLS: Final = 40
-"""A longer server label is cut in the middle."""
+MIN_LABEL_CELLS: Final = 20
+"""A server label is cut in the middle beyond a quarter of the line, but not below this."""
 
-IDENTITY_CELLS: Final = 46
+IDENTITY_CELLS: Final = 52
 """The identity keeps so much of the line when figures want more."""
 
 NAME: Final[Line] = (Span(own(" rtui"), Role.BADGE), Span(own("  ")))
 """The left end of the bar."""
 
 
-def title_line(status: BrowsingStatus, width: int) -> Line:
-    """Return the title bar in exactly `width` cells."""
+def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None) -> Line:
+    """Return the title bar in exactly `width` cells; `label` stands for the server's own."""
+    name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
     figures = fitted(_figures(status), max(0, width - IDENTITY_CELLS))
     room = width - line_width(NAME) - line_width(figures) - 2
-    who = clip(fitted(_identity(status), room), room)
+    who = clip(fitted(_identity(status, name), room), room)
     blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
     return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
 
 
-def _identity(status: BrowsingStatus) -> list[Piece]:
+def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
     """Return the pieces that say who the server is and what rtui promises."""
     server = status.server
-    pieces = [Piece(0, (Span(cut_middle(status.label, LABEL_CELLS), Role.STRONG),))]
+    pieces = [Piece(0, (Span(name, Role.STRONG),))]
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
         pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rtui.analysis.facts import NO_TTL, Reason, RowFacts, Unknown
-from rtui.keyspace.display import SafeText, display
+from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.rows import Kind, Row
 from rtui.tui import format as fmt
 from rtui.tui.columns import GAP_CELLS, Column, Place, Plan
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, cut_middle, left, own, right, type_role, width_of
+from rtui.tui.shown import display
 
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
@@ -53,7 +54,7 @@ class Known:
 
 
 def known_count(node: Namespace, complete: bool) -> Known:
-    """Return the best figure for the keys of a namespace: counted, at least, or from the sample while that says more."""
+    """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
     if complete:
         return Known(node.count, Mark.EXACT)
     if node.estimate is not None and node.estimate.value > node.count:
@@ -139,9 +140,8 @@ def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
         return _SHORT_REASONS[value.reason], Role.FAINT
     if isinstance(value, bytes):
         return display(value, limit=16), type_role(value)
-    if value is NO_TTL:
+    if isinstance(value, NoTtl):
         return own("–"), Role.FAINT
-    assert isinstance(value, int)
     if column is Column.TTL:
         return fmt.short_duration(value), Role.TEXT
     return fmt.size(value, Mark.ABOUT), Role.MUTED

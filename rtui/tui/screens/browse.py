@@ -3,124 +3,121 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, tzinfo
 from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
-from rtui.keyspace.display import SafeText, display, display_text
-from rtui.keyspace.glob import containing_pattern, literal_name
-from rtui.keyspace.ordering import Sort
-from rtui.keyspace.rows import Kind, VisibleRows
+from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.server.copy import key_as_text
 from rtui.server.errors import RtuiError
 from rtui.server.progress import ScanState
-from rtui.tui.columns import ALL_COLUMNS, FACT_COLUMNS, Column
+from rtui.tui.columns import Column
 from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
 from rtui.tui.copying import copies
 from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.ink import Line, Role, Span, cut_middle, own
 from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
+from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.status import status_line
 from rtui.tui.lines.summary import summary_line
 from rtui.tui.lines.title import title_line
-from rtui.tui.lines.tree_header import header_line
 from rtui.tui.lines.tree_row import Whole
-from rtui.tui.row_facts import RowFactsCache
+from rtui.tui.name_filter import NameFilter
+from rtui.tui.offers import conditions
 from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
 from rtui.tui.session import Session
-from rtui.tui.tree_work import TreeWork
+from rtui.tui.shown import display, display_text
 from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.detail_pane import DetailPane
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.line_panel import LinePanel
+from rtui.tui.widgets.tree_pane import TreePane
 
 FLUSH_S: Final = 0.1
-"""How often the screen looks whether anything has changed, while anything may."""
-
-FACTS_REST_S: Final = 0.1
-"""Rows must be in view for so long before their facts are asked for."""
+"""How often the screen looks whether anything has changed."""
 
 
 class BrowseScreen(Screen[None]):
     """Binds a session to widgets; each handler is a few lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.BROWSE)]
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
     ESCAPE_TO_MINIMIZE = False
 
-    tree = query_one("#tree", KeyTree)
+    trees = query_one("#tree-pane", TreePane)
     pane = query_one("#detail", DetailPane)
-    header_panel = query_one("#tree-header", LinePanel)
     title_bar = query_one("#title", Bar)
     status_bar = query_one("#status", Bar)
     summary_bar = query_one("#summary", Bar)
     footer_bar = query_one("#footer", FooterBar)
     filter_input = query_one("#filter", FilterInput)
 
-    def __init__(self, session: Session, *, zone: tzinfo = UTC) -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        label: SafeText | None = None,
+        zone: tzinfo = UTC,
+        is_filling: Callable[[], bool] | None = None,
+    ) -> None:
+        """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
         super().__init__()
         self.session = session
+        self._label = label
         self._zone = zone
-        self._rows = VisibleRows(session.store)
-        self._facts = RowFactsCache()
-        self._detail = CursorDetail(session, self._show_detail)
+        self._is_filling = is_filling
+        self._names = NameFilter(session.store)
+        self._detail = CursorDetail(session, self._spawn_detail, self._show_detail)
+        self._shown: Detail | None = None
         self._tab = Tab.VALUE
-        self._columns = ALL_COLUMNS
-        self._seen_revision = -1
+        self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._shows_cost = False
         self._jump: Line = ()
-        self._shown: Detail | None = None
-        self._facts_timer: Timer | None = None
         self._flush_timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
         yield Bar(id="title")
         with Horizontal(id="body"):
-            with Vertical(id="tree-pane"):
-                yield LinePanel(id="tree-header")
-                yield KeyTree(id="tree")
-                yield Bar(id="summary")
+            yield TreePane(self.session.open_namespace, id="tree-pane")
             yield DetailPane(id="detail")
+        yield Bar(id="summary")
         yield FilterInput()
         yield Bar(id="status")
         yield FooterBar(id="footer")
 
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
-        self.work = TreeWork(self.session, self._rows, self.tree)
-        self.tree.show(self._rows, self._facts.facts)
+        self._show_rows()
         self._flush_timer = self.set_interval(FLUSH_S, self.flush)
         self.flush()
-
-    def on_unmount(self) -> None:
-        """Ask for nothing more."""
-        self._detail.stop()
-        self.work.stop()
 
     # what changes by itself
 
     def flush(self) -> None:
-        """Take up what has changed since the last look; rest when nothing can change any more."""
+        """Take up what has changed since the last look."""
         status = self.session.status
-        revision = self.session.revision
-        if revision != self._seen_revision:
-            self._seen_revision = revision
-            self.tree.measure_against(self._whole())
-            with self.tree.keeping_place():
-                pass
+        revision = self.session.revision + self._names.revision
+        if self._is_filling is not None and not self._is_filling():
+            self._is_filling = None
+            self._run(self.session.rescan(), "scan")
+        before, self._seen = self._seen, (revision, status.sampled > 0, status.complete)
+        if before[1:] != self._seen[1:]:
+            self.trees.settle_order()
+        if before != self._seen:
+            self.trees.take_up(self._whole())
+            self.trees.explain(notice_lines(status, self._names.needle, self.trees.room))
             self._say_status()
             self._detail_again()
         elif not isinstance(status.link, Online):
@@ -129,16 +126,27 @@ class BrowseScreen(Screen[None]):
 
     def _whole(self) -> Whole:
         """Return what shares are parts of."""
-        status, store = self.session.status, self.session.store
-        total = status.total
+        status, store = self.session.status, self._names.rows.store
+        total = None if self._names.needle is not None else status.total
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
-        return Whole(store.keys, complete=status.complete, expected_keys=expected)
+        return Whole(store.keys, complete=status.complete and not self._names.is_searching, expected_keys=expected)
 
     def _say_status(self) -> None:
         """Say who the server is and how the scan is doing."""
         status, now = self.session.status, asyncio.get_running_loop().time()
-        self.title_bar.say(lambda width: title_line(status, width))
-        self.status_bar.say(lambda width: status_line(status, now, width, shows_cost=self._shows_cost))
+        filling = own("the demo is being loaded") if self._is_filling is not None else None
+        self.title_bar.say(lambda width: title_line(status, width, self._label))
+        self.status_bar.say(lambda width: status_line(status, now, width, shows_cost=self._shows_cost, note=filling))
+
+    def _show_rows(self) -> None:
+        """Show the rows of the keyspace, or of what its names are filtered by."""
+        separators = b" ".join(self.session.store.separators.values)
+        if self._names.needle is None:
+            self.trees.show(self._names.rows, SafeText(f"Namespaces  {display(separators)}"), cursor=self._names.cursor)
+        else:
+            title = SafeText(f"Names with {display(self._names.needle, limit=40)}")
+            self.trees.show(self._names.rows, title, is_filter=True)
+        self._seen = (-1, *self._seen[1:])
 
     # what the user does in the tree
 
@@ -151,65 +159,28 @@ class BrowseScreen(Screen[None]):
         self.add_class("-reading")
         self.pane.body.focus()
 
-    @on(KeyTree.OpenRequested)
-    def _open(self, event: KeyTree.OpenRequested) -> None:
-        self.work.open(event.node, below=event.below)
-
-    @on(KeyTree.SortRequested)
-    def _sort(self, event: KeyTree.SortRequested) -> None:
-        order = self._rows.sort_order
-        if not event.again:
-            order = Sort.NAME if order is Sort.COUNT else Sort.COUNT
-        self.work.sort(order)
-        self._say_header()
-
     @on(KeyTree.Jumping)
-    def _jump_to(self, event: KeyTree.Jumping) -> None:
-        if event.typed is None:
-            self._jump = ()
-        else:
+    def _say_jump(self, event: KeyTree.Jumping) -> None:
+        self._jump = ()
+        if event.typed is not None:
             self._jump = (Span(own(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
-            self.work.jump(event.typed)
         self._offer_commands()
 
-    @on(KeyTree.ViewChanged)
-    def _view_changed(self) -> None:
-        self._say_header()
-        if self._facts_timer is not None:
-            self._facts_timer.stop()
-        self._facts_timer = self.set_timer(FACTS_REST_S, self._want_facts)
-
-    def _say_header(self) -> None:
-        """Say what the columns are."""
-        title = display_text(b" ".join(self.session.store.separators.values).decode("utf-8", "backslashreplace"))
-        name = SafeText(f"Namespaces  {title}")
-        self.header_panel.show([header_line(self.tree.plan, self._rows.sort_order, name)])
-
-    # facts of the rows in view
-
-    def _want_facts(self) -> None:
-        """Ask for the facts of the keys in view that are not known yet."""
-        shown = any(place.key in FACT_COLUMNS for place in self.tree.plan.places)
-        missing = self._facts.missing(self.tree.rows_in_view) if shown else []
-        if missing and isinstance(self.session.status.link, Online):
-            self.run_worker(
-                self._fetch_facts(missing), group="facts", exclusive=True, exit_on_error=False, description="row facts"
-            )
+    @on(TreePane.FactsWanted)
+    def _want_facts(self, event: TreePane.FactsWanted) -> None:
+        if isinstance(self.session.status.link, Online):
+            self._run(self._fetch_facts(event.keys), "row facts")
 
     async def _fetch_facts(self, keys: list[bytes]) -> None:
-        try:
-            found = await self.session.row_facts(keys)
-        except RtuiError:
-            return
-        self._facts.put(found)
-        self.tree.repaint_changes()
+        self.trees.put_facts(await self.session.row_facts(keys))
 
     # the details
 
+    def _spawn_detail(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+        return self.run_worker(work, group="detail", exit_on_error=False, description="details")
+
     def _show_detail(self, detail: Detail) -> None:
         """Show what has come of the thing under the cursor."""
-        if not self.is_attached:
-            return
         whole = self._whole()
         lines = DetailLines(detail, whole, self._tab, self._zone)
         self.pane.show_head(lines.head)
@@ -221,16 +192,17 @@ class BrowseScreen(Screen[None]):
 
     def _detail_again(self) -> None:
         """Show the figures of a namespace as they are now."""
-        if self._detail.detail.row is not None and self._detail.detail.key is None:
-            self._show_detail(self._detail.detail)
+        detail = self._detail.detail
+        if detail.row is not None and detail.key is None:
+            self._show_detail(detail)
 
     @on(DetailPane.TabClicked)
     def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
         self._choose_tab(event.index)
 
     def _choose_tab(self, index: int) -> None:
-        """Show another tab of the details."""
         self._tab = Tab(index % len(KEY_TABS))
+        self._shown = None
         self._show_detail(self._detail.detail)
 
     def action_value_tab(self) -> None:
@@ -265,9 +237,8 @@ class BrowseScreen(Screen[None]):
         """Ask for facts and value again."""
         key = self._detail.detail.key
         if key is not None:
-            self._facts.forget(key)
+            self.trees.forget_facts(key)
             self._detail.reload()
-            self._want_facts()
 
     # the scan
 
@@ -277,17 +248,17 @@ class BrowseScreen(Screen[None]):
             self.session.resume()
         else:
             self.session.pause()
-        self.flush()
+        self._say_status()
 
     def action_faster(self) -> None:
         """Take the next faster pace."""
         self.session.faster()
-        self.flush()
+        self._say_status()
 
     def action_slower(self) -> None:
         """Take the next slower pace."""
         self.session.slower()
-        self.flush()
+        self._say_status()
 
     def action_cost(self) -> None:
         """Show or hide what the server was asked for in all."""
@@ -296,8 +267,56 @@ class BrowseScreen(Screen[None]):
 
     def action_rescan(self) -> None:
         """Begin again."""
-        self._facts.forget()
-        self._run(self.session.rescan(), "scan again")
+        self.trees.forget_facts()
+        self._run(self.session.rescan(), "scan")
+
+    # filters
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.filter_input.open()
+
+    @on(FilterInput.Changed)
+    def _filter_changes(self, event: FilterInput.Changed) -> None:
+        """Search the names that are loaded while a filter is typed; a glob has to wait for Enter."""
+        if self.filter_input.is_open and not self.filter_input.is_glob:
+            self._search(event.value)
+
+    @on(FilterInput.Submitted)
+    def _filter_typed(self, event: FilterInput.Submitted) -> None:
+        text = event.value.encode("utf-8", "surrogateescape")
+        is_glob = self.filter_input.is_glob
+        self._close_filter()
+        if is_glob:
+            self._search("")
+            self._run(self.session.filter(text), "filter")
+        elif text:
+            self._run(self._look_up(text), "look up")
+
+    def _search(self, text: str) -> None:
+        """Show the names with this text, or all."""
+        self._names.choose(text.encode("utf-8", "surrogateescape"), self.trees.key_tree.cursor)
+        self._show_rows()
+        if self._names.needle is not None:
+            self._run(self._names.work(), "search")
+
+    async def _look_up(self, name: bytes) -> None:
+        """Go to the key of exactly this name, if there is one."""
+        if await self.session.lookup(name):
+            self._search("")
+            self._detail.show_key(name)
+            self.trees.reveal(name)
+
+    def action_clear_filter(self) -> None:
+        """Show everything again."""
+        if self._names.needle is not None:
+            self._search("")
+        if self.session.status.match is not None:
+            self._run(self.session.filter(None), "filter")
+
+    def _close_filter(self) -> None:
+        self.filter_input.close()
+        self.trees.key_tree.focus()
 
     # panes
 
@@ -310,120 +329,67 @@ class BrowseScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Go back one step."""
-        if self.filter_input.has_focus or self.filter_input.has_class("-open"):
-            self.filter_input.close()
-            self.tree.focus()
+        if self.filter_input.is_open:
+            self._close_filter()
+            self._search("")
         elif self.pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
-            self.tree.focus()
-        elif self.session.status.match is not None:
+            self.trees.key_tree.focus()
+        else:
             self.action_clear_filter()
 
-    def _run(self, work: Coroutine[Any, Any, object], what: str) -> None:
-        """Do something that takes round trips; a failure becomes a message."""
-        self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
+    # copies and columns
 
-    @on(Worker.StateChanged)
-    def _worker_ended(self, event: Worker.StateChanged) -> None:
-        if event.state is WorkerState.ERROR:
-            error = event.worker.error
-            text = error.happened if isinstance(error, RtuiError) else display_text(type(error).__name__)
-            self.notify(text, title=event.worker.description, severity="error", markup=False)
-
-    # filters
-
-    def action_filter(self) -> None:
-        """Type a filter."""
-        self.filter_input.open()
-
-    @on(FilterInput.Submitted)
-    def _filter_typed(self, event: FilterInput.Submitted) -> None:
-        self.filter_input.close()
-        self.tree.focus()
-        self._run(self._filter(event.value.encode("utf-8", "surrogateescape")), "filter")
-
-    async def _filter(self, text: bytes) -> None:
-        """Go to a key of exactly this name, or have the server filter."""
-        if not text:
-            await self.session.filter(None)
-            return
-        name = literal_name(text)
-        if name is not None and await self.session.lookup(name):
-            self._detail.show_key(name)
-            self.work.reveal(name)
-            return
-        pattern = containing_pattern(name) if name is not None else text
-        await self.session.filter(pattern)
-
-    def action_clear_filter(self) -> None:
-        """Show everything again."""
-        self._run(self.session.filter(None), "filter")
-
-    # copies
+    def _name_at_cursor(self) -> bytes | None:
+        row, key = self.trees.key_tree.cursor, self._detail.detail.key
+        return row.key() if row is not None else key
 
     def action_copy_name(self) -> None:
         """Copy the name of what is under the cursor as text."""
-        row, key = self.tree.cursor, self._detail.detail.key
-        name = row.key() if row is not None else key
+        name = self._name_at_cursor()
         if name is not None:
-            self.app.copy_to_clipboard(key_as_text(name))
-            self.notify(display(name, limit=60), title="Copied", markup=False, timeout=2)
+            self._copy(key_as_text(name))
 
     def action_copy_menu(self) -> None:
         """Choose what to copy."""
-        key, facts = self._detail.detail.key, self._detail.detail.facts
-        row = self.tree.cursor
-        name = key if key is not None else row.key() if row is not None else None
+        name, facts = self._name_at_cursor(), self._detail.detail.facts
         if name is None:
             return
-        entries = copies(self.session.target, name, facts)
+        entries = copies(self.session.target, name, facts if facts is not None and facts.key == name else None)
 
         def chosen(index: int | None) -> None:
             if index is not None:
-                self.app.copy_to_clipboard(entries[index].text)
-                self.notify(cut_middle(entries[index].text, 80), title="Copied", markup=False, timeout=3)
+                self._copy(entries[index].text)
 
         self.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+
+    def _copy(self, text: str) -> None:
+        self.app.copy_to_clipboard(text)
+        self.notify(cut_middle(display_text(text), 60), title="Copied", markup=False, timeout=2)
 
     def action_columns(self) -> None:
         """Choose columns."""
 
         def change(columns: frozenset[Column]) -> None:
-            self._columns = columns
-            self.tree.choose_columns(columns)
+            self.trees.choose_columns(columns)
 
-        self.app.push_screen(ColumnsScreen(self._columns, change))
+        self.app.push_screen(ColumnsScreen(self.trees.columns, change))
 
     # commands
 
     def _holds(self) -> frozenset[When]:
-        """Say what holds just now, for the commands that depend on it."""
-        state = self.session.status.progress.state
-        detail = self._detail.detail
-        row = self.tree.cursor
-        preview = detail.preview
-        conditions = {
-            When.SCANNING: state in (ScanState.RUNNING, ScanState.READY, ScanState.SAMPLING, ScanState.WAITING),
-            When.PAUSED: state is ScanState.PAUSED,
-            When.SCAN_ENDED: state.is_over,
-            When.ON_KEY: detail.key is not None,
-            When.ON_NAMESPACE: row is not None and row.kind is Kind.NAMESPACE,
-            When.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
-            When.DETAIL_OPEN: self.pane.body.has_focus,
-            When.FILTERED: self.session.status.match is not None,
-        }
-        return frozenset(condition for condition, holds in conditions.items() if holds)
+        status = self.session.status
+        is_filtered = self._names.needle is not None or status.match is not None
+        return conditions(status, self._detail.detail, self.trees.key_tree.cursor, is_filtered=is_filtered,
+                          is_reading=self.pane.body.has_focus)  # fmt: skip
 
     def offered(self) -> list[Command]:
         """Return the commands that make sense just now."""
         holds = self._holds()
-        return [c for c in COMMANDS if c.scope in (Scope.TREE, Scope.BROWSE, Scope.APP) and c.offered(holds)]
+        return [command for command in COMMANDS if command.scope is not Scope.CONNECT and command.offered(holds)]
 
     def _offer_commands(self) -> None:
-        """Show the commands of the moment."""
-        scopes = [Scope.BROWSE, Scope.APP]
-        if not self.pane.body.has_focus:
-            scopes.insert(0, Scope.TREE)
+        scopes = [Scope.BROWSE, Scope.APP, *([] if self.pane.body.has_focus else [Scope.TREE])]
         self.footer_bar.offer(footer_commands(scopes, self._holds()), self._jump)
 
     @on(FooterBar.Clicked)
@@ -433,8 +399,23 @@ class BrowseScreen(Screen[None]):
     async def carry_out(self, command: Command) -> None:
         """Carry out a command wherever it belongs."""
         if command.scope is Scope.TREE:
-            await self.tree.run_action(command.id)
+            await self.trees.key_tree.run_action(command.id)
         elif command.scope is Scope.APP:
             await self.app.run_action(command.id)
         else:
             await self.run_action(command.id)
+
+    # work
+
+    def _run(self, work: Coroutine[Any, Any, object], what: str) -> None:
+        """Do something that takes round trips; newer work of the same kind replaces it."""
+        self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
+
+    @on(Worker.StateChanged)
+    def _worker_ended(self, event: Worker.StateChanged) -> None:
+        """Turn a failure into a message; a lost connection is in the status bar already."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            text = error.happened if isinstance(error, RtuiError) else display_text(type(error).__name__)
+            if isinstance(self.session.status.link, Online):
+                self.notify(text, title=event.worker.description, severity="error", markup=False)

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from rtui.keyspace.display import SafeText
-from rtui.tui.commands import COMMANDS, Scope
+from rtui.tui.commands import COMMANDS, Group, Scope
 from rtui.tui.ink import Line, Role, Span, gap, left, line_width, own
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.widgets.detail_pane import DetailBody
@@ -25,7 +25,7 @@ TITLE_CELLS: Final = 18
 LEGEND: Final = (
     own("1,204 is exact. ≥ 1,204 has been seen so far. ≈ 1.2k comes from a sample or is what the server estimates. "
         "– means that there is nothing, denied that the server does not tell."),
-    own("rtui only reads. What it may send is a closed list: rtui commands prints it, rtui acl the user with the least rights."),
+    own("rtui only reads. What it may send is a closed list: rtui commands prints it, rtui acl a user for it."),
 )  # fmt: skip
 """What the marks mean, below the commands."""
 
@@ -62,7 +62,7 @@ def help_lines(width: int) -> list[Line]:
     """Return all commands under their headings for a panel of this width."""
     shown = [command for command in COMMANDS if command.scope is not Scope.CONNECT]
     lines: list[Line] = []
-    for group, commands in groupby(sorted(shown, key=lambda c: list(type(c.group)).index(c.group)), lambda c: c.group):
+    for group, commands in groupby(sorted(shown, key=lambda c: list(Group).index(c.group)), lambda c: c.group):
         lines += [(), (gap(1), Span(SafeText(group.value), Role.ACCENT))]
         for command in commands:
             head: Line = (

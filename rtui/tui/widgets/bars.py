@@ -23,7 +23,7 @@ class Bar(LinePanel):
     Bar { height: 1; background: $panel; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._make: Callable[[int], Line] = lambda _width: ()
 
@@ -51,7 +51,7 @@ class FooterBar(Bar):
             super().__init__()
             self.command = command
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._commands: tuple[Command, ...] = ()
         self._message: Line = ()
@@ -84,7 +84,7 @@ class FooterBar(Bar):
         return tuple(spans) or (Span(own("")),)
 
     def _fitting(self, width: int) -> list[tuple[Command, int]]:
-        """Return the commands that fit, with their widths; the last ones of the list, which help to find the rest, stay."""
+        """Return the commands that fit, with their widths; those that help to find the rest stay."""
         sized = [(command, len(command.first_key) + 1 + len(command.title)) for command in self._commands]
         while len(sized) > 1 and sum(size + _BETWEEN for _, size in sized) > width + _BETWEEN:
             droppable = [at for at, (command, _) in enumerate(sized) if command.footer < 90]

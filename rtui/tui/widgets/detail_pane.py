@@ -35,7 +35,7 @@ class DetailBody(LinePanel):
     DetailBody { height: 1fr; overflow-y: auto; scrollbar-gutter: stable; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.can_focus = True
 
@@ -57,7 +57,7 @@ class DetailPane(Vertical):
             super().__init__()
             self.index = index
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._head = LinePanel(id="detail-head")
         self._tabs = LinePanel(id="detail-tabs")

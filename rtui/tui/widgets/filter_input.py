@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from textual.widgets import Input
+
+GLOB_CHARACTERS: Final = "*?[]\\"
+"""With one of these a text is a glob."""
 
 
 class FilterInput(Input):
@@ -18,8 +23,19 @@ class FilterInput(Input):
         )
         self.cursor_blink = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a filter is being typed."""
+        return self.has_class("-open")
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether the text has characters that only a server's glob understands."""
+        return any(character in GLOB_CHARACTERS for character in self.value)
+
     def open(self) -> None:
-        """Show the line and take the keyboard."""
+        """Show the line, empty, and take the keyboard."""
+        self.value = ""
         self.add_class("-open")
         self.focus()
 

@@ -1,4 +1,4 @@
-"""The tree of namespaces and keys with its keys and mouse: it moves by itself and asks its screen for everything else."""
+"""The tree with its keys and mouse: it moves by itself and asks its screen for everything else."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class KeyTree(TreeView):
             super().__init__()
             self.typed = typed
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._typed: str | None = None
 
@@ -99,9 +99,9 @@ class KeyTree(TreeView):
             if self.cursor.kind is Kind.KEY:
                 self.post_message(self.Chosen(self.cursor))
             else:
-                self.action_toggle()
+                self.action_open_close()
 
-    def action_toggle(self) -> None:
+    def action_open_close(self) -> None:
         """Open or close the namespace under the cursor."""
         node = self._node_at_cursor()
         if node is not None and self._is_open(node):

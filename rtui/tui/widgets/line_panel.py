@@ -25,7 +25,7 @@ class LinePanel(ScrollView):
     LinePanel { overflow-x: hidden; overflow-y: hidden; scrollbar-size-vertical: 1; }
     """
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.can_focus = False
         self._lines: tuple[Line, ...] = ()

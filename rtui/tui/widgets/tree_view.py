@@ -52,7 +52,7 @@ class TreeView(ScrollView, can_focus=True):
     class ViewChanged(Message):
         """Other rows are in view, or the same ones in another layout."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: VisibleRows | None = None
         self._whole = Whole(0, complete=False)
@@ -91,13 +91,16 @@ class TreeView(ScrollView, can_focus=True):
             return []
         return self._rows.window(self.scroll_offset.y, self.size.height)
 
-    def show(self, rows: VisibleRows, facts: Mapping[bytes, RowFacts]) -> None:
-        """Show these rows from the first one on; `facts` is looked into at each repaint."""
+    def show(self, rows: VisibleRows, facts: Mapping[bytes, RowFacts], cursor: Row | None = None) -> None:
+        """Show these rows, with the cursor on one of them or on the first; `facts` is looked into at each repaint."""
         self._rows, self._facts = rows, facts
         self._cursor, self._cursor_line = None, 0
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self._painted.clear()
         self._recount()
-        self.move_to(0)
+        line = self._index(cursor)
+        self.scroll_to(y=0 if line is None else line, animate=False, force=True, immediate=True)
+        self.move_to(0 if line is None else line)
+        self.refresh()
 
     def choose_columns(self, columns: frozenset[Column]) -> None:
         """Show these columns, as far as they fit."""
@@ -110,7 +113,7 @@ class TreeView(ScrollView, can_focus=True):
 
     @contextmanager
     def keeping_place(self) -> Iterator[None]:
-        """Change rows inside of this: the row that the user looks at keeps its place on screen, and little is repainted."""
+        """Change rows inside of this: the row that the user looks at keeps its place on screen."""
         anchor, line = self._anchor()
         yield
         if self._rows is not None:
@@ -128,13 +131,6 @@ class TreeView(ScrollView, can_focus=True):
         ]
         if changed:
             self.refresh(*changed)
-
-    def rearranged(self) -> None:
-        """Find the cursor's row again after the rows were sorted or filtered, and bring it into view."""
-        self._recount()
-        line = self._index(self._cursor)
-        self.move_to(0 if line is None else line)
-        self.refresh()
 
     def move_to(self, line: int) -> None:
         """Put the cursor on a row by its number and bring it into view."""
@@ -226,7 +222,7 @@ class TreeView(ScrollView, can_focus=True):
         return None if row is None or self._rows is None else self._rows.index_of(row)
 
     def _anchor(self) -> tuple[Row | None, int]:
-        """Return the row that must keep its place, and its line in the view: the cursor's if in view, else the top one."""
+        """Return the row that must keep its place and its line in the view: the cursor's, or the top one."""
         rows, top = self._rows, self.scroll_offset.y
         if rows is None or len(rows) == 0:
             return None, 0

@@ -1,0 +1,53 @@
+"""Which rows are shown: those of the whole keyspace, or of the names that hold what the user typed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.keyspace.filtered import Filtered
+from rtui.keyspace.rows import Row, VisibleRows
+from rtui.keyspace.store import NamespaceStore
+from rtui.tui.driving import drive
+
+FEW_ROWS: Final = 200
+"""Up to so many matches are opened at once."""
+
+
+class NameFilter:
+    """Keeps the rows of the keyspace as they are while others are shown."""
+
+    def __init__(self, store: NamespaceStore) -> None:
+        self._all = VisibleRows(store)
+        self._filtered: Filtered | None = None
+        self.rows = self._all
+        self.needle: bytes | None = None
+        self.cursor: Row | None = None
+        self.is_searching = False
+
+    @property
+    def revision(self) -> int:
+        """Grows with what was found."""
+        return 0 if self._filtered is None else self._filtered.store.revision
+
+    def choose(self, needle: bytes, cursor: Row | None) -> None:
+        """Show the rows with these bytes in their names, all of them for none; `cursor` is where to come back to."""
+        if self.needle is None:
+            self.cursor = cursor
+        if needle:
+            ignore_case = needle == needle.lower()
+            self._filtered = Filtered(self._all.store, needle, ignore_case=ignore_case)
+            self.needle, self.rows = needle, VisibleRows(self._filtered.store, sort=self._all.sort_order)
+            self.is_searching = True
+        else:
+            self._filtered, self.needle, self.rows = None, None, self._all
+            self.is_searching = False
+
+    async def work(self) -> None:
+        """Search all names that are loaded; later ones are matched as they come."""
+        filtered = self._filtered
+        if filtered is not None:
+            await drive(filtered.work())
+            if filtered is self._filtered:
+                self.is_searching = False
+                if filtered.store.keys <= FEW_ROWS:
+                    await drive(self.rows.expand_all(filtered.store.root, most_rows=FEW_ROWS))
