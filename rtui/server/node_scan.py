@@ -22,11 +22,14 @@ from rtui.server.ranges import CursorOrderError, Range, Ranges, Slots, Span
 from rtui.server.server_clock import ServerClock
 from rtui.server.shrink import TableWatch
 
-SLICE_S: Final = 0.004
-"""The event loop is held for at most about this long before everything else on it gets its turn."""
+BUSY_S: Final = 0.016
+"""After this long without waiting for the server comes a real sleep; every page in between gives the event loop a turn.
+
+A keypress needs some ten turns until it is painted, and a page takes half a millisecond.
+"""
 
 BREATH_S: Final = 0.001
-"""A real sleep, since a keypress needs some ten turns of the event loop and a yield gives only one."""
+"""The length of that sleep."""
 
 PROBE_EVERY_S: Final = 2.0
 """How often the number of keys, the idle round trip and the server's own clock are looked at."""
@@ -280,7 +283,7 @@ class NodeScan:
         if wait_s > 0 and self._control.is_going and self._idle_range() is not None:
             await asyncio.wait([call.replies], timeout=wait_s)
             return call.replies.done()
-        await asyncio.wait([call.replies])
+        await call.replies
         return True
 
     def _idle_range(self) -> Range | None:
@@ -398,11 +401,13 @@ class NodeScan:
         self.table.measured(cursors)
 
     async def _breathe(self, *, has_waited: bool) -> None:
-        """Give the event loop to others when it has been held for a slice."""
+        """Give the event loop to others unless it has been theirs while the server was waited for."""
         if has_waited:
             self._held_since = self._loop.time()
-        elif self._loop.time() - self._held_since > SLICE_S:
+        elif self._loop.time() - self._held_since > BUSY_S:
             await self._sleep(BREATH_S)
+        else:
+            await asyncio.sleep(0)
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(seconds, BREATH_S))
