@@ -62,6 +62,10 @@ def test_a_line_is_one_line_of_ascii_and_one_argument_for_the_key(key: bytes) ->
     assert len(shlex.split(line)) == len(["redis-cli", *Target().redis_cli_args(), "--quoted-input", "HGETALL", key])
 
 
+def test_a_single_quote_does_not_break_the_quotes_of_the_shell() -> None:
+    assert command_line(Target(), "GET", b"it's").endswith("""--quoted-input GET '"it\\x27s"'""")
+
+
 def test_a_line_reaches_the_same_server_and_tells_no_password() -> None:
     target = Target(
         host="10.0.0.5",

@@ -149,6 +149,28 @@ async def test_large_elements_come_few_at_a_time(server: Server, kind: str) -> N
     assert brought < 3 << 20
 
 
+async def test_a_stream_of_large_entries_is_not_described_since_two_would_come_along(valkey: Server) -> None:
+    for _ in range(3):
+        push(valkey.client(), "stream", b"x" * 600_000)
+    valkey.client().xgroup_create("key", "group", "0")
+    async with connected(target_of(valkey)) as connection:
+        watched = Watched(connection)
+        shown = await preview(watched, await key_facts(watched, b"key"))
+    assert len(shown.rows) == 1
+    assert any("groups are not listed" in note for note in shown.notes)
+    assert not any("XINFO STREAM" in run for run in watched.runs)
+
+
+async def test_a_small_compact_hash_takes_one_round_trip(valkey: Server) -> None:
+    valkey.client().hset("key", mapping={"field": "value", "other": "value"})
+    async with connected(target_of(valkey)) as connection:
+        watched = Watched(connection)
+        facts = await key_facts(watched, b"key")
+        watched.runs.clear()
+        assert len((await preview(watched, facts)).rows) == 2
+    assert watched.runs == [["HSCAN", "TYPE"]]
+
+
 async def test_a_collection_of_very_many_brings_one_page(server: Server) -> None:
     client = server.client()
     numbers = list(range(50_000))
