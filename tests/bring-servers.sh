@@ -48,7 +48,8 @@ done >apt/sources.list
 options=(
     -o Dir::Etc::SourceList="$servers/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
     -o Dir::State::Lists="$servers/apt/lists" -o Dir::Cache="$servers/apt" -o APT::Sandbox::User=root
-    -o Acquire::Languages=none -o Acquire::Retries=3
+    -o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin # images switch them off
+    -o Acquire::Languages=none -o Acquire::PDiffs=false -o Acquire::Retries=3
 )
 
 package() { # PACKAGE/SUITE FOLDER: unpacks one package
@@ -84,6 +85,7 @@ wheel() {
 (works redis-8.10 || wheel) &
 wheel_job=$!
 apt-get "${options[@]}" -qq update || true # a suite that is gone is named below by what it lacks
+apt-cache "${options[@]}" -q gencaches >/dev/null # once, not once a download
 
 (
     mkdir -p glibc
