@@ -20,7 +20,7 @@ def unknown_from(error: ServerError) -> Unknown:
     if is_key_refusal(error):
         return Unknown(Reason.DENIED, f"this key: {error.text}")
     if error.code == "WRONGTYPE":
-        return Unknown(Reason.CHANGED, error.text)
+        return Unknown(Reason.GONE, "another key, of another type, has its name now")
     text = error.text.lower()
     if "no such key" in text:
         return Unknown(Reason.GONE, error.text)

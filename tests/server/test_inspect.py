@@ -175,13 +175,16 @@ async def test_a_key_that_vanishes_before_its_length_is_asked_is_gone(valkey: Se
         assert (await key_facts(watched, b"key")).is_gone
 
 
-async def test_a_key_that_becomes_another_type_says_so(valkey: Server) -> None:
+async def test_the_length_of_a_key_whose_name_another_one_has_taken_says_so(valkey: Server) -> None:
     client = valkey.client()
     client.rpush("key", 1)
     async with connected(target_of(valkey)) as connection:
         watched = Watched(connection)
         watched.before[1] = lambda: (client.delete("key"), client.set("key", 1))
-        assert reason((await key_facts(watched, b"key")).length) is Reason.CHANGED
+        length = (await key_facts(watched, b"key")).length
+    assert isinstance(length, Unknown)
+    assert length.reason is Reason.GONE
+    assert "another key" in length.detail
 
 
 async def test_under_an_lfu_policy_there_is_a_frequency_and_no_idle_time(lfu_server: Server) -> None:

@@ -57,7 +57,7 @@ class Source:
         if kind == b"none":
             raise Refused(GONE)
         if isinstance(kind, bytes) and kind != self.facts.type:
-            raise Refused(Unknown(Reason.CHANGED, f"its type is {display(kind, limit=64)} now"))
+            raise Refused(Unknown(Reason.GONE, f"another key has its name now, of type {display(kind, limit=64)}"))
         return replies
 
     async def more(self, *commands: Command) -> list[Reply]:

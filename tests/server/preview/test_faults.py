@@ -43,7 +43,7 @@ async def test_a_key_that_was_gone_already_says_so_without_asking(valkey: Server
     assert watched.runs == []
 
 
-async def test_a_key_that_becomes_another_type_has_changed(server: Server) -> None:
+async def test_a_key_whose_name_another_one_has_taken_is_gone_and_says_so(server: Server) -> None:
     client = server.client()
     types = fill(server, client)
     async with connected(target_of(server)) as connection:
@@ -54,7 +54,8 @@ async def test_a_key_that_becomes_another_type_has_changed(server: Server) -> No
         for one in facts:
             shown = await preview(connection, one)
             assert shown.refusal is not None, one.key
-            assert shown.refusal.reason is Reason.CHANGED
+            assert shown.refusal.reason is Reason.GONE
+            assert "another key has its name now" in shown.refusal.detail
 
 
 async def test_a_key_that_vanishes_within_a_preview_is_no_error(valkey: Server) -> None:
