@@ -13,6 +13,8 @@ from rtui.keyspace.display import SafeText
 from rtui.keyspace.rows import Kind, Row
 from rtui.server.errors import RtuiError
 from rtui.server.preview.page import Page, Preview
+from rtui.tui.driving import drive
+from rtui.tui.inside import Inside, look_inside
 from rtui.tui.session import Session
 
 REST_S: Final = 0.06
@@ -43,6 +45,8 @@ class Detail:
     """None for a namespace and for nothing."""
     facts: KeyFacts | None = None
     preview: Preview | None = None
+    inside: Inside | None = None
+    """What lies directly below a namespace, when that was counted."""
     is_turning: bool = False
     """Another page has been asked for."""
     failure: SafeText | None = None
@@ -95,7 +99,10 @@ class CursorDetail:
         self.detail = detail
         key = detail.key
         if key is None:
-            self._on_change(detail)
+            if detail.row is not None:
+                inside = await drive(look_inside(detail.row.namespace, self._session.store.separators))
+                self.detail = replace(detail, inside=inside)
+            self._on_change(self.detail)
             return
         async with self._shown_late():
             facts = await self._session.key_facts(key)

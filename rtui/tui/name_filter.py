@@ -49,5 +49,6 @@ class NameFilter:
             await drive(filtered.work())
             if filtered is self._filtered:
                 self.is_searching = False
+                await drive(self.rows.sort(self.rows.sort_order))
                 if filtered.store.keys <= FEW_ROWS:
                     await drive(self.rows.expand_all(filtered.store.root, most_rows=FEW_ROWS))

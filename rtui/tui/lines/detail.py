@@ -76,7 +76,7 @@ class DetailLines:
         """Return what the chosen tab shows."""
         detail = self.detail
         if detail.key is None:
-            return inside_lines(detail.row.namespace, self.whole, width) if detail.row is not None else []
+            return inside_lines(detail.row.namespace, detail.inside, width) if detail.row is not None else []
         if self.tab is Tab.SLOT:
             return slot_lines(detail.key, width)
         lines: list[Line] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from rtui.keyspace.display import SafeText
@@ -11,16 +10,11 @@ from rtui.keyspace.namespace import Namespace
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, cut, cut_middle, gap, left, own, right, width_of
+from rtui.tui.inside import Inside
 from rtui.tui.lines.facts_grid import MARGIN, Fact, name_lines, pair_line, prose, single_line
 from rtui.tui.lines.key_facts import NAME_LIMIT
 from rtui.tui.lines.tree_row import Whole, known_count, share_of
 from rtui.tui.shown import display
-
-LARGEST: Final = 200
-"""At most so many namespaces are listed as parts of another."""
-
-RANKED: Final = 5_000
-"""Up to so many namespaces are ranked by size here; of more, the first are listed as they came."""
 
 _BAR_CELLS: Final = 10
 _COUNT_CELLS: Final = 11
@@ -70,29 +64,30 @@ def _pattern(path: bytes) -> SafeText:
     return display(prefix_pattern(path), limit=NAME_LIMIT)
 
 
-def inside_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
+def inside_lines(node: Namespace, inside: Inside | None, width: int) -> list[Line]:
     """Return what lies directly below a namespace, largest first, with its part of the namespace."""
     if node.dropped:
-        return [(), *prose(own("Its names were dropped to keep within the memory budget; the count is kept. Open it to "
-                               "scan for them again."), width, Role.MUTED)]  # fmt: skip
-    if not node.listed:
+        text = own(
+            "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."
+        )
+        return [(), *prose(text, width, Role.MUTED)]
+    if inside is None:
         return [(), *prose(own("Open it to see what is inside."), width, Role.MUTED)]
-    total = max(1, node.count)
-    names: Sequence[int] = range(node.namespace_total)
-    if len(names) <= RANKED:
-        names = sorted(names, key=node.weight_at, reverse=True)
-    rows = [(display(node.labels[at], limit=64), node.count_at(at)) for at in names[:LARGEST]]
-    lines: list[Line] = [(), _summary(node)]
-    if rows or node.key_total:
-        lines.append(())
-    if node.key_total:
-        rows.append((own("(keys right here)"), node.key_total))
+    rows = [(display(label, limit=64), count) for label, count in inside.parts]
+    if inside.keys:
+        rows.append((own("(keys right here)"), inside.keys))
         rows.sort(key=lambda row: -row[1])
-    return lines + [_part_line(name, keys, keys / total, width) for name, keys in rows]
+    total = max(1, node.count)
+    lines: list[Line] = [(), _summary(inside), ()]
+    lines += [_part_line(name, count, count / total, width) for name, count in rows]
+    left_out = inside.namespaces - len(inside.parts)
+    if left_out > 0:
+        lines += [(), (gap(MARGIN), Span(SafeText(f"and {left_out:,} smaller ones"), Role.FAINT))]
+    return lines
 
 
-def _summary(node: Namespace) -> Line:
-    spaces, keys = node.namespace_total, node.key_total
+def _summary(inside: Inside) -> Line:
+    spaces, keys = inside.namespaces, inside.keys
     text = f"{spaces:,} namespace{'' if spaces == 1 else 's'} and {keys:,} key{'' if keys == 1 else 's'} directly below"
     return (gap(MARGIN), Span(SafeText(text), Role.MUTED))
 

@@ -32,7 +32,7 @@ class DetailBody(LinePanel):
         Binding("end,G", "scroll_end", show=False),
     ]
     DEFAULT_CSS = """
-    DetailBody { height: 1fr; overflow-y: auto; scrollbar-gutter: stable; }
+    DetailBody { height: 1fr; overflow-y: scroll; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:

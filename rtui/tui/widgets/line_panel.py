@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from rtui.tui.ink import COMPONENT_PREFIX, INK_CLASSES, Line, Role, line_width
+from rtui.tui.widgets.content_size import set_content_height
 
 
 class LinePanel(ScrollView):
@@ -41,8 +42,8 @@ class LinePanel(ScrollView):
         if before == after:
             return
         self._lines = after
-        if len(before) != len(after):
-            self.virtual_size = Size(self.size.width, len(after))
+        if self.styles.overflow_y != "hidden":
+            set_content_height(self, len(after))
         top, height = self.scroll_offset.y, self.size.height
         changed = [
             Region(0, y - top, end, 1)

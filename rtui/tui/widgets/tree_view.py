@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 from rich.style import Style
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -18,6 +18,7 @@ from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
 from rtui.tui.ink import COMPONENT_PREFIX, INK_CLASSES, Line, Role
 from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
+from rtui.tui.widgets.content_size import set_content_height
 from rtui.tui.widgets.line_panel import changed_until, paint
 
 
@@ -258,7 +259,7 @@ class TreeView(ScrollView, can_focus=True):
         """Tell the scrolling how many rows there are."""
         count = 0 if self._rows is None else len(self._rows)
         if count != self.virtual_size.height:
-            self.virtual_size = Size(self.scrollable_content_region.width, count)
+            set_content_height(self, count)
             self.post_message(self.ViewChanged())
 
     def _replan(self) -> None:
