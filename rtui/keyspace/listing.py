@@ -12,6 +12,9 @@ from rtui.keyspace.namespace import Namespace
 Order: TypeAlias = "array[int]"
 """Ordinals in the order in which they are listed; those past its end are listed as they arrived."""
 
+KEEP_ORDER = 50_000
+"""So many namespaces keep their order when some of them disappear: to follow them takes some ten milliseconds."""
+
 
 class Listing:
     """How the children of one expanded namespace are listed; positions count its own rows, offsets all below too.
@@ -24,6 +27,8 @@ class Listing:
         "_below",
         "_key_order",
         "_key_places",
+        "_keys",
+        "_labels",
         "_name_order",
         "_name_places",
         "_open",
@@ -64,8 +69,7 @@ class Listing:
         self.parent = parent
         self.attached = self.arranged = False
         self.depth = 0 if parent is None else parent.depth + 1
-        self.name_count = node.namespace_total
-        self.key_count = node.key_total
+        self._count()
         self._below = 0
         self._open: list[Listing] = []
         self._positions: list[int] = []
@@ -91,6 +95,16 @@ class Listing:
         return self._key_order is not None
 
     # positions and ordinals
+
+    def ordinal_of(self, child: Namespace) -> int:
+        """The ordinal of a child, -1 if it is not listed; still the old one while it waits for `renumber`."""
+        if self.node.labels is self._labels:
+            return child.ordinal
+        return self._labels.index(child.label) if child.label in self._labels else -1
+
+    def key_at(self, ordinal: int) -> bytes | None:
+        """The name of the key that has this ordinal here, None if there is none."""
+        return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def name_ordinal(self, position: int) -> int:
         """Which namespace is at this position."""
@@ -155,10 +169,13 @@ class Listing:
             listing._starts = None
 
     def take_new(self) -> None:
-        """List the children that arrived since, each behind its kind."""
+        """List the children that arrived since, each behind its kind; none while ordinals wait for `renumber`."""
+        if self._labels and self.node.labels is not self._labels:
+            return
+        if self._keys is not None and self.node.keys is not self._keys:
+            return
         before = self.name_count + self.key_count
-        self.name_count = self.node.namespace_total
-        self.key_count = self.node.key_total
+        self._count()
         self.grow(self.name_count + self.key_count - before)
 
     def attach(self) -> None:
@@ -166,7 +183,7 @@ class Listing:
         parent = self.parent
         if parent is None or self.attached:
             return
-        position = parent.position_of_name(self.node.ordinal)
+        position = parent.position_of_name(parent.ordinal_of(self.node))
         number = bisect_left(parent._positions, position)
         parent._positions.insert(number, position)
         parent._open.insert(number, self)
@@ -192,26 +209,51 @@ class Listing:
         self._open, self._positions, self._starts, self._below = [], [], None, 0
 
     def set_orders(self, names: Orders, keys: Orders) -> None:
-        """List children in another order; those that have no place in it follow as they arrived."""
+        """List all children, in another order; those that have no place in it follow as they arrived."""
+        self.take_new()
         self._name_order, self._name_places = names
         self._key_order, self._key_places = keys
         self._replace()
 
-    def renumbered(self) -> list[Listing]:
-        """List children as they arrived, after their ordinals changed; returns listings whose namespace is gone."""
+    def renumber(self) -> list[Listing]:
+        """Follow ordinals that changed: what is left keeps its order; returns listings whose namespace is gone.
+
+        Keys that were sorted, and more than `KEEP_ORDER` namespaces, are listed as they arrived.
+        """
         before = self.size
+        if self.node.labels is not self._labels:
+            self._renumber_names()
+        if self.node.keys is not self._keys:
+            self._key_order = self._key_places = None
         gone = [child for child in self._open if child.node.ordinal < 0]
-        kept = [child for child in self._open if child.node.ordinal >= 0]
         for child in gone:
             child.attached = False
-        self._open = kept
-        self._below = sum(child.size for child in kept)
-        self.name_count = self.node.namespace_total
-        self.key_count = self.node.key_total
-        self._name_order = self._name_places = self._key_order = self._key_places = None
+        self._open = [child for child in self._open if child.attached]
+        self._below = sum(child.size for child in self._open)
+        self._count()
         self._replace()
         self.grow(self.size - before)
         return gone
+
+    def _renumber_names(self) -> None:
+        """Give the namespaces that are left the order they had."""
+        order, labels = self._name_order, self._labels
+        self._name_order = self._name_places = None
+        if order is None or self.name_count > KEEP_ORDER:
+            return
+        ordinals = {label: ordinal for ordinal, label in enumerate(self.node.labels)}
+        listed = [labels[ordinal] for ordinal in (*order, *range(len(order), self.name_count))]
+        kept = array("I", (ordinals[label] for label in listed if label in ordinals))
+        places = array("I", bytes(kept.itemsize * len(kept)))
+        for place, ordinal in enumerate(kept):
+            places[ordinal] = place
+        self._name_order, self._name_places = kept, places
+
+    def _count(self) -> None:
+        """List all children that there are."""
+        self._labels, self._keys = self.node.labels, self.node.keys
+        self.name_count = self.node.namespace_total
+        self.key_count = self.node.key_total
 
     def _replace(self) -> None:
         """Find the positions of the expanded children anew."""

@@ -16,6 +16,9 @@ from rtui.keyspace.store import NamespaceStore
 ALL_BELOW_ROWS = 10_000
 """Opening everything below a namespace stops after so many rows."""
 
+ALL_BELOW_LEVELS = 1_000
+"""Opening everything below a namespace stops at so many levels: one key can have a hundred thousand."""
+
 SORT_AT_ONCE = 2_000
 """So many children are sorted without a pause where a listing has to be put right at once."""
 
@@ -105,7 +108,7 @@ class VisibleRows:
                 continue
             position += 1
             while position >= listing.name_count + listing.key_count and listing.parent is not None:
-                position = listing.parent.position_of_name(listing.node.ordinal) + 1
+                position = listing.parent.position_of_name(listing.parent.ordinal_of(listing.node)) + 1
                 listing = listing.parent
             if position >= listing.name_count + listing.key_count:
                 break
@@ -115,18 +118,10 @@ class VisibleRows:
         """The number of this row, None if it is not listed; a key that was renumbered is found by its name."""
         self._put_right()
         listing = self._listing_with(row)
-        if listing is None:
-            return None
-        position = self._position(listing, row)
-        if position is None:
-            return None
-        index = listing.offset(position)
-        while listing.parent is not None:
-            if not listing.attached:
-                return None
-            index += 1 + listing.parent.offset(listing.parent.position_of_name(listing.node.ordinal))
-            listing = listing.parent
-        return index
+        if listing is not None and row.kind is Kind.KEY and listing.key_at(row.ordinal) != row.name:
+            again = finish(self.key_row(row.namespace, row.name))
+            return None if again is None else self._index(again)
+        return self._index(row)
 
     def row_of(self, namespace: Namespace) -> Row:
         """The row of a namespace, whether it is visible or not."""
@@ -162,6 +157,7 @@ class VisibleRows:
         they were when it was expanded already; after a refill of the namespace, expand it again to have them sorted.
         ValueError if the namespace it lies in was never expanded.
         """
+        self._put_right()
         if namespace is not self._root.node:
             if namespace.parent is None or not self._can_expand(namespace):
                 raise ValueError("the namespace above is not expanded")
@@ -191,14 +187,16 @@ class VisibleRows:
     def expand_all(self, namespace: Namespace, *, most_rows: int = ALL_BELOW_ROWS) -> Slices[bool]:
         """Expand a namespace and all below it, level by level, in slices; returns whether that is all.
 
-        It stops when it has listed `most_rows`, and passes over namespaces that need a scan of their own.
+        It stops when it has listed `most_rows` or gone down `ALL_BELOW_LEVELS`, and passes over namespaces that need a
+        scan of their own.
         """
         slicer = Slicer(self.store.clock)
         waiting = deque((namespace,))
         rows, everything = 0, True
+        lowest = self._depth(namespace) + ALL_BELOW_LEVELS
         while waiting:
             node = waiting.popleft()
-            if rows >= most_rows or not self._can_expand(node):
+            if rows >= most_rows or not self._can_expand(node) or self._depth(node) >= lowest:
                 return False
             yield from self.expand(node)
             listing = self._listings.get(node)
@@ -253,7 +251,7 @@ class VisibleRows:
         With `after`, `row` itself comes last. In slices.
         """
         listing = self._listing_with(row)
-        position = None if listing is None else self._position(listing, row)
+        position = None if listing is None else _position(listing, row)
         if listing is None or position is None:
             return None
         slicer = Slicer(self.store.clock)
@@ -279,7 +277,7 @@ class VisibleRows:
         if self.store.root is not self._root.node:
             self._begin()
             return Change(True, 0)
-        before = None if anchor is None else self.index_of(anchor)
+        before = None if anchor is None else self._index(anchor)
         rows = self._root.size
         moved = self._put_right()
         grown, self._changes.grown = self._changes.grown, set()
@@ -302,6 +300,7 @@ class VisibleRows:
             if slicer.over():
                 yield
                 slicer.restart()
+        self._put_right()
         for listing, labels, keys, orders in sorted_orders:
             now = listing.node
             if self.sort_order is order and now.labels is labels and (keys is None or now.keys is keys):
@@ -327,6 +326,7 @@ class VisibleRows:
         node = listing.node
         if most is None or node.namespace_total + node.key_total <= most:
             orders = yield from orders_of(node, self.sort_order, Slicer(self.store.clock))
+            self._put_right()
             listing.set_orders(*orders)
 
     def _put_right(self) -> bool:
@@ -339,10 +339,17 @@ class VisibleRows:
             listing = self._listings.get(node)
             if listing is None:
                 continue
-            for gone in listing.renumbered():
+            were_sorted = listing.keys_are_sorted
+            for gone in listing.renumber():
                 self._forget(gone)
-            finish(self._arrange(listing, most=SORT_AT_ONCE))
+            if were_sorted and not listing.keys_are_sorted:
+                finish(self._arrange(listing, most=SORT_AT_ONCE))
         return True
+
+    def _depth(self, namespace: Namespace) -> int:
+        """How many namespaces the children of this one lie in."""
+        above = None if namespace.parent is None else self._listings.get(namespace.parent)
+        return 0 if above is None else above.depth + 1
 
     def _can_expand(self, namespace: Namespace) -> bool:
         """Whether the namespace is listed in one that is expanded, or was."""
@@ -357,6 +364,20 @@ class VisibleRows:
             self._listings.pop(listing.node, None)
             waiting += listing.expanded
 
+    def _index(self, row: Row) -> int | None:
+        """The number of a row as it is listed now, though ordinals may wait to be put right."""
+        listing = self._listing_with(row)
+        position = None if listing is None else _position(listing, row)
+        if listing is None or position is None:
+            return None
+        index = listing.offset(position)
+        while listing.parent is not None:
+            if not listing.attached:
+                return None
+            index += 1 + listing.parent.offset(listing.parent.position_of_name(listing.parent.ordinal_of(listing.node)))
+            listing = listing.parent
+        return index
+
     def _descend(self, index: int) -> tuple[Listing, int]:
         """The listing and the position in it of a row by number."""
         listing: Listing = self._root
@@ -370,17 +391,13 @@ class VisibleRows:
         above = row.namespace if row.kind is Kind.KEY else row.namespace.parent
         return None if above is None else self._listings.get(above)
 
-    def _position(self, listing: Listing, row: Row) -> int | None:
-        if row.kind is Kind.NAMESPACE:
-            ordinal = row.namespace.ordinal
-            return listing.position_of_name(ordinal) if 0 <= ordinal < listing.name_count else None
-        keys = listing.node.keys
-        if keys is None:
-            return None
-        if row.ordinal < len(keys) and keys[row.ordinal] == row.name:
-            return listing.position_of_key(row.ordinal) if row.ordinal < listing.key_count else None
-        found = finish(self.key_row(row.namespace, row.name))
-        return None if found is None or found.ordinal >= listing.key_count else listing.position_of_key(found.ordinal)
+
+def _position(listing: Listing, row: Row) -> int | None:
+    """Where a row is among the children that are listed."""
+    if row.kind is Kind.NAMESPACE:
+        ordinal = listing.ordinal_of(row.namespace)
+        return listing.position_of_name(ordinal) if 0 <= ordinal < listing.name_count else None
+    return listing.position_of_key(row.ordinal) if listing.key_at(row.ordinal) == row.name else None
 
 
 def _row_at(listing: Listing, position: int) -> Row:

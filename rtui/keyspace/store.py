@@ -145,6 +145,17 @@ class NamespaceStore:
         """Whether only a scan of its prefix can tell what is in this namespace; see `Refill`."""
         return node.dropped
 
+    def is_exact(self, node: Namespace) -> bool:
+        """Whether the count of a namespace is a total, not just what has been seen or divided so far."""
+        known = self.complete
+        at: Namespace | None = node
+        while at is not None:
+            known = known or (at.sealed and not at.refilling)
+            at = at.parent
+            if at is not None and not (at.opened and at.unlisted == 0):
+                return False
+        return known
+
     def expect(self, path: Sequence[Segment], estimate: Estimated) -> None:
         """Say what a sample knows of the namespace at `path`; it appears with count 0 if no key of it was seen yet."""
         self._expect(self.root, tuple(path), estimate)

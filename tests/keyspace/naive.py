@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import count
 
 from hypothesis import strategies as st
@@ -20,6 +21,15 @@ KEYS = st.lists(
 """Keys dense with everything that matters for a tree; a segment may be too long for a handful."""
 
 SEPARATOR_SETS = st.sampled_from([(b":",), (b":", b"/"), (b"::",), (b"::", b":"), ()])
+
+
+@dataclass(frozen=True)
+class Guess:
+    """An estimate as the store sees it."""
+
+    low: float = 0.0
+    value: float = 10.0
+    high: float = 20.0
 
 
 class Ticking:

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-from collections import Counter
+from random import Random
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort
-from rtui.keyspace.rows import Kind, Row, VisibleRows
-from rtui.keyspace.segments import Separators
+from rtui.keyspace.packed import CHUNK_NAMES
+from rtui.keyspace.refill import Refill
+from rtui.keyspace.rows import ALL_BELOW_LEVELS, Change, Kind, Row, VisibleRows
+from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store import NamespaceStore
-from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
 
 
 def everything(rows: VisibleRows) -> list[Row]:
@@ -88,13 +90,21 @@ class Browsing(RuleBasedStateMachine):
                 self.work.remove(work)
                 break
 
-    @rule()
-    def settle(self) -> None:
-        for work in self.work:
-            finish(work)
-        self.work.clear()
+    @rule(chance=st.randoms(use_true_random=False))
+    def settle(self, chance: Random) -> None:
         repeated = len(self.keys) - len(set(self.keys))
-        assert finish(self.store.settle()) == repeated
+        self.work.append(self.store.settle())
+        before = self.store.keys
+        while self.work:
+            work = chance.choice(self.work)
+            try:
+                next(work)
+            except StopIteration:
+                self.work.remove(work)
+            self.rows_are_numbered()
+            if chance.random() < 0.2:
+                self.rows.refresh()
+        assert before - self.store.keys == repeated
         self.keys = list(dict.fromkeys(self.keys))
         self.rows.refresh()
 
@@ -159,15 +169,266 @@ TestBrowsing.settings = settings(max_examples=60, stateful_step_count=40, deadli
 def rows_over(keys: list[bytes]) -> VisibleRows:
     store = NamespaceStore(clock=Ticking())
     store.add(keys)
-    rows = VisibleRows(store)
-    rows.refresh()
-    return rows
+    return VisibleRows(store)
 
 
 def names(rows: VisibleRows) -> list[bytes]:
     return [row.name for row in everything(rows)]
 
 
-def test_counts_of_rows() -> None:
-    rows = rows_over([b"a:1", b"a:2", b"b", b"a"])
-    assert Counter(names(rows)) == Counter({b"a": 2, b"b": 1})
+def named(rows: VisibleRows, *path: bytes) -> Namespace:
+    """The namespace at a path, expanded down to it."""
+    node = rows.store.root
+    for name in path:
+        node = node.child(name + b":")
+        finish(rows.expand(node))
+    return node
+
+
+def test_namespaces_by_count_then_by_name_and_keys_as_they_arrived() -> None:
+    rows = rows_over([b"z", b"b:1", b"c:1", b"c:2", b"a:1", b"y"])
+    assert names(rows) == [b"c", b"a", b"b", b"z", b"y"]
+
+
+def test_an_expected_namespace_is_sorted_by_what_is_expected() -> None:
+    store = NamespaceStore()
+    store.add([b"b:1", b"b:2"])
+    store.expect((Segment(b"a", b":"),), Guess(value=90))
+    assert names(VisibleRows(store)) == [b"a", b"b"]
+
+
+def test_what_arrives_is_listed_behind_its_kind_until_sorted_again() -> None:
+    rows = rows_over([b"b:1", b"k2"])
+    rows.store.add([b"a:1", b"a:2", b"k1"])
+    key = rows.row(1)
+    assert rows.refresh(key) == Change(changed=True, shift=1)
+    assert names(rows) == [b"b", b"a", b"k2", b"k1"]
+    assert rows.refresh(key) == Change(changed=False, shift=0)
+    finish(rows.sort(Sort.COUNT))
+    assert names(rows) == [b"a", b"b", b"k2", b"k1"]
+    finish(rows.sort(Sort.NAME))
+    assert names(rows) == [b"a", b"b", b"k1", b"k2"]
+    rows.store.add([b"0:1", b"k0"])
+    rows.refresh()
+    assert names(rows) == [b"a", b"b", b"0", b"k1", b"k2", b"k0"]
+
+
+def test_what_disappears_leaves_the_others_in_place() -> None:
+    store = NamespaceStore()
+    for number, name in enumerate([b"d", b"c", b"b", b"a"]):
+        store.expect((Segment(name, b":"),), Guess(value=number))
+    rows = VisibleRows(store)
+    finish(rows.expand(store.root.child(b"b:")))
+    finish(rows.expand(store.root.child(b"c:")))
+    store.add([b"c:1", b"d:1", b"d:2", b"a:1", b"e:1", b"k"])
+    rows.refresh()
+    assert names(rows) == [b"a", b"b", b"c", b"1", b"d", b"e", b"k"]
+    anchor = rows.row(4)
+    store.drop_estimates()
+    assert rows.refresh(anchor) == Change(changed=True, shift=-1)
+    assert names(rows) == [b"a", b"c", b"1", b"d", b"e", b"k"]
+    assert not rows.is_expanded(store.root.child(b"a:"))
+
+
+@pytest.mark.usefixtures("tiny")
+@given(st.lists(KEYS, max_size=60, unique=True), SEPARATOR_SETS, st.sampled_from(Sort))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[bytes, ...], order: Sort) -> None:
+    store = NamespaceStore(Separators(separators), clock=Ticking())
+    store.add(keys)
+    rows = VisibleRows(store, sort=order)
+    assert finish(rows.expand_all(store.root))
+    finish(rows.sort(order))
+    tree = divided(keys, store.separators)
+    expected: list[tuple[int, bytes]] = []
+
+    def walk(path: Path) -> None:
+        namespaces, leaves = tree[path]
+        for segment in sorted(namespaces, key=lambda one: (-namespaces[one] if order is Sort.COUNT else 0, one.name)):
+            expected.append((len(path), segment.name))
+            walk((*path, segment))
+        expected.extend((len(path), name) for name in (sorted(leaves) if order is Sort.NAME else leaves))
+
+    walk(())
+    assert [(row.depth, row.name) for row in everything(rows)] == expected
+
+
+def test_rows_are_the_same_however_they_come_to_be_listed() -> None:
+    rows = rows_over([b"a:1", b"a:b:1"])
+    a = named(rows, b"a")
+    assert rows.row(0) == rows.row_of(a)
+    assert rows.row(0) != rows.row(1)
+    assert rows.row(2) == finish(rows.key_row(a, b"1"))
+    assert {rows.row(0), rows.row_of(a)} == {rows.row(0)}
+    assert [row.key() for row in everything(rows)] == [b"a:", b"a:b:", b"a:1"]
+    assert finish(rows.key_row(a, b"2")) is None
+
+
+def test_a_key_that_was_renumbered_is_found_by_its_name() -> None:
+    rows = rows_over([b"x", b"x", b"y", b"z"])
+    z = rows.row(3)
+    rows.store.repeats_possible = True
+    finish(rows.store.settle())
+    assert rows.index_of(z) == 2
+    assert names(rows) == [b"x", b"y", b"z"]
+
+
+def test_what_is_expanded_below_stays_so() -> None:
+    rows = rows_over([b"a:b:1", b"a:b:2", b"c"])
+    b = named(rows, b"a", b"b")
+    a = rows.store.root.namespace_at(0)
+    assert len(rows) == 5
+    rows.collapse(a)
+    assert names(rows) == [b"a", b"c"]
+    assert rows.index_of(rows.row_of(b)) is None
+    rows.store.add([b"a:b:3"])
+    rows.refresh()
+    finish(rows.expand(a))
+    assert names(rows) == [b"a", b"b", b"1", b"2", b"3", b"c"]
+    rows.collapse_all()
+    assert names(rows) == [b"a", b"c"]
+    assert not rows.is_expanded(b)
+
+
+def test_a_namespace_is_listed_before_all_of_it_is_divided() -> None:
+    rows = rows_over([b"a:%06d" % number for number in range(3 * CHUNK_NAMES)])
+    a = rows.store.root.namespace_at(0)
+    work = rows.expand(a)
+    next(work)
+    rows.refresh()
+    assert 1 < len(rows) < 3 * CHUNK_NAMES
+    assert rows.is_expanded(a)
+    finish(work)
+    assert len(rows) == 1 + 3 * CHUNK_NAMES
+    assert rows.row(3 * CHUNK_NAMES).name == b"%06d" % (3 * CHUNK_NAMES - 1)
+
+
+def test_expanding_what_is_expanded_moves_nothing() -> None:
+    rows = rows_over([b"a:x:1"])
+    a = named(rows, b"a")
+    rows.store.add([b"a:w:1", b"a:w:2"])
+    rows.refresh()
+    finish(rows.expand(a))
+    assert names(rows) == [b"a", b"x", b"w"]
+
+
+def test_a_namespace_filled_by_a_scan_is_sorted_when_expanded_again() -> None:
+    store = NamespaceStore(budget_bytes=10_000)
+    for start in range(0, 3 * CHUNK_NAMES, 500):
+        store.add([b"a:%d:%d" % (number % 2, number) for number in range(start, start + 500)])
+    rows = VisibleRows(store)
+    a = store.root.namespace_at(0)
+    finish(rows.expand(a))
+    assert names(rows) == [b"a"]
+    refill = Refill(store, a)
+    refill.add([b"a:1:1", b"a:2:1", b"a:2:2"])
+    rows.refresh()
+    assert names(rows) == [b"a", b"1", b"2"]
+    refill.done()
+    finish(rows.expand(a))
+    assert names(rows) == [b"a", b"2", b"1"]
+    finish(rows.expand(a))
+    assert names(rows) == [b"a", b"2", b"1"]
+
+
+def test_only_what_is_listed_can_be_expanded() -> None:
+    rows = rows_over([b"a:b:1"])
+    finish(rows.store.open(rows.store.root.namespace_at(0)))
+    inner = rows.store.root.namespace_at(0).namespace_at(0)
+    with pytest.raises(ValueError, match="not expanded"):
+        rows.expand(inner)
+    finish(rows.expand(rows.store.root.namespace_at(0)))
+    rows.store.reset()
+    with pytest.raises(ValueError, match="not expanded"):
+        rows.expand(inner)
+
+
+def test_open_all_below_says_when_it_stops() -> None:
+    rows = rows_over([b"a:%d:%d:x" % (number % 5, number) for number in range(50)])
+    a = rows.store.root.namespace_at(0)
+    assert not finish(rows.expand_all(a, most_rows=20))
+    assert 20 <= len(rows) <= 30
+    assert finish(rows.expand_all(a))
+    assert len(rows) == 1 + 5 + 50 + 50
+
+
+def test_open_all_below_a_hundred_thousand_segments() -> None:
+    rows = rows_over([b":".join([b"s"] * 100_000), b"s:s:s"])
+    assert not finish(rows.expand_all(rows.store.root))
+    assert len(rows) == ALL_BELOW_LEVELS + 1
+    deepest = rows.row(ALL_BELOW_LEVELS - 1)
+    assert deepest.depth == ALL_BELOW_LEVELS - 1
+    assert rows.index_of(deepest) == ALL_BELOW_LEVELS - 1
+    assert [row.depth for row in rows.window(ALL_BELOW_LEVELS - 1, 5)] == [ALL_BELOW_LEVELS - 1, 2]
+
+
+def test_open_all_below_ends_with_a_reset() -> None:
+    rows = rows_over([b"a:%d:x" % number for number in range(50)])
+    work = rows.expand_all(rows.store.root)
+    next(work)
+    rows.store.reset()
+    rows.refresh()
+    assert not finish(work)
+
+
+def test_revealing_a_key_expands_the_way_to_it() -> None:
+    rows = rows_over([b"a:b:c", b"a:b:d", b"x", b"a:"])
+    row = finish(rows.reveal(b"a:b:d"))
+    assert row is not None
+    assert row.key() == b"a:b:d"
+    assert rows.index_of(row) is not None
+    assert finish(rows.reveal(b"x")) == rows.row(len(rows) - 1)
+    empty = finish(rows.reveal(b"a:"))
+    assert empty is not None
+    assert empty.key() == b"a:"
+    for missing in (b"a:b:e", b"q:r", b"y", b""):
+        assert finish(rows.reveal(missing)) is None
+
+
+@pytest.mark.usefixtures("tiny")
+@given(
+    st.lists(st.sampled_from([b"a", b"ab", b"b", b"B", b"bb", b"bc", b""]), min_size=1, max_size=12, unique=True),
+    st.lists(st.sampled_from([b"a", b"ab", b"B", b"b", b"abc"]), max_size=5, unique=True),
+    st.sampled_from([b"a", b"b", b"bc", b"B", b"", b"z"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(Sort),
+    st.data(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_jumping_among_siblings(  # noqa: PLR0917
+    keys: list[bytes],
+    namespaces: list[bytes],
+    prefix: bytes,
+    after: bool,
+    ignore_case: bool,
+    order: Sort,
+    data: st.DataObject,
+) -> None:
+    store = NamespaceStore(clock=Ticking())
+    store.add([b"n:" + key for key in keys] + [b"n:" + name + b":x" for name in namespaces] + [b"other"])
+    rows = VisibleRows(store, sort=order)
+    finish(rows.expand(store.root.namespace_at(0)))
+    store.add([b"n:bd", b"n:be:x"])
+    rows.refresh()
+    siblings = everything(rows)[1:-1]
+    start = data.draw(st.integers(0, len(siblings) - 1))
+
+    def starts(row: Row) -> bool:
+        return row.name.lower().startswith(prefix.lower()) if ignore_case else row.name.startswith(prefix)
+
+    ahead = siblings[start + after :] + siblings[: start + after]
+    found = finish(rows.find_sibling(siblings[start], prefix, after=after, ignore_case=ignore_case))
+    assert found == next((row for row in ahead if starts(row)), None)
+
+
+def test_keys_that_are_listed_are_not_objects() -> None:
+    store = NamespaceStore()
+    for start in range(0, 100_000, 1000):
+        store.add([b"a:%08d" % number for number in range(start, start + 1000)])
+    rows = VisibleRows(store)
+    held = store.held_bytes
+    named(rows, b"a")
+    assert len(rows) == 100_001
+    assert store.held_bytes < held + 10_000
+    assert rows.row(77_778).name == b"%08d" % 77_777

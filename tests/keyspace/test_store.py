@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,16 +11,7 @@ from rtui.keyspace.packed import CHUNK_NAMES
 from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
-from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below
-
-
-@dataclass(frozen=True)
-class Guess:
-    """An estimate as the store sees it."""
-
-    low: float = 0.0
-    value: float = 10.0
-    high: float = 20.0
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Ticking, check_store, kept_below
 
 
 def filled(*keys: bytes) -> NamespaceStore:
@@ -308,6 +298,20 @@ def test_what_was_only_expected_disappears() -> None:
     assert changes.reshaped == {store.root, held_nodes[2]}
     finish(store.open(held_nodes[1]))
     assert labels(held_nodes[1]) == [b"x:"]
+
+
+def test_what_is_exact() -> None:
+    store = filled(*[b"a:%d:x" % (number % 3) for number in range(3 * CHUNK_NAMES)])
+    a = store.root.namespace_at(0)
+    assert not store.is_exact(a)
+    store.complete = True
+    opening = store.open(a)
+    next(opening)
+    assert store.is_exact(a)
+    child = a.namespace_at(0)
+    assert not store.is_exact(child)
+    finish(opening)
+    assert store.is_exact(child)
 
 
 def test_a_namespace_with_an_estimate_weighs_what_is_expected_until_more_is_seen() -> None:
