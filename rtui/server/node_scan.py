@@ -19,6 +19,7 @@ from rtui.server.pace import MAX_COUNT, MAX_WIDTH, Pace, Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
 from rtui.server.ranges import CursorOrderError, Range, Ranges, Slots, Span
+from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
 from rtui.server.server_clock import ServerClock
 from rtui.server.shrink import TableWatch
 
@@ -45,17 +46,6 @@ STUCK_AFTER: Final = 1000
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
-
-_TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
-"""Error replies that pass."""
-
-
-class ScanRefusedError(Exception):
-    """The server answered a SCAN with an error that stays, or with something that is no page; safe to show."""
-
-    def __init__(self, reason: SafeText) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 class BulkSource(Protocol):
@@ -133,6 +123,7 @@ class _Call:
     asked: _Asked
     sent_at: float
     replies: asyncio.Future[list[Reply]]
+    epoch: int
     one: Range | None = None
     count: int = 0
 
@@ -157,6 +148,8 @@ class NodeScan:
         self._kind = kind
         self._loop = asyncio.get_running_loop()
         self._calls: deque[_Call] = deque()
+        self._epoch = 0
+        """Grows when everything begins again, so that replies from before are known."""
         self._busy: set[Range] = set()
         self._lane: Lane | None = None
         self._run_id: str | None = None
@@ -190,11 +183,12 @@ class NodeScan:
         return self.ranges.repeats_possible or self.table.has_shrunk or self.ranges.dialect is not Dialect.STANDALONE
 
     def reset(self, *, opaque: bool = False) -> None:
-        """Begin again from the start; replies still under way are dropped."""
+        """Begin again from the start; replies still under way are passed over."""
         dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
-        self._drop_calls()
+        self._epoch += 1
+        self._busy.clear()
         self.size = None
         self._largest_size = 0
 
@@ -210,7 +204,7 @@ class NodeScan:
                 attempt = 0
             except ConnectionLost as lost:
                 self.is_waiting, self.waits_for = True, lost.happened
-            except _BusyError as busy:
+            except ServerBusyError as busy:
                 attempt += 1
                 self.is_waiting, self.waits_for = True, busy.reason
                 await asyncio.sleep(pause_s(attempt, Random()))
@@ -303,7 +297,7 @@ class NodeScan:
         while self.pacer.wait_s(now) <= 0 and (one := self._idle_range()) is not None:
             count = self.pacer.count
             command = guard.scan(one.cursor, count=count, match=self._match, kind=self._kind)
-            self._calls.append(_Call(_Asked.PAGE, now, lane.run(command), one, count))
+            self._calls.append(_Call(_Asked.PAGE, now, lane.run(command), self._epoch, one, count))
             one.is_started = True
             self._busy.add(one)
             self.commands += 1
@@ -315,10 +309,10 @@ class NodeScan:
         self._probe_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
         self._probes += 1
         size = guard.dbsize() if self._asks_size else guard.ping()
-        self._calls.append(_Call(_Asked.SIZE, now, lane.run(size)))
+        self._calls.append(_Call(_Asked.SIZE, now, lane.run(size), self._epoch))
         self.commands += 1
         if self._asks_clock:
-            self._calls.append(_Call(_Asked.CLOCK, now, lane.run(guard.info("commandstats"))))
+            self._calls.append(_Call(_Asked.CLOCK, now, lane.run(guard.info("commandstats")), self._epoch))
             self.commands += 1
 
     def _take(self, lane: Lane, call: _Call, *, has_waited: bool) -> None:
@@ -329,11 +323,13 @@ class NodeScan:
         round_trip_s = now - max(call.sent_at, self._last_arrival - idle_s) if has_waited else None
         self._last_arrival = now
         self._count_traffic(lane)
+        if call.epoch != self._epoch:
+            return
         if call.one is None:
             self._probed(call, reply, round_trip_s)
             return
         self._busy.discard(call.one)
-        cursor, keys = page(reply)
+        cursor, keys = scan_page(reply)
         self._check_moves(call.one, cursor)
         fresh = self.ranges.arrived(call.one, cursor, keys)
         if self.ranges.dialect is Dialect.STANDALONE:
@@ -424,24 +420,3 @@ class NodeScan:
             call.replies.cancel()
         self._calls.clear()
         self._busy.clear()
-
-
-class _BusyError(Exception):
-    """The server can't answer just now."""
-
-    def __init__(self, reason: SafeText) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-def page(reply: Reply) -> tuple[int, list[bytes]]:
-    """The cursor and the keys of a reply to SCAN."""
-    if isinstance(reply, ServerError):
-        if reply.code in _TEMPORARY:
-            raise _BusyError(reply.text)
-        raise ScanRefusedError(SafeText(f"SCAN was refused: {reply.code} {reply.text}"))
-    if isinstance(reply, list) and len(reply) == 2:
-        cursor, keys = reply
-        if isinstance(cursor, bytes) and cursor.isdigit() and isinstance(keys, list):
-            return int(cursor), keys  # type: ignore[return-value]
-    raise ScanRefusedError(SafeText("What the server answers to SCAN is not a page of keys."))

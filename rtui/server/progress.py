@@ -70,7 +70,7 @@ class Cost:
             bytes_in=self.bytes_in + other.bytes_in,
             bytes_out=self.bytes_out + other.bytes_out,
             server_us=self.server_us + other.server_us,
-            is_measured=self.is_measured and other.is_measured,
+            is_measured=all(cost.is_measured for cost in (self, other) if cost.server_us),
             elapsed_s=self.elapsed_s + other.elapsed_s,
         )
 

@@ -9,10 +9,11 @@ from typing import TypeVar
 from rtui.keyspace.display import SafeText
 from rtui.server.cursor import Dialect
 from rtui.server.errors import RtuiError
-from rtui.server.node_scan import Control, NodeScan, ScanNode, ScanRefusedError
+from rtui.server.node_scan import Control, NodeScan, ScanNode
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.ranges import Span
+from rtui.server.scan_page import ScanRefusedError
 
 _E = TypeVar("_E", bound=BaseException)
 
@@ -76,7 +77,7 @@ class Scan:
         return any(node.repeats_possible for node in self._nodes)
 
     @property
-    def sizes(self) -> int | None:
+    def size(self) -> int | None:
         """Keys by DBSIZE over all nodes, expired ones that still lie there included; None when a node does not tell."""
         sizes = [node.size for node in self._nodes]
         return None if None in sizes else sum(size for size in sizes if size is not None)

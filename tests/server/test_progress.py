@@ -45,3 +45,5 @@ def test_costs_add_up() -> None:
     assert both == Cost(2, 4, 6, 8, 750_000.0, False, 2.0)
     assert both.server_share == pytest.approx(0.375)
     assert Cost().server_share == 0.0
+    measured = Cost(server_us=5.0, is_measured=True)
+    assert (Cost() + measured).is_measured

@@ -406,6 +406,20 @@ async def test_two_nodes_side_by_side(valkey: Server, redis70: Server) -> None:
     assert scan.progress.keys == 8000
 
 
+async def test_when_one_node_begins_again_all_do(cluster_node: Server, valkey: Server) -> None:
+    """The store holds the keys of all nodes, so nothing less would be exact."""
+    names = plant_slots(cluster_node, 5000) | plant(valkey, numbered(MANY, b"other:"))
+    seen = Seen()
+    async with connected(target_of(cluster_node)) as one, connected(target_of(valkey)) as other:
+        nodes = [ScanNode(one, Dialect.STANDALONE), ScanNode(other)]
+        scan = Scan(nodes, seen, pace=Pace.FULL, on_restart=lambda _: seen.keys.clear())
+        await scan.run()
+    assert scan.state is ScanState.DONE
+    assert scan.progress.notes[0] is ScanNote.PLAIN
+    assert set(seen.keys) == names
+    assert scan.progress.keys == seen.keys.total()
+
+
 async def test_a_part_only(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     seen = Seen()

@@ -1,0 +1,301 @@
+"""One pass over a keyspace into a store: first rows, a picture of the whole, then the whole."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from rtui.keyspace.display import SafeText
+from rtui.keyspace.store import NamespaceStore
+from rtui.server import guard
+from rtui.server.connection import Connection
+from rtui.server.cursor import Dialect, dialect_of
+from rtui.server.errors import ConnectionLost, RtuiError
+from rtui.server.identity import ServerIdentity
+from rtui.server.node_scan import BREATH_S, ScanNode
+from rtui.server.overview import Overview
+from rtui.server.owned_slots import owned_slots
+from rtui.server.pace import Pace
+from rtui.server.pauses import pause_s
+from rtui.server.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.sampling import Sample, can_sample
+from rtui.server.savepoint import SaveFile, filter_digest, savepoint_of
+from rtui.server.scan import Scan
+from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
+
+FIRST_COUNT: Final = 100
+"""COUNT of the page that brings the first rows, on the interactive lane: under 0.1 ms of the server's time."""
+
+SAMPLE_FROM: Final = 20_000
+"""Smaller databases are scanned before a sample would be taken."""
+
+FILL_LOOK_S: Final = 0.2
+"""How often a server that is being filled is looked at."""
+
+GOES_ON: Final = SafeText("The scan goes on where it was broken off, then round to there.")
+NOT_SAVED: Final = SafeText("Where the scan stands could not be saved.")
+
+
+def dialect_for(server: ServerIdentity) -> Dialect:
+    """How this server counts its cursors."""
+    return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
+
+
+class KeyspacePass:
+    """Fills an empty store; `run` it once, `end` it at any time, the rest may be called and read whenever."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: NamespaceStore,
+        file: SaveFile,
+        *,
+        only: ScanFilter,
+        pace: Pace,
+        is_filling: Callable[[], bool],
+    ) -> None:
+        """`is_filling` says whether somebody still loads keys: the scan waits for that, the picture does not."""
+        self.size: int | None = None
+        """Keys of the database when the pass began, if the server told."""
+        self.scan: Scan | None = None
+        self._connection = connection
+        self._store = store
+        self._file = file
+        self._only = only
+        self._pace = pace
+        self._is_filling = is_filling
+        self._is_paused = False
+        self._is_sampling = False
+        self._overview = Overview(store)
+        self._first_cost = Cost()
+        self._failure: SafeText | None = None
+        self._said: dict[SafeText, None] = {}
+        self._has_repeats = False
+        self._turns = 0
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever cost, state or notes have changed."""
+        return self.cost.commands + self._turns
+
+    @property
+    def pace(self) -> Pace:
+        """How hard the server is asked."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._pace = pace
+        if self.scan is not None:
+            self.scan.pace = pace
+
+    @property
+    def sample(self) -> Sample:
+        """What the picture of the whole rests on."""
+        return self._overview.sample
+
+    @property
+    def cost(self) -> Cost:
+        """What the pass has cost so far."""
+        before = self._first_cost + self._overview.cost
+        return before if self.scan is None else before + self.scan.cost
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, in keys of the store."""
+        keys = self._store.keys
+        if self._failure is not None:
+            return Progress(state=ScanState.FAILED, keys=keys, fraction=None, reason=self._failure)
+        if self.scan is not None:
+            return replace(self.scan.progress, keys=keys)
+        if self._store.complete:
+            return Progress(state=ScanState.DONE, fraction=1.0, keys=keys)
+        state = ScanState.SAMPLING if self._is_sampling else ScanState.READY
+        return Progress(state=ScanState.PAUSED if self._is_paused else state, keys=keys)
+
+    @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a reader of the numbers has to know."""
+        scanned = () if self.scan is None else self.scan.progress.notes
+        return (*self._said, *(SafeText(note.value) for note in scanned))
+
+    def begin(self, *, resume: bool) -> None:
+        """Run in a task of its own; `resume` goes on from a saved scan."""
+        self._task = asyncio.create_task(self.run(resume=resume), name="rtui pass")
+
+    async def end(self) -> None:
+        """Break it off, keeping where it stands for a later run."""
+        if self.scan is not None:
+            if not self.scan.state.is_over:
+                self.save()
+            self.scan.stop()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def pause(self) -> None:
+        """Send nothing more for the scan until `resume`."""
+        self._is_paused = True
+        if self.scan is not None:
+            self.scan.pause()
+            self.save()
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        if self.scan is not None:
+            self.scan.resume()
+
+    @contextlib.contextmanager
+    def resting(self) -> Iterator[None]:
+        """Let the scan rest while something else is scanned for."""
+        scan = self.scan
+        if scan is not None:
+            scan.pause()
+        try:
+            yield
+        finally:
+            if scan is not None and not self._is_paused:
+                scan.resume()
+
+    def save(self) -> None:
+        """Keep where the scan stands for a later run, if it means anything there."""
+        run_id = self._connection.run_id
+        if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED:
+            return
+        remaining = [span for spans in self.scan.remaining() for span in spans]
+        if not remaining:
+            return
+        only = self._only
+        try:
+            self._file.save(savepoint_of(run_id, self._connection.target.db, only.match, only.kind, remaining))
+        except OSError:
+            self._said[NOT_SAVED] = None
+
+    async def run(self, *, resume: bool) -> None:
+        """Do all of it; a failure is in `progress`, only cancellation is raised."""
+        try:
+            node = self._saved_node() if resume else None
+            if node is None:
+                node = await self._first_page()
+            if self._is_filling():
+                node = await self._filled()
+            if node is not None:
+                await self._look_around(node.dialect)
+                await self._scan(node)
+            else:
+                await self._complete()
+        except ScanRefusedError as refused:
+            self._failure = refused.reason
+        except RtuiError as failed:
+            self._failure = failed.happened
+        self._turns += 1
+
+    def _saved_node(self) -> ScanNode | None:
+        """The node with the ranges of a saved scan that can go on."""
+        dialect = dialect_for(self._connection.server)
+        saved = self._file.load() if dialect.is_ordered else None
+        if saved is None:
+            return None
+        run_id = self._connection.run_id
+        digest = filter_digest(self._only.match, self._only.kind)
+        why_not = saved.why_not(run_id, self._connection.target.db, digest)
+        self._said[why_not or GOES_ON] = None
+        if why_not is not None:
+            return None
+        return ScanNode(self._connection, dialect, spans=saved.spans(), run_id=run_id)
+
+    async def _first_page(self) -> ScanNode | None:
+        """Put the first rows into the store; return what is left to scan, None if that was all."""
+        only = self._only
+        command = guard.scan(0, count=FIRST_COUNT, match=only.match, kind=only.kind)
+        attempt = 0
+        while True:
+            await self._connection.online()
+            run_id = self._connection.run_id
+            try:
+                first, size = await self._connection.run(command, guard.dbsize())
+                cursor, keys = scan_page(first)
+                break
+            except (ConnectionLost, ServerBusyError):
+                attempt += 1
+                await asyncio.sleep(pause_s(attempt, Random()))
+        self.size = size if isinstance(size, int) else None
+        self._first_cost = Cost(commands=2, keys=len(keys))
+        self._store.add(keys)
+        if not cursor:
+            return None
+        dialect = dialect_for(self._connection.server)
+        slots = await owned_slots(self._connection) if dialect is Dialect.SLOTTED else None
+        return ScanNode(self._connection, dialect, first_cursor=cursor, slots=slots, size=self.size, run_id=run_id)
+
+    async def _filled(self) -> ScanNode:
+        """Wait until the server has been filled, with a picture of what there is; return all of it to scan.
+
+        The first page comes a second time then.
+        """
+        while self._is_filling():
+            await asyncio.sleep(FILL_LOOK_S)
+            with contextlib.suppress(ConnectionLost):
+                (size,) = await self._connection.run(guard.dbsize())
+                self.size = size if isinstance(size, int) else self.size
+            await self._look_around(dialect_for(self._connection.server))
+        self._has_repeats = True
+        dialect = dialect_for(self._connection.server)
+        return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.run_id)
+
+    async def _look_around(self, dialect: Dialect) -> None:
+        """Take a sample where it tells more, sooner than the scan would."""
+        is_large = self.size is None or self.size >= SAMPLE_FROM
+        if not (can_sample(dialect) and is_large and self._only.is_open):
+            return
+        self._is_sampling = True
+        self._turns += 1
+        self._first_cost = self.cost
+        self._overview = Overview(self._store)
+        try:
+            await self._overview.take(await self._connection.bulk(), self._pace, self.size)
+        except ConnectionLost:
+            pass
+        finally:
+            self._is_sampling = False
+            self._turns += 1
+
+    async def _scan(self, node: ScanNode) -> None:
+        scan = Scan(
+            [node],
+            self._store.add,
+            pace=self._pace,
+            match=self._only.match,
+            kind=self._only.kind,
+            on_restart=self._restarted,
+        )
+        self.scan = scan
+        if self._is_paused:
+            scan.pause()
+        await scan.run()
+        if scan.state is ScanState.DONE:
+            self._has_repeats = self._has_repeats or scan.repeats_possible
+            await self._complete()
+            self._file.remove()
+
+    async def _complete(self) -> None:
+        """Make the counts totals."""
+        self._store.repeats_possible = self._has_repeats
+        for _ in self._store.settle():
+            await asyncio.sleep(BREATH_S)
+        self._store.drop_estimates()
+        self._store.complete = True
+
+    def _restarted(self, note: ScanNote) -> None:
+        """The scan delivers everything again: what is in the store is void."""
+        self._store.reset()
+        self._overview = Overview(self._store)
+        self._has_repeats = False

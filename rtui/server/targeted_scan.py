@@ -1,0 +1,32 @@
+"""Fills one namespace, of which only the count was kept, by a scan for its prefix."""
+
+from __future__ import annotations
+
+from rtui.keyspace.glob import prefix_pattern
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.refill import Refill
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.node_scan import ScanNode
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, ScanState
+from rtui.server.scan import Scan
+from rtui.server.scan_filter import ScanFilter
+
+
+async def refill(store: NamespaceStore, namespace: Namespace, node: ScanNode, only: ScanFilter, pace: Pace) -> Cost:
+    """Scan for the keys below `namespace` that pass the filter; broken off, it is as it was. Returns the cost."""
+    filling = Refill(store, namespace)
+    passes = only.names()
+
+    def take(keys: list[bytes]) -> None:
+        filling.add(keys if passes is None else [key for key in keys if passes(key)])
+
+    scan = Scan([node], take, pace=pace, match=prefix_pattern(namespace.path()), kind=only.kind)
+    try:
+        await scan.run()
+    finally:
+        if scan.state is ScanState.DONE:
+            filling.done()
+        else:
+            filling.abandon()
+    return scan.cost

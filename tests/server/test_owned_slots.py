@@ -1,0 +1,40 @@
+"""The slots that a node says it serves."""
+
+from __future__ import annotations
+
+from rtui.server.errors import ServerError
+from rtui.server.owned_slots import owned_slots, parse_slots
+from tests.server.targets import connected, target_of
+from tests.servers import Server
+
+NODES = (
+    b"aaa 10.0.0.1:7000@17000,host myself,master - 0 0 1 connected 0-5460 5462 [5461->-bbb]\n"
+    b"bbb 10.0.0.2:7001@17001 master - 0 0 2 connected 5463-10922\n"
+    b"ccc 10.0.0.3:7002@17002 slave bbb 0 0 3 connected\n"
+)
+
+
+def test_a_primary_has_its_own() -> None:
+    assert parse_slots(NODES) == [(0, 5460), (5462, 5462)]
+
+
+def test_a_replica_has_those_of_its_primary() -> None:
+    moved = NODES.replace(b"myself,", b"").replace(b"slave", b"myself,slave")
+    assert parse_slots(moved) == [(5463, 10922)]
+
+
+def test_nothing_is_known() -> None:
+    assert parse_slots(ServerError("NOPERM no")) is None
+    assert parse_slots(b"") is None
+    assert parse_slots(b"one two\nmyself") is None
+    assert parse_slots(b"aaa h:1@2 myself,master - 0 0 1 connected") is None
+
+
+async def test_a_node_of_one_serves_all(cluster_node: Server) -> None:
+    async with connected(target_of(cluster_node)) as connection:
+        assert await owned_slots(connection) == [(0, 16383)]
+
+
+async def test_a_server_of_its_own_serves_none(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        assert await owned_slots(connection) is None
