@@ -30,6 +30,11 @@ class Release:
         """Whether it knows `%R~pattern` and selectors."""
         return self.version >= (7, 0)
 
+    @property
+    def takes_any_subcommand(self) -> bool:
+        """Whether a rule may name a subcommand that the server does not have."""
+        return self.version < (7, 0)
+
     def knows(self, spec: Spec) -> bool:
         """Whether it is new enough for a command; modules may be missing all the same."""
         since = spec.since_redis if self.product == "redis" else spec.since_valkey

@@ -55,9 +55,18 @@ def acl_line(
 
 
 def granted(release: Release, *, groups: Collection[Group] = (), without: Collection[Group] = ()) -> list[Spec]:
-    """List the entries that such a line allows."""
+    """List the entries that such a line allows.
+
+    A server that takes any subcommand in a rule gets those too which a connection tries before it knows the version:
+    otherwise it would log each of them as refused, and call denied what it does not have.
+    """
     left_out = (ASKED_FOR_GROUPS - frozenset(groups)) | (frozenset(without) - NEEDED_GROUPS)
-    return [spec for spec in TABLE if spec.group not in left_out and release.knows(spec)]
+    return [spec for spec in TABLE if spec.group not in left_out and (release.knows(spec) or _is_tried(release, spec))]
+
+
+def _is_tried(release: Release, spec: Spec) -> bool:
+    is_first = spec.group is Group.CONNECTION and spec.is_optional and "|" in spec.acl_rule
+    return is_first and release.takes_any_subcommand
 
 
 def _rules(release: Release, specs: Iterable[Spec]) -> list[str]:
