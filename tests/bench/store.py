@@ -6,47 +6,94 @@ Run `python -m tests.bench.store`. Times are of this process's CPU, so that othe
 from __future__ import annotations
 
 import gc
+import statistics
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
-from typing import TypeVar
 
 from rtui.keyspace.filtered import Filtered
 from rtui.keyspace.ordering import Sort
 from rtui.keyspace.rows import VisibleRows
-from rtui.keyspace.slices import Slices, finish
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.store import NamespaceStore
-
-T = TypeVar("T")
+from tests.bench.row import Row, in_ms
 
 KEYS = 1_000_000
 """Keys in each case."""
 
 BATCH = 500
-"""Keys in a batch, about a page of SCAN at the pace `normal`."""
+"""Keys in a batch, about what a few pages of SCAN bring."""
+
+RUNS = 3
+"""How often keys are added."""
+
+ODD = 2_654_435_761
+"""Multiplied with consecutive numbers modulo 2^32, gives each another one, all over the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What sliced work took, in seconds of CPU."""
+
+    total_s: float
+    longest_s: float
+
+    def __str__(self) -> str:
+        return f"{self.total_s:8.3f} s, longest slice {self.longest_s * 1000:5.1f} ms"
 
 
 def main() -> None:
     """Print one line a figure."""
     gc.disable()
-    print(f"{'what':<46} {'CPU s':>8} {'longest slice ms':>17} {'rows':>10}")
-    browse()
-    leaves()
-    ids()
+    seconds, size_bytes, store = browsed()
+    say("add 1,000,000 keys of 28 bytes", f"{seconds:8.3f} s, {size_bytes / KEYS:.1f} bytes a key resident")
+    rows = VisibleRows(store)
+    say("expand 600,000 of them", drive(rows.expand(rows.row(0).namespace), rows))
+    say("filter them, 1 in 256 matches", drive(Filtered(store, b"ab:").work()))
+    store.repeats_possible = True
+    say("look for repeats among them", drive(store.settle()))
+    rows = leaves()
+    cache = rows.row(0).namespace
+    say("expand 1,000,000 keys of one namespace", drive(rows.expand(cache), rows))
+    say("jump to the last of them", drive(rows.find_sibling(rows.row(1), leaf(KEYS - 1))))
+    say("sort them by name", drive(rows.sort(Sort.NAME), rows))
+    rows = ids()
+    before = resident_bytes()
+    session = rows.row(0).namespace
+    say("expand 1,000,000 namespaces of one key", drive(rows.expand(session), rows))
+    say("  for which it holds, besides their suffixes", f"{(resident_bytes() - before) / KEYS:8.1f} bytes a key")
+    say("sort them by name", drive(rows.sort(Sort.NAME), rows))
+    seconds = fill(session_store := rows.store, (b"session:%08x:data" % (2**31 + number) for number in range(100_000)))
+    say("add 100,000 keys to them", f"{seconds:8.3f} s, {session_store.keys} keys")
 
 
-def report(what: str, seconds: float, longest: float | None = None, rows: int | None = None) -> None:
+def rows() -> Iterator[Row]:
+    """What the store is to reach."""
+    gc.disable()
+    runs = [browsed()[:2] for _ in range(RUNS)]
+    seconds = statistics.median(seconds for seconds, _ in runs)
+    size_mb = statistics.median(size_bytes for _, size_bytes in runs) / 1e6
+    yield Row("store: add 1,000,000 keys of 28 bytes", in_ms(seconds), "", "", "≤ 450 ms", seconds <= 0.45)
+    yield Row("store: memory of them", f"{size_mb:.0f} MB", "", "", "≤ 32 MB", size_mb <= 32)
+    for what, listed in (("keys", leaves()), ("namespaces", ids())):
+        work = drive(listed.expand(listed.row(0).namespace), listed)
+        longest = f"longest slice {in_ms(work.longest_s)}"
+        goal, met = ("≤ 500 ms", work.total_s <= 0.5) if what == "keys" else ("longest ≤ 10 ms", work.longest_s <= 0.01)
+        yield Row(
+            f"store: list 1,000,000 {what} of one namespace", f"{in_ms(work.total_s)}, {longest}", "", "", goal, met
+        )
+
+
+def say(what: str, figures: object) -> None:
     """Print one line."""
-    held = "" if longest is None else f"{longest * 1000:.1f}"
-    print(f"{what:<46} {seconds:8.3f} {held:>17} {'' if rows is None else rows:>10}", flush=True)
+    print(f"{what:<48} {figures}", flush=True)
 
 
 def resident_bytes() -> int:
     """The memory of this process, 0 where the system does not tell."""
-    try:
-        with open("/proc/self/statm") as statm:  # noqa: PTH123 - a pseudo-file
-            return int(statm.read().split()[1]) * 4096
-    except OSError:
-        return 0
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
 
 
 def batches(keys: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -71,75 +118,50 @@ def fill(store: NamespaceStore, keys: Iterable[bytes]) -> float:
     return seconds
 
 
-def timed(what: str, work: Slices[T], rows: VisibleRows | None = None) -> T:
-    """Drive sliced work as a screen does, and print what it took."""
+def drive(work: Slices[object], listed: VisibleRows | None = None) -> Work:
+    """Drive sliced work as a screen does, with a refresh after each slice."""
     total = longest = 0.0
-    while True:
+    for_more = True
+    while for_more:
         start = process_time()
         try:
             next(work)
-        except StopIteration as end:
-            longest = max(longest, process_time() - start)
-            report(what, total + process_time() - start, longest, None if rows is None else len(rows))
-            return end.value  # type: ignore[no-any-return]
-        if rows is not None:
-            rows.refresh()
+        except StopIteration:
+            for_more = False
+        if listed is not None:
+            listed.refresh()
         taken = process_time() - start
         total, longest = total + taken, max(longest, taken)
+    return Work(total, longest)
 
 
-def browse() -> None:
-    """Keys of 28 bytes in a handful of namespaces, as a scan delivers them."""
+def browsed() -> tuple[float, int, NamespaceStore]:
+    """Keys of 28 bytes in five namespaces of three, as a scan delivers them: (CPU seconds, bytes resident, store)."""
     before = resident_bytes()
     store = NamespaceStore()
     names = [b"shop:user", b"shop:cart", b"shop:item", b"lock:jobs", b"rate:logs"]
-    keys = (b"%s:%08x:profile.v1"[:28] % (names[number % 5], number * 2654435761 % 2**32) for number in range(KEYS))
+    keys = (b"%s:%08x:profile01" % (names[number % 5], number * ODD % 2**32) for number in range(KEYS))
     seconds = fill(store, keys)
-    report("add, 28-byte keys, 3 namespaces", seconds)
-    per_key = (resident_bytes() - before) / KEYS
-    print(f"  {seconds / KEYS * 1e6:.2f} µs/key, {per_key:.1f} bytes/key resident, {store.held_bytes / KEYS:.1f} held")
-    rows = VisibleRows(store)
-    rows.refresh()
-    shop = rows.row(0).namespace
-    timed("expand 600,000 keys in 3 namespaces", rows.expand(shop), rows)
-    timed("filter 1,000,000 keys: 1 in 256 match", Filtered(store, b"ab:").work())
-    store.repeats_possible = True
-    timed("look for repeats in 1,000,000 keys", store.settle())
+    return seconds, resident_bytes() - before, store
 
 
-def leaves() -> None:
-    """A million keys directly in one namespace."""
+def leaf(number: int) -> bytes:
+    """The name of one of a million keys."""
+    return b"%022x" % (number * ODD % 2**32)
+
+
+def leaves() -> VisibleRows:
+    """A million keys directly in one namespace, of 28 bytes each."""
     store = NamespaceStore()
-    fill(store, (b"cache:%022x" % (number * 2654435761 % 2**32) for number in range(KEYS)))
-    rows = VisibleRows(store)
-    rows.refresh()
-    cache = rows.row(0).namespace
-    before = resident_bytes()
-    timed("expand 1,000,000 keys of one namespace", rows.expand(cache), rows)
-    timed("jump to a name", rows.find_sibling(rows.row(1), b"%022x" % (999_999 * 2654435761 % 2**32)))
-    timed("sort them by name", rows.sort(Sort.NAME), rows)
-    print(f"  {(resident_bytes() - before) / KEYS:.1f} bytes/key more resident")
-    start = process_time()
-    for index in range(0, len(rows), 1000):
-        assert rows.index_of(rows.row(index)) == index
-    report("row and index_of, 1,000 times", process_time() - start)
+    fill(store, (b"cache:" + leaf(number) for number in range(KEYS)))
+    return VisibleRows(store)
 
 
-def ids() -> None:
+def ids() -> VisibleRows:
     """A million namespaces of one key each in one namespace."""
     store = NamespaceStore()
-    fill(store, (b"session:%08x:data" % (number * 2654435761 % 2**32) for number in range(KEYS)))
-    rows = VisibleRows(store)
-    rows.refresh()
-    session = rows.row(0).namespace
-    before = resident_bytes()
-    timed("expand 1,000,000 namespaces of one key", rows.expand(session), rows)
-    print(f"  {(resident_bytes() - before) / KEYS:.1f} bytes/key more resident")
-    timed("sort them by name", rows.sort(Sort.NAME), rows)
-    seconds = fill(store, (b"session:%08x:data" % (number * 40503 % 2**32) for number in range(100_000)))
-    report("add 100,000 keys to it while it is listed", seconds)
-    timed("open all below, as far as rows are listed", rows.expand_all(session), rows)
-    finish(rows.sort(Sort.COUNT))
+    fill(store, (b"session:%08x:data" % (number * ODD % 2**32) for number in range(KEYS)))
+    return VisibleRows(store)
 
 
 if __name__ == "__main__":

@@ -236,7 +236,8 @@ def test_what_disappears_leaves_the_others_in_place() -> None:
 def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[bytes, ...], order: Sort) -> None:
     store = NamespaceStore(Separators(separators), clock=Ticking())
     store.add(keys)
-    rows = VisibleRows(store, sort=order)
+    other = Sort.NAME if order is Sort.COUNT else Sort.COUNT
+    rows = VisibleRows(store, sort=other)
     assert finish(rows.expand_all(store.root))
     finish(rows.sort(order))
     tree = divided(keys, store.separators)
@@ -251,6 +252,22 @@ def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[byte
 
     walk(())
     assert [(row.depth, row.name) for row in everything(rows)] == expected
+
+
+def test_the_last_order_asked_for_is_the_one() -> None:
+    rows = rows_over([b"b:1", b"b:2", b"a:1"])
+    by_name = rows.sort(Sort.NAME)
+    next(by_name)
+    finish(rows.sort(Sort.COUNT))
+    finish(by_name)
+    assert names(rows) == [b"b", b"a"]
+
+
+def test_a_namespace_that_has_just_arrived_can_be_expanded() -> None:
+    rows = rows_over([b"b:1"])
+    rows.store.add([b"a:1", b"c:1"])
+    named(rows, b"c")
+    assert [(row.name, row.depth) for row in everything(rows)] == [(b"b", 0), (b"a", 0), (b"c", 0), (b"1", 1)]
 
 
 def test_rows_are_the_same_however_they_come_to_be_listed() -> None:
