@@ -92,6 +92,13 @@ def test_the_user_may_send_everything_on_the_list(server: Server) -> None:
             assert not denied(raw(server, *line, user="rtui", password=WORD)), spec.usage
 
 
+def test_the_user_may_look_at_a_key_without_a_name(server: Server) -> None:
+    server.admin.set("", "x")
+    allow(server)
+    for line in ("TYPE", "MEMORY USAGE", "STRLEN"):
+        assert not denied(raw(server, *line.split(), b"", user="rtui", password=WORD)), line
+
+
 def test_the_user_may_send_nothing_else(server: Server) -> None:
     fill(server)
     allow(server, "--cluster")

@@ -70,13 +70,16 @@ def _is_tried(release: Release, spec: Spec) -> bool:
 
 
 def _rules(release: Release, specs: Iterable[Spec]) -> list[str]:
-    """Read-only key patterns where the server has them; what it takes for writers gets a selector of its own."""
+    """Read-only key patterns where the server has them; what it takes for writers gets a selector of its own.
+
+    `%R~*` matches every key but the one with the empty name, on every server (`~*` is no pattern to them): it gets `%R~`.
+    """
     if not release.has_read_key_patterns:
         return ["~*", "-@all", *_unique(specs)]
     readers = [spec for spec in specs if not spec.has_write_key_spec]
     others = _unique(spec for spec in specs if spec.has_write_key_spec)
     selector = [f"(~* -@all {' '.join(others)})"] if others else []
-    return ["%R~*", "-@all", *_unique(readers), *selector]
+    return ["%R~*", "%R~", "-@all", *_unique(readers), *selector]
 
 
 def _unique(specs: Iterable[Spec]) -> list[str]:
