@@ -169,11 +169,7 @@ class Listing:
             listing._starts = None
 
     def take_new(self) -> None:
-        """List the children that arrived since, each behind its kind; none while ordinals wait for `renumber`."""
-        if self._labels and self.node.labels is not self._labels:
-            return
-        if self._keys is not None and self.node.keys is not self._keys:
-            return
+        """List the children that arrived since, each behind its kind; changed ordinals were to be put right before."""
         before = self.name_count + self.key_count
         self._count()
         self.grow(self.name_count + self.key_count - before)

@@ -316,6 +316,7 @@ class VisibleRows:
 
     def _fill(self, listing: Listing) -> Slices[None]:
         yield from self.store.open(listing.node)
+        self._put_right()
         listing.take_new()
         if listing.node.opened and not listing.arranged:
             yield from self._arrange(listing)

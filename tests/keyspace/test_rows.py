@@ -263,6 +263,53 @@ def test_the_last_order_asked_for_is_the_one() -> None:
     assert names(rows) == [b"b", b"a"]
 
 
+def test_sorting_lists_what_has_just_arrived() -> None:
+    rows = rows_over([b"b:1", b"k"])
+    rows.store.add([b"a:1", b"a:2", b"j"])
+    finish(rows.sort(Sort.NAME))
+    assert names(rows) == [b"a", b"b", b"j", b"k"]
+
+
+def test_what_disappears_while_rows_are_sorted() -> None:
+    store = NamespaceStore(clock=Ticking())
+    for name in (b"d", b"c", b"b", b"a"):
+        store.expect((Segment(name, b":"),), Guess())
+    store.add([b"d:1", b"b:1"])
+    rows = VisibleRows(store)
+    sorting = rows.sort(Sort.NAME)
+    next(sorting)
+    store.drop_estimates()
+    finish(sorting)
+    assert names(rows) == [b"b", b"d"]
+    assert [rows.index_of(row) for row in everything(rows)] == [0, 1]
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("slices", range(12))
+def test_what_disappears_while_a_namespace_is_expanded(slices: int) -> None:
+    store = NamespaceStore(clock=Ticking())
+    for name in (b"4", b"3", b"2", b"1", b"0"):
+        store.expect((Segment(b"a", b":"), Segment(name, b":")), Guess())
+    store.add([b"a:3:x", b"a:1:x", b"a:6:x", b"a:5:x", b"a:2:x"])
+    rows = VisibleRows(store, sort=Sort.NAME)
+    work = rows.expand(store.root.namespace_at(0))
+    for _ in range(slices):
+        next(work, None)
+    store.drop_estimates()
+    finish(work)
+    assert names(rows) == [b"a", b"1", b"2", b"3", b"5", b"6"]
+    assert [rows.index_of(row) for row in everything(rows)] == list(range(6))
+
+
+def test_a_namespace_expanded_once_more_is_sorted_anew() -> None:
+    rows = rows_over([b"a:x:1"])
+    a = named(rows, b"a")
+    rows.collapse(a)
+    rows.store.add([b"a:w:1", b"a:w:2"])
+    finish(rows.expand(a))
+    assert names(rows) == [b"a", b"w", b"x"]
+
+
 def test_a_namespace_that_has_just_arrived_can_be_expanded() -> None:
     rows = rows_over([b"b:1"])
     rows.store.add([b"a:1", b"c:1"])
