@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,6 +28,17 @@ class Row:
         """A line of the table."""
         verdict = {True: "yes", False: "**no**", None: ""}[self.met]
         return f"| {self.what} | {self.here} | {self.beside} | {self.ratio} | {self.goal} | {verdict} |"
+
+
+def time_row(what: str, seconds: Sequence[float], goal_s: float, beside: str = "") -> Row:
+    """A line of several measurements of one time, of which the median has to stay within a goal."""
+    median = statistics.median(seconds)
+    return Row(what, in_ms(median), beside, "", f"≤ {in_ms(goal_s)}", median <= goal_s)
+
+
+def in_ms(seconds: float) -> str:
+    """A time as text, with as many digits as mean something."""
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.02 else f"{seconds * 1000:.0f} ms"
 
 
 HEADER = "| what | rtui | beside it | ratio | goal | reached |\n|---|---|---|---|---|---|"

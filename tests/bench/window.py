@@ -1,0 +1,157 @@
+"""A real process in a terminal window: what it writes is timed and counted, and keys can be typed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.servers import CHECKOUT
+
+COLUMNS, LINES = 120, 36
+"""The size of the window."""
+
+CHUNK_BYTES = 1 << 16
+"""How much is read at once."""
+
+SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+"""What a terminal obeys instead of showing it."""
+
+QUESTIONS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y"}
+"""What programs ask of a terminal, and the answers of one that paints whole frames at once."""
+
+FOREIGN = ("RTUI", "REDISCLI", "TEXTUAL", "XDG_", "PYTHON", "NO_COLOR")
+"""Settings of whoever measures begin so; they don't count."""
+
+STOP_S = 5.0
+"""How long a process may take to leave."""
+
+
+class SilentError(RuntimeError):
+    """The program did not show what was waited for, or has ended; the text is what it showed last."""
+
+
+@dataclass(slots=True)
+class Window:
+    """A program in a window of `COLUMNS` × `LINES`; use `window` to make one."""
+
+    process: subprocess.Popen[bytes]
+    master: int
+    started_at: float
+    """When the process was started, on the clock of `time.perf_counter`."""
+    shown: bytearray = field(default_factory=bytearray)
+    """All text, without the sequences."""
+    written_bytes: int = 0
+    """Everything that was written, sequences included."""
+    last_at: float = 0.0
+    """When something was written last."""
+    _rest: bytes = b""
+
+    def read(self, timeout_s: float) -> bool:
+        """Take up what is written within this time; whether there was anything."""
+        ready, _, _ = select.select([self.master], [], [], max(0.0, timeout_s))
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, CHUNK_BYTES)
+        except OSError:
+            data = b""
+        self.last_at = time.perf_counter()
+        if not data:
+            raise SilentError(f"the program has ended: {bytes(self.shown[-2000:])!r}")
+        self.written_bytes += len(data)
+        self._take(data)
+        return True
+
+    def wait_for(self, text: bytes, timeout_s: float = 60.0) -> float:
+        """The moment at which this text was there, on the clock of `time.perf_counter`."""
+        until = time.perf_counter() + timeout_s
+        while text not in self.shown:
+            if not self.read(until - time.perf_counter()):
+                raise SilentError(f"no {text!r} within {timeout_s} s: {bytes(self.shown[-2000:])!r}")
+        return self.last_at
+
+    def wait_quiet(self, quiet_s: float) -> None:
+        """Wait until nothing was written for so long."""
+        while self.read(quiet_s):
+            pass
+
+    def type(self, keys: bytes) -> None:
+        """Send what a terminal sends for these keys."""
+        os.write(self.master, keys)
+
+    def resident_bytes(self) -> int:
+        """The memory of the process, as Linux counts it."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) * 1024
+
+    def _take(self, data: bytes) -> None:
+        """Answer questions and keep the text."""
+        data = self._rest + data
+        cut = data.rfind(b"\x1b")
+        whole = cut < 0 or SEQUENCE.match(data, cut)
+        data, self._rest = (data, b"") if whole else (data[:cut], data[cut:])
+        for question, answer in QUESTIONS.items():
+            if question in data:
+                self.type(answer)
+        self.shown += SEQUENCE.sub(b"", data)
+
+
+@contextmanager
+def window(arguments: Sequence[str]) -> Iterator[Window]:
+    """Run Python with these arguments in a window of its own, with nothing saved from earlier runs."""
+    home = tempfile.mkdtemp(prefix="rtui-home-")
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (LINES, COLUMNS))
+    started_at = time.perf_counter()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            cwd=CHECKOUT,
+            env=environment(home),
+            start_new_session=True,
+        )
+        os.close(slave)
+        try:
+            yield Window(process, master, started_at)
+        finally:
+            end(process, master)
+    finally:
+        os.close(master)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def environment(home: str) -> dict[str, str]:
+    """A plain modern terminal, a home without settings, and compiled modules, as an installed package has them."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    folders = {f"XDG_{kind}_HOME": f"{home}/{kind}" for kind in ("CONFIG", "STATE", "CACHE", "DATA")}
+    return {**kept, **folders, "HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+
+
+def end(process: subprocess.Popen[bytes], master: int) -> None:
+    """Have the program leave, by Ctrl-Q and then by force."""
+    until = time.perf_counter() + STOP_S
+    with contextlib.suppress(OSError):
+        os.write(master, b"\x11")
+    while process.poll() is None and time.perf_counter() < until:
+        # What it writes on leaving has to go somewhere.
+        with contextlib.suppress(OSError):
+            if select.select([master], [], [], 0.02)[0]:
+                os.read(master, CHUNK_BYTES)
+    process.kill()
+    process.wait()
