@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from rtui.analysis.facts import KeyFacts
@@ -31,7 +32,10 @@ class Task(Protocol):
         """End it."""
 
 
-Spawn = Callable[[Coroutine[Any, Any, None]], Task]
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""Something to do; a coroutine comes of it when it begins, so none is left over from what is cancelled before."""
+
+Spawn = Callable[[Work], Task]
 """Starts work on the loop."""
 
 
@@ -67,20 +71,20 @@ class CursorDetail:
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
         """Take up the row under the cursor, once it rests there."""
         key = row.key() if row is not None and row.kind is Kind.KEY else None
-        self._start(self._load(Detail(row, key), 0.0 if at_once else REST_S))
+        self._start(partial(self._load, Detail(row, key), 0.0 if at_once else REST_S))
 
     def show_key(self, key: bytes) -> None:
         """Take up a key that is not among the rows."""
-        self._start(self._load(Detail(None, key), 0.0))
+        self._start(partial(self._load, Detail(None, key), 0.0))
 
     def reload(self) -> None:
         """Ask for everything again."""
-        self._start(self._load(replace(self.detail, facts=None, preview=None, failure=None), 0.0))
+        self._start(partial(self._load, replace(self.detail, facts=None, preview=None, failure=None), 0.0))
 
     def turn(self, page: Page) -> None:
         """Ask for another page of the value."""
         if self.detail.facts is not None:
-            self._start(self._turn(self.detail, page))
+            self._start(partial(self._turn, self.detail, page))
 
     def stop(self) -> None:
         """Ask for nothing more."""
@@ -88,7 +92,7 @@ class CursorDetail:
             self._task.cancel()
             self._task = None
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Work) -> None:
         self.stop()
         self._task = self._spawn(work)
 

@@ -28,6 +28,8 @@ class TreeWork:
 
     def open(self, node: Namespace, *, below: bool = False, most_rows: int = ALL_BELOW_ROWS) -> None:
         """List the children of a namespace, or everything below it up to so many rows."""
+        if not self._is_of_now(node):
+            return
         if self.rows.store.needs_scan(node):
             self._spawn(self._scan_and_open(node))
         elif below:
@@ -68,8 +70,14 @@ class TreeWork:
     async def _scan_and_open(self, node: Namespace) -> None:
         """Have the prefix scanned again, then list what it brought."""
         await self._scan_again(node)
-        if not self.rows.store.needs_scan(node):
+        if self._is_of_now(node) and not self.rows.store.needs_scan(node):
             self._begin(self.rows.expand(node))
+
+    def _is_of_now(self, node: Namespace) -> bool:
+        """Take up what is new, and say whether a namespace is not one of an earlier scan that was on screen until now."""
+        with self._tree.keeping_place():
+            pass
+        return node.root is self.rows.store.root
 
     async def _go(self, work: Slices[Row | None]) -> None:
         row = await drive(work)

@@ -24,7 +24,7 @@ from rtui.server.progress import ScanState
 from rtui.tui.columns import Column
 from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
 from rtui.tui.copying import copies
-from rtui.tui.cursor_detail import CursorDetail, Detail
+from rtui.tui.cursor_detail import CursorDetail, Detail, Work
 from rtui.tui.ink import Line, Role, Span, cut_middle, own
 from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
 from rtui.tui.lines.notice import notice_lines
@@ -176,7 +176,7 @@ class BrowseScreen(Screen[None]):
 
     # the details
 
-    def _spawn_detail(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+    def _spawn_detail(self, work: Work) -> Worker[None]:
         return self.run_worker(work, group="detail", exit_on_error=False, description="details")
 
     def _show_detail(self, detail: Detail) -> None:

@@ -1,0 +1,27 @@
+"""Rows that are on screen a moment longer than what they stand for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.targets import target_of
+from tests.servers import Server
+from tests.tui.visiting import visiting
+
+
+@pytest.mark.parametrize(
+    "key", ["right", "enter", "space", "asterisk", "left", "s", "backspace", "right_curly_bracket"]
+)
+async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: Path, key: str) -> None:
+    valkey.admin.mset({f"space:{number}:inner": "x" for number in range(3)})
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.open()
+        visitor.session.store.reset()
+        await visitor.press(key)
+        await visitor.until(lambda: visitor.tree.cursor is None, "an empty tree")
+        await visitor.press("R")
+        await visitor.until(lambda: visitor.tree.cursor is not None, "the rows of now")
+        await visitor.open()
