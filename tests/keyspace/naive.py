@@ -9,6 +9,7 @@ from itertools import count
 from hypothesis import strategies as st
 
 from rtui.keyspace.handful import count_of, names_of
+from rtui.keyspace.memory import CHILD_BYTES, NAMESPACE_BYTES
 from rtui.keyspace.namespace import Child, Namespace
 from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.store import NamespaceStore
@@ -83,11 +84,33 @@ def children_of(node: Namespace) -> list[tuple[bytes, Child]]:
     return [] if node.children is None else [(label, node.children[label]) for label in node.labels]
 
 
+def check_memory(store: NamespaceStore) -> None:
+    """What the store says it holds is what is there; a child that only became an object by being looked at is free."""
+    held = objects = 0
+    waiting = [store.root]
+    while waiting:
+        node = waiting.pop()
+        held += 0 if node.keys is None else node.keys.size_bytes
+        held += sum(chunk.size_bytes for chunk in node.pending or ())
+        held += len(node.kept) if isinstance(node.kept, bytes) else 0 if node.kept is None else node.kept.size_bytes
+        for _, child in children_of(node):
+            held += CHILD_BYTES
+            if isinstance(child, Namespace):
+                objects += 1
+                waiting.append(child)
+            elif isinstance(child, bytes):
+                held += len(child)
+    counted, rest = divmod(store.held_bytes - held, NAMESPACE_BYTES)
+    assert rest == 0
+    assert 0 <= counted <= objects
+
+
 def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
     """Counts, labels and names are those of the model; what is listed of a namespace being opened is a part."""
     tree = divided(keys, store.separators)
     assert store.keys == len(keys)
     assert Counter(kept_below(store.root)) == Counter(keys)
+    check_memory(store)
     waiting: list[Namespace] = [store.root]
     while waiting:
         node = waiting.pop()

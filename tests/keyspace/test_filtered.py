@@ -65,12 +65,28 @@ def test_what_was_dropped_is_not_searched() -> None:
     assert kept_below(found.store.root) == [b"small:1"]
 
 
-def test_it_begins_anew_with_its_store() -> None:
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_match_that_begins_in_the_prefix_of_packed_names(opened: bool) -> None:
+    store = NamespaceStore()
+    keys = [b"shop:%s%d" % (name, number) for number in range(20) for name in (b"user", b"Users", b"us")]
+    store.add(keys)
+    if opened:
+        finish(store.open(store.root.namespace_at(0)))
+    for needle, ignore_case in ((b"op:us", False), (b"P:USER", True), (b"shop:users1", True), (b":user1", False)):
+        found = Filtered(store, needle, ignore_case=ignore_case)
+        finish(found.work())
+        matching = [key for key in keys if needle in key or (ignore_case and needle.lower() in key.lower())]
+        assert sorted(kept_below(found.store.root)) == sorted(matching)
+
+
+@pytest.mark.parametrize("slices", range(1, 5))
+def test_it_begins_anew_with_its_store(slices: int) -> None:
     store = NamespaceStore(clock=Ticking())
     store.add([b"a:%d" % number for number in range(5000)])
     found = Filtered(store, b"1")
     work = found.work()
-    next(work)
+    for _ in range(slices):
+        next(work, None)
     store.reset()
     store.add([b"b:1", b"b:2"])
     finish(work)

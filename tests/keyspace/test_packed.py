@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.handful import LONGEST_NAME, MOST_NAMES, count_of, handful, names_of
@@ -55,6 +55,7 @@ def test_removing_moves_the_others_up(names: list[bytes], unwanted: set[int]) ->
 
 
 @given(NAMES, st.binary(max_size=3) | st.sampled_from([b"", b"a", b"aa"]))
+@example([b"a", b"a", b"", b"baab"], b"aa")
 def test_searching_a_chunk(names: list[bytes], needle: bytes) -> None:
     chunk = Chunk.of(names)
     assert chunk.names() == names

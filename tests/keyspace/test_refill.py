@@ -9,7 +9,7 @@ from rtui.keyspace.packed import CHUNK_NAMES
 from rtui.keyspace.refill import Refill
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
-from tests.keyspace.naive import KEYS, Ticking, check_store, kept_below
+from tests.keyspace.naive import KEYS, Ticking, check_memory, check_store, kept_below
 
 BIG = [b"big:%d:%06d" % (number % 7, number) for number in range(10 * CHUNK_NAMES)]
 SMALL = [b"small:%03d" % number for number in range(300)]
@@ -85,6 +85,7 @@ def test_a_scan_that_breaks_off_leaves_the_count() -> None:
     assert (big.count, big.listed, store.needs_scan(big)) == (len(BIG) + 2, False, True)
     assert store.keys == len(BIG) + len(SMALL) + 2
     assert store.held_bytes == pytest.approx(held, abs=2_000)
+    check_memory(store)
     refill.add(BIG)
     refill.done()
     assert big.count == len(BIG) + 2
@@ -159,6 +160,7 @@ def test_counts_are_right_whatever_the_budget(batches: list[list[bytes]], budget
         for ordinal in range(store.root.namespace_total):
             finish(store.open(store.root.namespace_at(ordinal)))
     assert store.keys == len(keys)
+    check_memory(store)
     waiting = [store.root]
     while waiting:
         node = waiting.pop()

@@ -270,6 +270,20 @@ def test_sorting_lists_what_has_just_arrived() -> None:
     assert names(rows) == [b"a", b"b", b"j", b"k"]
 
 
+def test_sorting_after_something_disappeared() -> None:
+    store = NamespaceStore(clock=Ticking())
+    for name in (b"d", b"c", b"b", b"a"):
+        store.expect((Segment(name, b":"),), Guess())
+    store.add([b"d:1", b"b:1", b"b:2", b"a:1"])
+    rows = VisibleRows(store)
+    for name in (b"a", b"b", b"c", b"d"):
+        named(rows, name)
+    store.drop_estimates()
+    finish(rows.sort(Sort.COUNT))
+    assert names(rows) == [b"b", b"1", b"2", b"a", b"1", b"d", b"1"]
+    assert [rows.index_of(row) for row in everything(rows)] == list(range(7))
+
+
 def test_what_disappears_while_rows_are_sorted() -> None:
     store = NamespaceStore(clock=Ticking())
     for name in (b"d", b"c", b"b", b"a"):

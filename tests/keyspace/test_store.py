@@ -150,7 +150,7 @@ def test_what_an_opening_hands_on_is_not_held_twice() -> None:
 
 
 def test_opening_after_a_reset_does_nothing() -> None:
-    store = filled(*[b"a:%d" % number for number in range(3 * CHUNK_NAMES)])
+    store = filled(*[b"a:%d:x" % number for number in range(3 * CHUNK_NAMES)])
     node = store.root.namespace_at(0)
     opening = store.open(node)
     next(opening)
@@ -233,6 +233,34 @@ def test_a_namespace_opened_while_repeats_are_removed() -> None:
     finish(store.open(store.root.namespace_at(0)))
     finish(settling)
     check_store(store, keys)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_settling_finishes_an_opening_first() -> None:
+    keys = [b"a:%d" % number for number in range(20)]
+    store = filled(*keys)
+    opening = store.open(store.root.namespace_at(0))
+    next(opening)
+    store.add(keys)
+    store.repeats_possible = True
+    assert finish(store.settle()) == len(keys)
+    finish(opening)
+    check_store(store, keys)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_keys_that_arrive_while_repeats_are_removed() -> None:
+    keys = [b"a:%d" % number for number in range(10)] + [b"%d" % number for number in range(10)]
+    late = [b"late", b"a:late", b"a:later:on"]
+    for slices in range(100):
+        store = filled(*keys, *keys)
+        store.repeats_possible = True
+        settling = store.settle()
+        for _ in range(slices):
+            next(settling, None)
+        store.add(late)
+        finish(settling)
+        check_store(store, keys + late)
 
 
 @pytest.mark.usefixtures("tiny")
