@@ -12,7 +12,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 
 from rtui.keyspace.display import SafeText
 from rtui.server.browse_options import BrowseOptions
@@ -46,7 +46,11 @@ class RtuiApp(App[int]):
 
     def __init__(self, options: BrowseOptions, session: Session | None = None) -> None:
         """Browse what the options say; `session` is for one that is there already."""
-        self._nets: tuple[LineFilter, ...] = (HostileFilter(), *([AsciiFilter()] if options.ascii_only else []))
+        self._nets: tuple[LineFilter, ...] = (
+            HostileFilter(),
+            *([AsciiFilter()] if options.ascii_only else []),
+            *([Monochrome()] if options.no_color else []),
+        )
         super().__init__()
         choose_ascii(only=options.ascii_only)
         self.options = options

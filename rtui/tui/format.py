@@ -63,12 +63,11 @@ def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:
 
 
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a share in whole percent: `29%`, `<1%`; an inexact one says so."""
+    """Return a share in whole percent: `29%`, `<1%`; an inexact one says so: `≈29%`."""
     percent = fraction * _PERCENT_STEPS
-    tight = mark.strip()
     if 0 < percent < 0.5:
-        return SafeText(f"{'' if mark is Mark.EXACT else tight}<1%")
-    return SafeText(f"{tight}{percent:.0f}%")
+        return SafeText("<1%")
+    return SafeText(f"{mark.strip()}{percent:.0f}%")
 
 
 def duration(ms: int) -> SafeText:

@@ -32,6 +32,7 @@ INK_DEFAULTS: Final[Mapping[str, str]] = {
     "rule": "#2b3546",
     "cursor": "#24344d",
     "cursor-blurred": "#1d2532",
+    "cursor-ink": "transparent",
     "hover": "#19212d",
     "badge": "#8fd3a0",
     "type-string": "#9ecb8b",

@@ -74,7 +74,7 @@ class TreeWork:
             self._begin(self.rows.expand(node))
 
     def _is_of_now(self, node: Namespace) -> bool:
-        """Take up what is new, and say whether a namespace is not one of an earlier scan that was on screen until now."""
+        """Take up what is new, and say whether a namespace is not one of an earlier scan."""
         with self._tree.keeping_place():
             pass
         return node.root is self.rows.store.root

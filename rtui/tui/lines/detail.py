@@ -76,7 +76,9 @@ class DetailLines:
         """Return what the chosen tab shows."""
         detail = self.detail
         if detail.key is None:
-            return inside_lines(detail.row.namespace, detail.inside, width) if detail.row is not None else []
+            if detail.row is None:
+                return []
+            return inside_lines(detail.row.namespace, detail.inside, self.whole, width)
         if self.tab is Tab.SLOT:
             return slot_lines(detail.key, width)
         lines: list[Line] = []
@@ -88,5 +90,5 @@ class DetailLines:
             lines += [(), *prose(own("fetching…"), width, Role.FAINT)]
         if detail.facts is not None:
             for sentence in explanations(detail.facts):
-                lines += [(), *prose(sentence, width, Role.FAINT)]
+                lines += [(), *prose(sentence, width, Role.MUTED)]
         return lines

@@ -22,14 +22,13 @@ class Piece:
 
 
 def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:
-    """Join as many pieces as fit into `cells` cells, in order, dropping those of the highest rank first."""
-    kept = list(pieces)
-    while True:
-        line = _join(kept, between)
-        droppable = [piece for piece in kept if piece.rank]
-        if line_width(line) <= cells or not droppable:
-            return line
-        kept.remove(max(reversed(droppable), key=lambda piece: piece.rank))
+    """Join as many pieces as fit into `cells` cells, in order, those of the lowest rank first."""
+    kept: set[int] = set()
+    for index in sorted(range(len(pieces)), key=lambda at: pieces[at].rank):
+        line = _join([pieces[at] for at in sorted({*kept, index})], between)
+        if line_width(line) <= cells or not pieces[index].rank:
+            kept.add(index)
+    return _join([pieces[at] for at in sorted(kept)], between)
 
 
 def _join(pieces: Sequence[Piece], between: Span) -> Line:

@@ -146,11 +146,11 @@ def _frequency(frequency: Frequency) -> SafeText:
 
 
 def _slot(key: bytes) -> Fact:
-    return Fact(own("slot"), SafeText(f"{key_slot(key):,}"))
+    return Fact(own("slot"), SafeText(str(key_slot(key))))
 
 
 def _unknown(label: SafeText, why: Unknown) -> Fact:
-    role = Role.WARN if why.reason in (Reason.DENIED, Reason.FAILED) else Role.FAINT
+    role = Role.WARN if why.reason in (Reason.DENIED, Reason.FAILED) else Role.MUTED
     return Fact(label, _REASONS[why.reason], role)
 
 

@@ -16,7 +16,8 @@ from rtui.tui.lines.key_facts import NAME_LIMIT
 from rtui.tui.lines.tree_row import Whole, known_count, share_of
 from rtui.tui.shown import display
 
-_BAR_CELLS: Final = 10
+_MIN_BAR_CELLS: Final = 8
+_MAX_BAR_CELLS: Final = 24
 _COUNT_CELLS: Final = 11
 _SHARE_CELLS: Final = 5
 
@@ -64,7 +65,7 @@ def _pattern(path: bytes) -> SafeText:
     return display(prefix_pattern(path), limit=NAME_LIMIT)
 
 
-def inside_lines(node: Namespace, inside: Inside | None, width: int) -> list[Line]:
+def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: int) -> list[Line]:
     """Return what lies directly below a namespace, largest first, with its part of the namespace."""
     if node.dropped:
         text = own(
@@ -79,7 +80,8 @@ def inside_lines(node: Namespace, inside: Inside | None, width: int) -> list[Lin
         rows.sort(key=lambda row: -row[1])
     total = max(1, node.count)
     lines: list[Line] = [(), _summary(inside), ()]
-    lines += [_part_line(name, count, count / total, width) for name, count in rows]
+    mark = Mark.EXACT if whole.complete else Mark.AT_LEAST
+    lines += [_part_line(name, fmt.count(count, mark), count / total, width) for name, count in rows]
     left_out = inside.namespaces - len(inside.parts)
     if left_out > 0:
         lines += [(), (gap(MARGIN), Span(SafeText(f"and {left_out:,} smaller ones"), Role.FAINT))]
@@ -92,15 +94,16 @@ def _summary(inside: Inside) -> Line:
     return (gap(MARGIN), Span(SafeText(text), Role.MUTED))
 
 
-def _part_line(name: SafeText, keys: int, part: float, width: int) -> Line:
-    figures = _COUNT_CELLS + _SHARE_CELLS + _BAR_CELLS + 2
+def _part_line(name: SafeText, keys: SafeText, part: float, width: int) -> Line:
+    bar_cells = max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
+    figures = _COUNT_CELLS + _SHARE_CELLS + bar_cells + 2
     room = max(8, width - 2 * MARGIN - figures)
-    filled, blank = fmt.bar(part, _BAR_CELLS)
+    filled, blank = fmt.bar(part, bar_cells)
     shown = cut(name, room) if width_of(name) <= room else cut_middle(name, room)
     return (
         gap(MARGIN),
         Span(left(shown, room)),
-        Span(right(fmt.count(keys), _COUNT_CELLS)),
+        Span(right(keys, _COUNT_CELLS)),
         Span(right(fmt.share(part), _SHARE_CELLS), Role.MUTED),
         gap(2),
         Span(filled, Role.BAR),

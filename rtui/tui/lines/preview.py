@@ -72,9 +72,9 @@ def page_note(preview: Preview) -> Line:
         if preview.next_page is not None or first:
             parts.append(Span(SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}"), Role.MUTED))
     if preview.previous_page is not None:
-        parts.append(Span(SafeText(f"{'  ' if parts else ''}b ←"), Role.ACCENT))
+        parts.append(Span(SafeText(f"{'  ' if parts else ''}‹ b"), Role.ACCENT))
     if preview.next_page is not None:
-        parts.append(Span(SafeText(f"{'  ' if parts else ''}→ n"), Role.ACCENT))
+        parts.append(Span(SafeText(f"{'  ' if parts else ''}n ›"), Role.ACCENT))
     return tuple(parts)
 
 
@@ -89,9 +89,10 @@ def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
     """Return why nothing, or nothing more, is shown."""
     title = _REFUSALS[refusal.reason]
     lines: list[Line] = [(gap(MARGIN), Span(title, Role.WARN))]
-    if refusal.detail:
-        detail = str(refusal.detail)
-        lines += prose(display_text(f"{detail[:1].upper()}{detail[1:]}."), width, Role.MUTED)
+    if refusal.reason is Reason.GONE:
+        lines += prose(own("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
+    elif refusal.detail:
+        lines += prose(display_text(refusal.detail), width, Role.MUTED)
     return [*lines, ()]
 
 
@@ -176,7 +177,7 @@ def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
     """Return what one should know to read this."""
     lines: list[Line] = []
     for note in notes:
-        lines += [(), *prose(display_text(note), width, Role.FAINT)]
+        lines += [(), *prose(display_text(note), width, Role.MUTED)]
     return lines
 
 

@@ -14,8 +14,8 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
     found = explain(key)
     lines: list[Line] = [
         (),
-        single_line(Fact(own("slot"), SafeText(f"{found.slot:,}"), Role.STRONG), width),
-        single_line(Fact(own(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS:,}"), Role.MUTED), width),
+        single_line(Fact(own("slot"), SafeText(str(found.slot)), Role.STRONG), width),
+        single_line(Fact(own(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED), width),
         (),
         _key_line(key, found, width),
     ]

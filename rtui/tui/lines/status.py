@@ -84,7 +84,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(3, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
-        pieces.append(Piece(5, _cost(status.cost)))
+        pieces.append(Piece(1, _cost(status.cost)))
     if progress.reason:
         pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
     elif note is not None or status.notes:

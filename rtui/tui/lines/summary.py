@@ -44,7 +44,7 @@ def _pieces(detail: Detail, whole: Whole) -> list[Piece]:
         pieces.append(Piece(4, (Span(own("no TTL"), Role.MUTED),)))
     elif isinstance(facts.ttl_ms, int):
         pieces.append(Piece(2, (Span(own("TTL "), Role.MUTED), Span(fmt.duration(facts.ttl_ms)))))
-    pieces.append(Piece(5, (Span(own("⏎ all of it"), Role.FAINT),)))
+    pieces.append(Piece(5, (Span(own("enter: all of it"), Role.FAINT),)))
     return pieces
 
 

@@ -14,6 +14,7 @@ from rtui.tui import format as fmt
 from rtui.tui.columns import GAP_CELLS, Column, Place, Plan
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, cut_middle, left, own, right, type_role, width_of
+from rtui.tui.lines.facts_grid import MARGIN
 from rtui.tui.shown import display
 
 INDENT_CELLS: Final = 2
@@ -77,13 +78,13 @@ def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: Mappin
         return (*head, *_namespace_places(row.namespace, plan.places, whole))
     found = facts.get(row.key())
     gone = found is not None and found.is_gone
-    head = _name(row, plan.name_cells, _NONE, Role.FAINT if gone else Role.TEXT)
+    head = _name(row, plan.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
     return (*head, *_key_places(found, plan.places))
 
 
 def sign_cells(row: Row, name_cells: int) -> int:
     """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
-    return min(row.depth * INDENT_CELLS, name_cells // 2)
+    return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)
 
 
 def _name(row: Row, cells: int, sign: SafeText, role: Role) -> Line:
@@ -137,7 +138,7 @@ def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
         return (_SHORT_REASONS[Reason.GONE] if column is Column.TYPE else own("")), Role.WARN
     value = {Column.TYPE: facts.type, Column.TTL: facts.ttl_ms, Column.SIZE: facts.memory_bytes}[column]
     if isinstance(value, Unknown):
-        return _SHORT_REASONS[value.reason], Role.FAINT
+        return _SHORT_REASONS[value.reason], Role.WARN if value.reason is Reason.DENIED else Role.MUTED
     if isinstance(value, bytes):
         return display(value, limit=16), type_role(value)
     if isinstance(value, NoTtl):

@@ -135,8 +135,8 @@ class BrowseScreen(Screen[None]):
         """Say who the server is and how the scan is doing."""
         status, now = self.session.status, asyncio.get_running_loop().time()
         filling = own("the demo is being loaded") if self._is_filling is not None else None
-        self.title_bar.say(lambda width: title_line(status, width, self._label))
-        self.status_bar.say(lambda width: status_line(status, now, width, shows_cost=self._shows_cost, note=filling))
+        self.title_bar.tell(lambda width: title_line(status, width, self._label))
+        self.status_bar.tell(lambda width: status_line(status, now, width, shows_cost=self._shows_cost, note=filling))
 
     def _show_rows(self) -> None:
         """Show the rows of the keyspace, or of what its names are filtered by."""
@@ -187,7 +187,7 @@ class BrowseScreen(Screen[None]):
         self.pane.show_tabs(lines.tabs, lines.chosen, lines.note)
         self.pane.show_body(lines.body, from_top=detail is not self._shown)
         self._shown = detail
-        self.summary_bar.say(lambda width: summary_line(detail, whole, width))
+        self.summary_bar.tell(lambda width: summary_line(detail, whole, width))
         self._offer_commands()
 
     def _detail_again(self) -> None:

@@ -38,7 +38,7 @@ class ChoiceScreen(ModalScreen[int | None]):
         """Show the entries."""
         options = OptionList(*(Option(Content(entry)) for entry in self._entries), markup=False, id="choices")
         options.border_title = Content(self._title)
-        options.border_subtitle = "⏎ chooses · esc closes"
+        options.border_subtitle = "enter chooses · esc closes"
         yield options
 
     @on(OptionList.OptionSelected)
@@ -60,7 +60,7 @@ class ColumnsScreen(ModalScreen[None]):
         """Show the columns."""
         options = OptionList(*map(self._prompt, Column), markup=False, id="choices")
         options.border_title = "Columns"
-        options.border_subtitle = "⏎ switches · esc closes"
+        options.border_subtitle = "enter switches · esc closes"
         yield options
 
     @on(OptionList.OptionSelected)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,10 +16,14 @@ from rtui.tui.commands import Scope, When, bindings, footer_commands
 from rtui.tui.ink import Line, Role, Span, gap, own
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.widgets.bars import Bar, FooterBar
-from rtui.tui.widgets.line_panel import LinePanel
+from rtui.tui.widgets.line_panel import LinePanel, MakeLines
 
-Connect = Callable[[], Coroutine[Any, Any, None]]
-"""Connects; an error that is its user's to read is shown here."""
+CARD_CELLS: Final = 76
+"""Width of the card where there is room."""
+
+MIN_CARD_CELLS: Final = 24
+FRAME_CELLS: Final = 6
+"""What the card's border and padding take of its width."""
 
 
 class ConnectScreen(Screen[None]):
@@ -39,6 +42,7 @@ class ConnectScreen(Screen[None]):
         super().__init__()
         self._label = label
         self._failed = False
+        self._make: MakeLines | None = None
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -49,25 +53,24 @@ class ConnectScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Say whom it connects to."""
-        self.title_bar.say(lambda _width: (Span(own(" rtui"), Role.BADGE), gap(2), Span(own("READ-ONLY"), Role.GOOD)))
+        self.title_bar.tell(lambda _width: (Span(own(" rtui"), Role.BADGE), gap(2), Span(own("READ-ONLY"), Role.GOOD)))
         self.connecting()
 
     def connecting(self) -> None:
         """Say that it is under way."""
         self._failed = False
-        self.card.set_class(False, "-failed")
         line: Line = (gap(1), Span(own("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
-        self._show([line])
+        self._show(lambda _width: [line])
 
     def failed(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
         """Say what happened and what to try."""
         self._failed = True
-        self.card.set_class(True, "-failed")
-        width = max(20, min(76, self.size.width - 8))
-        lines: list[Line] = [(gap(1), Span(title, Role.BAD)), (), (gap(1), Span(self._label, Role.STRONG))]
-        lines += [(), *prose(happened, width, Role.TEXT)]
-        if remedy:
-            lines += [(), *prose(remedy, width, Role.MUTED)]
+
+        def lines(width: int) -> list[Line]:
+            found: list[Line] = [(gap(1), Span(title, Role.BAD)), (gap(1), Span(self._label, Role.STRONG))]
+            found += [(), *prose(happened, width, Role.TEXT)]
+            return [*found, (), *prose(remedy, width, Role.MUTED)] if remedy else found
+
         self._show(lines)
 
     def action_retry(self) -> None:
@@ -81,8 +84,18 @@ class ConnectScreen(Screen[None]):
         target = self.app if event.command.scope is Scope.APP else self
         await target.run_action(event.command.id)
 
-    def _show(self, lines: list[Line]) -> None:
-        self.card.styles.height = len(lines) + 4
-        self.card.show(lines)
+    def on_resize(self) -> None:
+        """Fit the card to the new width."""
+        if self._make is not None:
+            self._show(self._make)
+
+    def _show(self, make: MakeLines) -> None:
+        """Show lines in the card, which is as high as they need."""
+        self._make = make
+        width = max(MIN_CARD_CELLS, min(CARD_CELLS, self.size.width - 2))
+        self.card.styles.width = width
+        self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
+        self.card.set_class(self._failed, "-failed")
+        self.card.say(make)
         holds = frozenset({When.FAILED} if self._failed else ())
         self.footer_bar.offer(footer_commands((Scope.CONNECT, Scope.APP), holds))

@@ -43,19 +43,10 @@ class HelpScreen(ModalScreen[None]):
             yield DetailBody(id="help-body")
 
     def on_mount(self) -> None:
-        """Show the list once its width is known."""
-        self.query_one(DetailBody).focus()
-        self.call_after_refresh(self._show)
-
-    def on_resize(self) -> None:
-        """Show the list for the new width."""
-        self.call_after_refresh(self._show)
-
-    def _show(self) -> None:
+        """Show the list."""
         body = self.query_one(DetailBody)
-        width = body.scrollable_content_region.width
-        if width:
-            body.show(help_lines(width))
+        body.say(help_lines)
+        body.focus()
 
 
 def help_lines(width: int) -> list[Line]:

@@ -17,28 +17,15 @@ _BETWEEN: Final = 2
 
 
 class Bar(LinePanel):
-    """One line that is made anew for each width."""
+    """One line."""
 
     DEFAULT_CSS = """
     Bar { height: 1; background: $panel; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._make: Callable[[int], Line] = lambda _width: ()
-
-    def say(self, make: Callable[[int], Line]) -> None:
+    def tell(self, make: Callable[[int], Line]) -> None:
         """Show the line that `make` returns for the bar's width, now and after each resize."""
-        self._make = make
-        self._remake()
-
-    def on_resize(self) -> None:
-        """Make the line for the new width."""
-        self._remake()
-
-    def _remake(self) -> None:
-        if self.size.width:
-            self.show([self._make(self.size.width)])
+        self.say(lambda width: [make(width)])
 
 
 class FooterBar(Bar):
@@ -60,7 +47,7 @@ class FooterBar(Bar):
         """Show these commands, or a message with what is left of them behind it."""
         if (tuple(commands), message) != (self._commands, self._message):
             self._commands, self._message = tuple(commands), message
-            self.say(self._line)
+            self.tell(self._line)
 
     def on_click(self, event: events.Click) -> None:
         """Run the command under the mouse."""

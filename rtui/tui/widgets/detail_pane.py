@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -14,10 +14,7 @@ from textual.message import Message
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line
 from rtui.tui.lines.facts_grid import tab_line
-from rtui.tui.widgets.line_panel import LinePanel
-
-MakeLines = Callable[[int], Sequence[Line]]
-"""Returns the lines of a panel for its width."""
+from rtui.tui.widgets.line_panel import LinePanel, MakeLines
 
 
 class DetailBody(LinePanel):
@@ -62,11 +59,7 @@ class DetailPane(Vertical):
         self._head = LinePanel(id="detail-head")
         self._tabs = LinePanel(id="detail-tabs")
         self.body = DetailBody(id="detail-body")
-        self._make_head: MakeLines = lambda _width: ()
-        self._make_body: MakeLines = lambda _width: ()
         self._titles: tuple[SafeText, ...] = ()
-        self._chosen = 0
-        self._note: Line = ()
 
     def compose(self) -> ComposeResult:
         """Put the three parts under each other."""
@@ -76,24 +69,18 @@ class DetailPane(Vertical):
 
     def show_head(self, make: MakeLines) -> None:
         """Show these facts."""
-        self._make_head = make
-        self._paint_head()
+        self._head.say(make)
 
     def show_tabs(self, titles: Sequence[SafeText], chosen: int, note: Line = ()) -> None:
         """Show these tabs, one of them chosen, and a note beside them."""
-        self._titles, self._chosen, self._note = tuple(titles), chosen, note
-        self._paint_tabs()
+        self._titles = tuple(titles)
+        self._tabs.say(lambda width: [(), tab_line(titles, chosen, note, width)])
 
     def show_body(self, make: MakeLines, *, from_top: bool = True) -> None:
         """Show this body, from its first line unless it is the same thing anew."""
-        self._make_body = make
         if from_top:
             self.body.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self._paint_body()
-
-    def on_resize(self) -> None:
-        """Make everything for the new width, once the parts have theirs."""
-        self.call_after_refresh(self._repaint)
+        self.body.say(make)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the tab under the mouse."""
@@ -104,20 +91,3 @@ class DetailPane(Vertical):
             if x <= event.x - (self._tabs.region.x - self.region.x) < x + len(title) + 2:
                 self.post_message(self.TabClicked(index))
             x += len(title) + 3
-
-    def _repaint(self) -> None:
-        self._paint_head()
-        self._paint_tabs()
-        self._paint_body()
-
-    def _paint_head(self) -> None:
-        if width := self._head.size.width:
-            self._head.show(self._make_head(width))
-
-    def _paint_tabs(self) -> None:
-        if width := self._tabs.size.width:
-            self._tabs.show([(), tab_line(self._titles, self._chosen, self._note, width)])
-
-    def _paint_body(self) -> None:
-        if width := self.body.scrollable_content_region.width:
-            self.body.show(self._make_body(width))

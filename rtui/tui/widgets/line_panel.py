@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from rtui.tui.ink import COMPONENT_PREFIX, INK_CLASSES, Line, Role, line_width
+from rtui.tui.ink import INK_CLASSES, Line, line_width
 from rtui.tui.widgets.content_size import set_content_height
+from rtui.tui.widgets.painter import Painter
+
+MakeLines = Callable[[int], Sequence[Line]]
+"""Returns the lines of a panel for its width."""
 
 
 class LinePanel(ScrollView):
@@ -30,11 +32,27 @@ class LinePanel(ScrollView):
         super().__init__(id=id, classes=classes)
         self.can_focus = False
         self._lines: tuple[Line, ...] = ()
+        self._make: MakeLines | None = None
+        self._painter = Painter(self)
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """The lines shown."""
         return self._lines
+
+    def say(self, make: MakeLines) -> None:
+        """Show the lines that `make` returns for the width of the panel, now and after each resize."""
+        self._make = make
+        self._remake()
+
+    def on_resize(self) -> None:
+        """Make the lines for the new width."""
+        self._remake()
+
+    def _remake(self) -> None:
+        width = self.scrollable_content_region.width
+        if width and self._make is not None:
+            self.show(self._make(width))
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines instead, repainting what differs."""
@@ -55,24 +73,21 @@ class LinePanel(ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the viewport."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         index = y + self.scroll_offset.y
-        base = self.rich_style
         if not 0 <= index < len(self._lines):
-            return Strip.blank(width, base)
-        return paint(self._lines[index], base, self.ink, width)
+            return Strip.blank(width, self._painter.plain)
+        return self._painter.paint(self._lines[index], self._painter.plain, width=width)
 
-    def ink(self, role: Role) -> Style:
-        """Return how a role looks in this widget."""
-        return self.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Begin a frame."""
+        self._painter.begin_frame()
+        return super().render_lines(crop)
 
-
-def paint(line: Line, base: Style, ink: Callable[[Role], Style], width: int) -> Strip:
-    """Return the strip of a line: each span in its role's style over `base`, cut or padded to `width` cells."""
-    segments = [
-        Segment(span.text, base if span.role is Role.TEXT else base + ink(span.role)) for span in line if span.text
-    ]
-    return Strip(segments, line_width(line)).adjust_cell_length(width, base).simplify()
+    def notify_style_update(self) -> None:
+        """Paint anew what was painted in the old style."""
+        super().notify_style_update()
+        self._painter.forget()
 
 
 def changed_until(old: Line, new: Line, width: int) -> int:

@@ -16,10 +16,12 @@ from rtui.analysis.facts import RowFacts
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
-from rtui.tui.ink import COMPONENT_PREFIX, INK_CLASSES, Line, Role
+from rtui.tui.ink import INK_CLASSES, Line
+from rtui.tui.lines.facts_grid import MARGIN
 from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
 from rtui.tui.widgets.content_size import set_content_height
-from rtui.tui.widgets.line_panel import changed_until, paint
+from rtui.tui.widgets.line_panel import changed_until
+from rtui.tui.widgets.painter import Painter
 
 
 class TreeView(ScrollView, can_focus=True):
@@ -37,8 +39,8 @@ class TreeView(ScrollView, can_focus=True):
         overflow-x: hidden;
         overflow-y: scroll;
         scrollbar-size-vertical: 1;
-        & > .tree--cursor { background: $cursor; }
-        & > .tree--cursor-blurred { background: $cursor-blurred; }
+        & > .tree--cursor { background: $cursor; color: $cursor-ink; }
+        & > .tree--cursor-blurred { background: $cursor-blurred; color: $cursor-ink; }
         & > .tree--hover { background: $hover; }
     }
     """
@@ -64,6 +66,7 @@ class TreeView(ScrollView, can_focus=True):
         self._cursor_line = 0
         self._hover_line: int | None = None
         self._painted: dict[int, Line] = {}
+        self._painter = Painter(self)
 
     @property
     def rows(self) -> VisibleRows | None:
@@ -101,6 +104,8 @@ class TreeView(ScrollView, can_focus=True):
         line = self._index(cursor)
         self.scroll_to(y=0 if line is None else line, animate=False, force=True, immediate=True)
         self.move_to(0 if line is None else line)
+        if self._cursor is None:
+            self.post_message(self.Highlighted(None))
         self.refresh()
 
     def choose_columns(self, columns: frozenset[Column]) -> None:
@@ -153,11 +158,15 @@ class TreeView(ScrollView, can_focus=True):
             self.post_message(self.Highlighted(row))
 
     def move_to_row(self, row: Row) -> bool:
-        """Put the cursor on a row, if it is visible."""
+        """Put the cursor on a row, if it is listed; one that is far away comes to the middle of the view."""
         line = self._index(row)
-        if line is not None:
-            self.move_to(line)
-        return line is not None
+        if line is None:
+            return False
+        top, height = self.scroll_offset.y, self.size.height
+        if not top - height <= line < top + 2 * height:
+            self.scroll_to(y=max(0, line - height // 2), animate=False, force=True, immediate=True)
+        self.move_to(line)
+        return True
 
     def hover(self, line: int | None) -> None:
         """Light up a row, or none."""
@@ -188,6 +197,7 @@ class TreeView(ScrollView, can_focus=True):
         """Forget what was painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
+        self._painter.forget()
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the view."""
@@ -195,28 +205,30 @@ class TreeView(ScrollView, can_focus=True):
         number = y + self.scroll_offset.y
         if self._rows is None or not 0 <= number < len(self._rows):
             self._painted.pop(y, None)
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._painter.plain)
         line = self._painted[y] = self._line_of(self._rows.row(number))
-        return paint(line, self._base(number), self._ink, width)
+        return self._painter.paint(line, *self._base(number), width=width)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Begin a frame."""
+        self._painter.begin_frame()
+        return super().render_lines(crop)
 
     def _line_of(self, row: Row) -> Line:
         """Return what a row says."""
         is_open = row.kind is Kind.NAMESPACE and self._rows is not None and self._rows.is_expanded(row.namespace)
         return row_line(row, self._plan, self._whole, is_open=is_open, facts=self._facts)
 
-    def _base(self, number: int) -> Style:
-        """Return the style under the text of a row."""
+    def _base(self, number: int) -> tuple[Style, bool]:
+        """Return the style under the text of a row, and whether it is the style of all its text."""
         if number == self._cursor_line and self._cursor is not None:
             name = "tree--cursor" if self.has_focus else "tree--cursor-blurred"
         elif number == self._hover_line:
             name = "tree--hover"
         else:
-            return self.rich_style
-        return self.rich_style + self.get_component_rich_style(name, partial=True)
-
-    def _ink(self, role: Role) -> Style:
-        """Return how a role looks here."""
-        return self.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
+            return self._painter.plain, False
+        style = self.get_component_rich_style(name, partial=True)
+        return self._painter.plain + style, style.color is not None
 
     def _index(self, row: Row | None) -> int | None:
         """Return the number of a row, None when it is not visible."""
@@ -264,6 +276,6 @@ class TreeView(ScrollView, can_focus=True):
 
     def _replan(self) -> None:
         """Divide the rows anew."""
-        self._plan = plan(self.scrollable_content_region.width, self._columns)
+        self._plan = plan(self.scrollable_content_region.width - MARGIN, self._columns)
         self.refresh()
         self.post_message(self.ViewChanged())

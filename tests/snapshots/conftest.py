@@ -1,0 +1,18 @@
+"""Nothing that is photographed may depend on the machine or the moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No animation, no colours from the environment, no themes of whoever runs the tests."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setattr("rtui.tui.themes.user_folder", lambda: tmp_path)
+    monkeypatch.setattr("rtui.tui.cursor_detail.REST_S", 0.001)
+    monkeypatch.setattr("rtui.tui.widgets.tree_pane.FACTS_REST_S", 0.001)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("TEXTUAL_THEME", raising=False)

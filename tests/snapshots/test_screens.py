@@ -1,0 +1,194 @@
+"""The main states of the interface as pictures, at the three sizes that must look right."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from rtui.keyspace.display import SafeText
+from rtui.server.browse_options import BrowseOptions
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.connection import Lost
+from rtui.server.errors import ConnectFailure, FailureKind
+from rtui.server.handshake import NoTouch
+from rtui.server.identity import ServerIdentity
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, Progress, ScanState
+from rtui.server.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.screens.browse import BrowseScreen
+from rtui.tui.screens.connect import ConnectScreen
+from tests.tui.fixed_session import COMPLETE, FixedSession
+
+Compare = Callable[..., bool]
+SMALL, MEDIUM, LARGE = (80, 24), (120, 36), (200, 50)
+SIZES = pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])
+
+SCANNING = replace(
+    COMPLETE,
+    complete=False,
+    sampled=2_000,
+    progress=Progress(state=ScanState.RUNNING, fraction=0.78, keys=5_280, keys_per_s=212_000, eta_s=2.4),
+    cost=Cost(commands=120, keys=5_280, bytes_in=180_224, bytes_out=11_264, server_us=22_000, elapsed_s=0.2),
+)
+
+
+def app(session: FixedSession, **options: object) -> RtuiApp:
+    return RtuiApp(BrowseOptions(target=Target(host="10.0.0.5"), **options), session)  # type: ignore[arg-type]
+
+
+def doing(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
+    """Wait for the tree, press keys, and let everything come to rest."""
+
+    async def run(pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, BrowseScreen))
+        await until(pilot, lambda: is_settled(pilot))
+        for key in keys:
+            await pilot.press(key)
+        await until(pilot, lambda: is_settled(pilot))
+
+    return run
+
+
+async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+    """Wait for a condition and for what it shows to be painted."""
+    for _ in range(200):
+        await pilot.pause()
+        if holds():
+            return
+    pytest.fail("it never came")
+
+
+def is_settled(pilot: Pilot[int]) -> bool:
+    """Whether nothing more will come of what was pressed."""
+    browse = next(screen for screen in pilot.app.screen_stack if isinstance(screen, BrowseScreen))
+    detail, tree = browse._detail.detail, browse.trees.key_tree
+    is_shown = detail.row == tree.cursor and (detail.key is None or detail.preview is not None or bool(detail.failure))
+    has_facts = not browse.trees._facts.missing(tree.rows_in_view)
+    return is_shown and has_facts and browse._shown is detail and not any(w.is_running for w in pilot.app.workers)
+
+
+@SIZES
+def test_browsing(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    assert snap_compare(app(FixedSession()), terminal_size=size, run_before=doing(*keys))
+
+
+@SIZES
+def test_scanning_over_a_sample(snap_compare: Compare, size: tuple[int, int]) -> None:
+    session = FixedSession(SCANNING)
+    session.expect(b"shop", 5_900, 6_200, 6_500)
+    session.expect(b"queue", 12, 30, 70)
+    session.status = replace(session.status, total=6_750)
+    assert snap_compare(app(session), terminal_size=size, run_before=doing("i"))
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("hash-with-hostile-values", "shop:session:0042"),
+        ("list-with-pages", "jobs"),
+        ("set", "shop:user:7:orders"),
+        ("zset", "ranking"),
+        ("stream", "events"),
+        ("json", "plain"),
+        ("bytes", "bits"),
+        ("too-large", "huge"),
+        ("gone", "gone"),
+        ("denied-and-unknown-type", "secret"),
+        ("empty-name", ""),
+    ],
+    ids=lambda value: str(value).replace(":", "-"),
+)
+def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        await doing()(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, BrowseScreen)
+        screen.trees.reveal(keys.encode())
+        await until(pilot, lambda: screen._detail.detail.key == keys.encode() and is_settled(pilot))
+
+    assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("help", ("question_mark",)),
+        ("copy", ("Y",)),
+        ("columns", ("c",)),
+        ("filter", ("slash", *"cart")),
+        ("no-match", ("slash", *"zzz", "enter")),
+        ("jump", ("f", *"lo")),
+        ("palette", ("ctrl+p", *"sort")),
+        ("sorted-by-name", ("s",)),
+        ("slot-with-a-tag", ("f", *"{user", "enter", "right", "down", "2")),
+        ("reading", ("right", "right", "tab")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]) -> None:
+    assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("paused", replace(SCANNING, progress=replace(SCANNING.progress, state=ScanState.PAUSED), pace=Pace.NORMAL)),
+        ("lost", replace(SCANNING, link=Lost(None, 2, 0.0))),
+        ("no-touch-denied", replace(COMPLETE, no_touch=NoTouch.DENIED)),
+        ("failed", replace(COMPLETE, complete=False, progress=Progress(state=ScanState.FAILED, fraction=None,
+                                                                        reason=SafeText("NOPERM SCAN is not allowed")))),
+        ("one-node", replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=True, cluster_known_nodes=6))),
+        ("nothing-known", replace(COMPLETE, server=ServerIdentity(), no_touch=NoTouch.UNSUPPORTED)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_states(snap_compare: Compare, name: str, status: BrowsingStatus) -> None:
+    assert snap_compare(app(FixedSession(status)), terminal_size=MEDIUM, run_before=doing())
+
+
+@SIZES
+def test_empty_database(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert snap_compare(app(FixedSession(COMPLETE, [])), terminal_size=size, run_before=doing())
+
+
+@SIZES
+def test_connection_failed(snap_compare: Compare, size: tuple[int, int]) -> None:
+    session = FixedSession()
+    session.failure = ConnectFailure(
+        FailureKind.REFUSED,
+        "Connection refused",
+        "Nothing listens on 10.0.0.5 port 6379.",
+        "Check host and port; is the server running, and does it listen on this address?",
+    )
+
+    async def wait(pilot: Pilot[int]) -> None:
+        screen = pilot.app.screen
+        await until(pilot, lambda: isinstance(screen, ConnectScreen) and screen.card.has_class("-failed"))
+
+    assert snap_compare(app(session), terminal_size=size, run_before=wait)
+
+
+def test_narrow_detail(snap_compare: Compare) -> None:
+    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down", "enter")
+    assert snap_compare(app(FixedSession()), terminal_size=SMALL, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast", "rtui-ansi16"])
+def test_themes(snap_compare: Compare, theme: str) -> None:
+    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    assert snap_compare(app(FixedSession(), theme=theme), terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+def test_plain_ascii(snap_compare: Compare) -> None:
+    session = FixedSession(SCANNING)
+    session.expect(b"shop", 5_900, 6_200, 6_500)
+    assert snap_compare(app(session, ascii_only=True), terminal_size=MEDIUM, run_before=doing("enter", "down"))
+
+
+def test_without_colours(snap_compare: Compare) -> None:
+    assert snap_compare(app(FixedSession(), no_color=True), terminal_size=MEDIUM, run_before=doing("enter", "down"))

@@ -1,0 +1,259 @@
+"""A session whose every value is fixed: what screens show of it never changes from one run to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
+from rtui.keyspace.display import SafeText
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.segments import Segment
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.connection import Online
+from rtui.server.errors import RtuiError
+from rtui.server.handshake import NoTouch
+from rtui.server.identity import ServerIdentity
+from rtui.server.pace import Pace
+from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
+from rtui.server.progress import Cost, Progress, ScanState
+from rtui.server.target import Target
+
+ASKED_AT_S = 1_798_761_600.0
+"""When every fact was asked: 2027-01-01 00:00:00 UTC."""
+
+SERVER = ServerIdentity(
+    product="valkey",
+    product_name=SafeText("valkey"),
+    version=(9, 1, 2),
+    run_id="0123456789abcdef",
+    role="primary",
+    maxmemory_policy=SafeText("noeviction"),
+    used_memory_bytes=2_040_109_466,
+    maxmemory_bytes=4 << 30,
+    ops_per_s=1_234,
+    databases={0: 5_260, 1: 120},
+)
+
+COMPLETE = BrowsingStatus(
+    label=SafeText("10.0.0.5:6379"),
+    db=0,
+    server=SERVER,
+    no_touch=NoTouch.ON,
+    link=Online(),
+    pace=Pace.GENTLE,
+    progress=Progress(state=ScanState.DONE, fraction=1.0),
+    cost=Cost(commands=312, keys=5_260, bytes_in=180_224, bytes_out=11_264, server_us=8_400, elapsed_s=0.2),
+    complete=True,
+)
+"""After a scan."""
+
+
+def keys() -> list[bytes]:
+    """5,260 names in a few namespaces, with some that are hard to show."""
+    found = [b"shop:session:%04d" % n for n in range(1_800)]
+    found += [b"shop:user:%d:%s" % (n, what) for n in range(1_200) for what in (b"profile", b"orders")]
+    found += [b"shop:cache:product:%d" % n for n in range(700)]
+    found += [b"lock:order:%d" % n for n in range(300)]
+    found += [b"{user:%d}:cart" % n for n in range(40)]
+    found += [
+        b"jobs",
+        b"jobs:failed",
+        b"events",
+        b"ranking",
+        b"bits",
+        b"unique:visitors",
+        b"::",
+        b"",
+        b"plain",
+        b"secret",
+    ]
+    found += [
+        b"hostile:\x1b[31mred",
+        b"hostile:[/]a[b='c",
+        b"hostile:\xff\xfe",
+        b"hostile:a\nb",
+        b"hostile:\xe2\x80\xae123",
+    ]
+    found += ["naïve:clé".encode(), "日本:キー".encode(), b"long:" + b"x" * 600, b"gone", b"huge"]
+    return found
+
+
+class FixedSession:
+    """Has all keys from the start and answers from tables."""
+
+    def __init__(self, status: BrowsingStatus = COMPLETE, names: Sequence[bytes] | None = None) -> None:
+        self.target = Target(host="10.0.0.5")
+        self.store = NamespaceStore()
+        self.store.add(keys() if names is None else list(names))
+        self.store.complete = status.complete
+        count = self.store.keys
+        self.status = replace(status, total=count, progress=replace(status.progress, keys=count))
+        self.revision = 1
+        self.failure: RtuiError | None = None
+        self.asked: list[str] = []
+
+    def expect(self, name: bytes, low: float, value: float, high: float) -> None:
+        """Have a sample say how many keys a namespace of the first level has."""
+        self.store.expect((Segment(name, b":"),), Estimate(low, value, high))
+
+    async def start(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    async def close(self) -> None:
+        self.asked.append("close")
+
+    def pause(self) -> None:
+        self._turn(ScanState.PAUSED)
+
+    def resume(self) -> None:
+        self._turn(ScanState.RUNNING)
+
+    def faster(self) -> None:
+        self.status = replace(self.status, pace=self.status.pace.faster())
+
+    def slower(self) -> None:
+        self.status = replace(self.status, pace=self.status.pace.slower())
+
+    async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
+        self.asked.append(f"filter {match!r}")
+        self.status = replace(self.status, match=match, kind=kind)
+        self.revision += 1
+
+    async def rescan(self) -> None:
+        self.asked.append("rescan")
+
+    async def lookup(self, name: bytes) -> bool | None:
+        return name in keys()
+
+    async def open_namespace(self, node: Namespace) -> None:
+        finish(self.store.open(node))
+
+    async def row_facts(self, wanted: Sequence[bytes]) -> list[RowFacts]:
+        return [row_facts(key) for key in wanted]
+
+    async def key_facts(self, key: bytes) -> KeyFacts:
+        if self.failure is not None:
+            raise self.failure
+        return key_facts(key)
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        return preview(facts, FIRST if page is None else page)
+
+    def _turn(self, state: ScanState) -> None:
+        self.asked.append(state.value)
+        self.status = replace(self.status, progress=replace(self.status.progress, state=state))
+        self.revision += 1
+
+
+def kind_of(key: bytes) -> bytes:
+    """The type of a key, from its name."""
+    for part, kind in (
+        (b"profile", b"hash"), (b"session", b"hash"), (b"orders", b"set"), (b"ranking", b"zset"), (b"jobs", b"list"),
+        (b"events", b"stream"), (b"secret", b"graphdata"),
+    ):  # fmt: skip
+        if part in key:
+            return kind
+    return b"string"
+
+
+def row_facts(key: bytes) -> RowFacts:
+    """What a listed key shows."""
+    if key == b"gone":
+        return gone_row(key)
+    if key == b"secret":
+        return RowFacts(key, kind_of(key), Unknown(Reason.DENIED), Unknown(Reason.DENIED))
+    return RowFacts(key, kind_of(key), ttl_of(key), 96 + 8 * len(key))
+
+
+def ttl_of(key: bytes) -> Ttl:
+    """Sessions and locks expire."""
+    if b"session" in key or key.startswith(b"lock"):
+        return 1_799_000 - 61_000 * (len(key) + sum(key) % 13)
+    return NO_TTL
+
+
+def key_facts(key: bytes) -> KeyFacts:
+    """What the key under the cursor shows."""
+    if key == b"gone":
+        return gone_key(key, ASKED_AT_S)
+    denied = Unknown(Reason.DENIED, "the user may not run MEMORY USAGE: the server said NOPERM")
+    kind = kind_of(key)
+    return KeyFacts(
+        key=key,
+        asked_at_s=ASKED_AT_S,
+        type=kind,
+        encoding={b"hash": b"listpack", b"list": b"quicklist", b"set": b"intset", b"zset": b"skiplist"}.get(
+            kind, b"raw"
+        ),
+        length=268_435_456 if key == b"huge" else 3,
+        memory_bytes=denied if key == b"secret" else 320 << 20 if key == b"huge" else 96 + 8 * len(key),
+        ttl_ms=ttl_of(key),
+        idle_s=10_920,
+        frequency=Unknown(Reason.UNSUPPORTED, "the server keeps idle times: its policy is not an LFU one"),
+    )
+
+
+def preview(facts: KeyFacts, page: Page) -> Preview:
+    """A page of the value, from the type."""
+    base = Preview(facts.key, facts.type, Kind.NOTHING, page, facts.length)
+    if isinstance(facts.type, Unknown):
+        return replace(base, refusal=facts.type)
+    if facts.key == b"huge":
+        why = Unknown(Reason.TOO_LARGE, "on average one element takes 12.0 MiB: none was read")
+        return replace(base, refusal=why)
+    if facts.key == b"bits":
+        data = bytes(range(64))
+        return replace(base, kind=Kind.BINARY, total=64, window=Window(0, data, 64))
+    return _TYPES.get(facts.type, _description)(base)
+
+
+def _hash(base: Preview) -> Preview:
+    columns = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+    rows = ((b"name", b"n42"), (b"email", b"u42@example.com"), (b"note", b"\x1b]0;owned\x07 [b]bold[/b] " * 6))
+    return replace(base, kind=Kind.HASH, columns=columns, rows=rows)
+
+
+def _list(base: Preview) -> Preview:
+    columns = (Column("index", Meaning.INDEX), Column("value", Meaning.VALUE))
+    start = base.page.position if isinstance(base.page.position, int) else 0
+    rows = tuple((start + at, b'{"job": %d}' % (start + at)) for at in range(100))
+    following = base.page.following(start + 100) if start < 200 else None
+    return replace(base, kind=Kind.LIST, columns=columns, rows=rows, total=300, next_page=following)
+
+
+def _set(base: Preview) -> Preview:
+    return replace(base, kind=Kind.SET, columns=(Column("member", Meaning.NAME),), rows=((b"17",), (b"23",), (b"42",)))
+
+
+def _zset(base: Preview) -> Preview:
+    columns = (Column("member", Meaning.NAME), Column("score", Meaning.SCORE))
+    return replace(base, kind=Kind.ZSET, columns=columns, rows=((b"ada", 1.5), (b"bob", 120.0), (b"eve", 3e30)))
+
+
+def _stream(base: Preview) -> Preview:
+    columns = (Column("entry", Meaning.STREAM_ID), Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+    rows = ((b"1700000000000-0", b"kind", b"login"), (None, b"user", b"42"), (b"1699999999999-3", b"kind", b"logout"))
+    group = Section(
+        "groups",
+        (Column("group", Meaning.NAME), Column("pending", Meaning.COUNT), Column("lag", Meaning.COUNT)),
+        ((b"mailer", 12, 3), (b"audit", 0, None)),
+    )
+    return replace(base, kind=Kind.STREAM, columns=columns, rows=rows, summary=(("length", 3),), sections=(group,))
+
+
+def _string(base: Preview) -> Preview:
+    lines = (b"{", b'  "id": 106,', b'  "tags": [', b'    "new",', b'    "sale"', b"  ]", b"}")
+    return replace(base, kind=Kind.JSON, window=Window(0, b"".join(lines), 46, lines), total=46)
+
+
+def _description(base: Preview) -> Preview:
+    why = Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type")
+    return replace(base, kind=Kind.DESCRIPTION, summary=(("nodes", 12), ("label", b"a\x1bb")), refusal=why)
+
+
+_TYPES = {b"hash": _hash, b"list": _list, b"set": _set, b"zset": _zset, b"stream": _stream, b"string": _string}
