@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from rtui.keyspace.handful import count_of
@@ -222,12 +223,20 @@ class Namespace:
             return child.count
         return count_of(child) if isinstance(child, bytes) else child
 
-    def weight_at(self, ordinal: int) -> float:
-        """What the child namespace is sorted by: its count, or what is expected of it while that is more."""
-        child = self._children()[self.labels[ordinal]]
-        if isinstance(child, Namespace):
-            return child.count if child.estimate is None else max(child.count, child.estimate.value)
-        return count_of(child) if isinstance(child, bytes) else child
+    def weights(self, ordinals: Sequence[int]) -> list[float]:
+        """What child namespaces are sorted by: their counts, or what is expected of them while that is more."""
+        children, labels = self._children(), self.labels
+        found: list[float] = []
+        for ordinal in ordinals:
+            child = children[labels[ordinal]]
+            if isinstance(child, bytes):
+                found.append(child[0])
+            elif isinstance(child, int):
+                found.append(child)
+            else:
+                estimate = child.estimate
+                found.append(child.count if estimate is None else max(child.count, estimate.value))
+        return found
 
     def forget_children(self) -> None:
         """Make it an unopened namespace."""

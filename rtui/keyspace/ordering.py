@@ -26,7 +26,7 @@ class Sort(Enum):
 BATCH = 1024
 """So many ordinals are looked at between two looks at the clock."""
 
-PER_BUCKET = 1024
+PER_BUCKET = 2048
 """About so many names go to a bucket, to be sorted at once."""
 
 PER_PIVOT = 8
@@ -138,13 +138,13 @@ def _sorted(ordinals: Sequence[int], names_of: NamesOf) -> list[int]:
 def _by_weight(node: Namespace, total: int, names_of: NamesOf, slicer: Slicer) -> Pieces:
     """Sort by weight, most first, then by name; a weight that many share gets a bucket of its own."""
     if total <= 2 * PER_BUCKET:
-        weights = [-node.weight_at(ordinal) for ordinal in range(total)]
+        weights = [-weight for weight in node.weights(range(total))]
         yield [ordinal for _, _, ordinal in sorted(zip(weights, names_of(range(total)), range(total), strict=True))]
         return
     sample: list[float] = []
     sampled = range(0, total, max(1, total // (total // PER_BUCKET * PER_PIVOT)))
     for start in range(0, len(sampled), BATCH):
-        sample += [-node.weight_at(ordinal) for ordinal in sampled[start : start + BATCH]]
+        sample += [-weight for weight in node.weights(sampled[start : start + BATCH])]
         if slicer.over():
             yield None
     sample.sort()
@@ -152,8 +152,8 @@ def _by_weight(node: Namespace, total: int, names_of: NamesOf, slicer: Slicer) -
     equal: list[array[int]] = [array("I") for _ in pivots]
     between: list[list[tuple[float, int]]] = [[] for _ in range(len(pivots) + 1)]
     for start in range(0, total, BATCH):
-        for ordinal in range(start, min(start + BATCH, total)):
-            weight = -node.weight_at(ordinal)
+        for ordinal, heavy in enumerate(node.weights(range(start, min(start + BATCH, total))), start):
+            weight = -heavy
             number = bisect_left(pivots, weight)
             if number < len(pivots) and pivots[number] == weight:
                 equal[number].append(ordinal)

@@ -345,6 +345,6 @@ def test_what_is_exact() -> None:
 def test_a_namespace_with_an_estimate_weighs_what_is_expected_until_more_is_seen() -> None:
     store = NamespaceStore()
     store.expect(path(b"a"), Guess(value=2))
-    assert store.root.weight_at(0) == 2
+    assert store.root.weights([0]) == [2]
     store.add([b"a:%d" % number for number in range(5)])
-    assert store.root.weight_at(0) == 5
+    assert store.root.weights([0]) == [5]
