@@ -120,7 +120,13 @@ class Visitor:
         """Wait until the counts are totals, and shown."""
         await self.connected()
         await self.until(lambda: self.session.status.complete, "the end of the scan")
-        await self.until(lambda: self.tree.cursor is not None or not self.session.store.keys, "rows")
+        await self.until(self._is_up_to_date, "rows")
+        await self.until_shown("complete")
+
+    def _is_up_to_date(self) -> bool:
+        """Whether the rows are of what the store has now, not of an earlier scan."""
+        store, cursor = self.session.store, self.tree.cursor
+        return cursor.namespace.root is store.root if cursor is not None else not store.keys
 
     async def settled(self) -> None:
         """Wait until everything about the thing under the cursor is there and painted."""
@@ -234,7 +240,7 @@ def check_text(text: str, visitor: Visitor | None = None) -> None:
     """Fail for text that could do something to a terminal or to a reader's eyes."""
     bad = [character for character in text if unicodedata.category(character) in HIDDEN]
     if bad:
-        shown = "" if visitor is None else f"\n{ascii(visitor.text())}"
+        shown = "" if visitor is None else f"\n{visitor.text()!a}"
         pytest.fail(f"{bad!r} in {text!r}{shown}")
 
 
