@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rtui.keyspace.jumping import first_starting
 from rtui.keyspace.listing import Listing
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort, orders_of
@@ -21,9 +21,6 @@ ALL_BELOW_LEVELS = 1_000
 
 SORT_AT_ONCE = 2_000
 """So many children are sorted without a pause where a listing has to be put right at once."""
-
-SEARCH_BATCH = 4_096
-"""So many labels are compared between two looks at the clock."""
 
 
 class Kind(Enum):
@@ -80,7 +77,9 @@ class VisibleRows:
         self.store = store
         self.sort_order = sort
         self._changes = store.watch()
-        self._listings: dict[Namespace, Listing] = {}
+        self._root = Listing(store.root, None)
+        self._listings = {store.root: self._root}
+        self._moved = False
         self._begin()
 
     def __len__(self) -> int:
@@ -254,32 +253,18 @@ class VisibleRows:
         position = None if listing is None else _position(listing, row)
         if listing is None or position is None:
             return None
-        slicer = Slicer(self.store.clock)
-        start = position + after
-        if ignore_case:
-            prefix = prefix.lower()
-        best: int | None = None
-        for found in _starting(listing, prefix, start, ignore_case):
-            if found is not None:
-                # Rows from `start` on come before those above it.
-                best = found if best is None else min(best, found, key=lambda place: (place < start, place))
-                if found < listing.name_count or not listing.keys_are_sorted:
-                    break
-            if slicer.over():
-                yield
-                slicer.restart()
-        return None if best is None else _row_at(listing, best)
+        work = first_starting(listing, prefix, position + after, ignore_case, Slicer(self.store.clock))
+        found = yield from work
+        return None if found is None else _row_at(listing, found)
 
     # changing
 
     def refresh(self, anchor: Row | None = None) -> Change:
         """List what the store got since; costs what the expanded namespaces that grew cost, not their rows."""
-        if self.store.root is not self._root.node:
-            self._begin()
-            return Change(True, 0)
         before = None if anchor is None else self._index(anchor)
         rows = self._root.size
-        moved = self._put_right()
+        self._put_right()
+        moved, self._moved = self._moved, False
         grown, self._changes.grown = self._changes.grown, set()
         for node in grown:
             listing = self._listings.get(node)
@@ -330,12 +315,16 @@ class VisibleRows:
             self._put_right()
             listing.set_orders(*orders)
 
-    def _put_right(self) -> bool:
-        """List anew what was renumbered; returns whether anything was."""
+    def _put_right(self) -> None:
+        """List anew what was renumbered, and everything if the store was reset."""
+        if self.store.root is not self._root.node:
+            self._begin()
+            self._moved = True
         reshaped = self._changes.reshaped
         if not reshaped:
-            return False
+            return
         self._changes.reshaped = set()
+        self._moved = True
         for node in reshaped:
             listing = self._listings.get(node)
             if listing is None:
@@ -345,7 +334,6 @@ class VisibleRows:
                 self._forget(gone)
             if were_sorted and not listing.keys_are_sorted:
                 finish(self._arrange(listing, most=SORT_AT_ONCE))
-        return True
 
     def _depth(self, namespace: Namespace) -> int:
         """How many namespaces the children of this one lie in."""
@@ -408,41 +396,3 @@ def _row_at(listing: Listing, position: int) -> Row:
         return Row(Kind.NAMESPACE, child, -1, listing.depth, child.name)
     ordinal = listing.key_ordinal(position)
     return Row(Kind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))
-
-
-def _starting(listing: Listing, prefix: bytes, start: int, ignore_case: bool) -> Iterator[int | None]:
-    """Positions of children whose names start with `prefix`: from `start` on, then the others; None for a pause."""
-    names, total = listing.name_count, listing.name_count + listing.key_count
-    spans = [(start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total))]
-    for first, end in spans:
-        if first >= end:
-            continue
-        if end <= names:
-            yield from _names_starting(listing, prefix, range(first, end), ignore_case)
-        else:
-            yield from _keys_starting(listing, prefix, range(first - names, end - names), ignore_case)
-
-
-def _names_starting(listing: Listing, prefix: bytes, positions: range, ignore_case: bool) -> Iterator[int | None]:
-    labels = listing.node.labels
-    for count, position in enumerate(positions, 1):
-        label = labels[listing.name_ordinal(position)]
-        if (label.lower() if ignore_case else label).startswith(prefix):
-            yield position
-        if count % SEARCH_BATCH == 0:
-            yield None
-
-
-def _keys_starting(listing: Listing, prefix: bytes, places: range, ignore_case: bool) -> Iterator[int | None]:
-    keys = listing.node.keys
-    if keys is None:
-        return
-    arrived = range(listing.key_count) if listing.keys_are_sorted else places
-    for first, chunk in keys.chunks(arrived.start):
-        if first >= arrived.stop:
-            return
-        for place in (chunk.lowered() if ignore_case else chunk).starting(prefix):
-            ordinal = first + place
-            if ordinal in arrived:
-                yield listing.position_of_key(ordinal)
-        yield None

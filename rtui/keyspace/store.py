@@ -101,6 +101,7 @@ class NamespaceStore:
 
     def reset(self) -> None:
         """Forget everything: another scan, or another filter, begins."""
+        self._memory.forget_below(self.root)
         self._start()
         for follower in self._followers:
             follower.reset()
@@ -143,7 +144,7 @@ class NamespaceStore:
 
     def needs_scan(self, node: Namespace) -> bool:
         """Whether only a scan of its prefix can tell what is in this namespace; see `Refill`."""
-        return node.dropped
+        return node.dropped and node.root is self.root
 
     def is_exact(self, node: Namespace) -> bool:
         """Whether the count of a namespace is a total, not just what has been seen or divided so far."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtui.keyspace import handful, ordering, packed, repeats, routing, rows
+from rtui.keyspace import handful, jumping, ordering, packed, repeats, routing
 
 
 @pytest.fixture
@@ -21,5 +21,5 @@ def tiny() -> Iterator[None]:
         patch.setattr(repeats, "SET_NAMES", 2)
         patch.setattr(repeats, "CHILDREN", 2)
         patch.setattr(routing, "WIDE", 3)
-        patch.setattr(rows, "SEARCH_BATCH", 2)
+        patch.setattr(jumping, "SEARCH_BATCH", 2)
         yield

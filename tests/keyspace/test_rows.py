@@ -110,9 +110,10 @@ class Browsing(RuleBasedStateMachine):
 
     @rule()
     def reset(self) -> None:
+        anchor = self.rows.row(0) if len(self.rows) else None
         self.store.reset()
         self.keys.clear()
-        assert self.rows.refresh().changed
+        assert self.rows.refresh(anchor).changed
         assert len(self.rows) == 0
 
     @rule(data=st.data())
@@ -438,6 +439,21 @@ def test_open_all_below_a_hundred_thousand_segments() -> None:
     assert deepest.depth == ALL_BELOW_LEVELS - 1
     assert rows.index_of(deepest) == ALL_BELOW_LEVELS - 1
     assert [row.depth for row in rows.window(ALL_BELOW_LEVELS - 1, 5)] == [ALL_BELOW_LEVELS - 1, 2]
+
+
+def test_rows_of_a_store_that_was_reset_are_gone_at_once() -> None:
+    rows = rows_over([b"a:b:1", b"k"])
+    a = named(rows, b"a")
+    shown = everything(rows)
+    rows.store.reset()
+    assert len(rows) == 0
+    assert rows.window(0, 10) == []
+    assert [rows.index_of(row) for row in shown] == [None] * 3
+    assert [row.key() for row in shown] == [b"a:", b"a:b:", b"k"]
+    rows.collapse(a)
+    rows.store.add([b"z"])
+    assert rows.refresh(shown[0]) == Change(changed=True, shift=0)
+    assert names(rows) == [b"z"]
 
 
 def test_open_all_below_ends_with_a_reset() -> None:
