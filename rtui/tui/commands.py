@@ -36,6 +36,7 @@ class When(Enum):
 
     ALWAYS = "always"
     ON_KEY = "the cursor is on a key"
+    ON_ROW = "the cursor is on a row"
     ON_NAMESPACE = "the cursor is on a namespace"
     SCANNING = "a scan is under way"
     PAUSED = "the scan is paused"
@@ -169,6 +170,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Open or close a namespace; on a key, go to its details.",
         Group.TREE,
         Scope.TREE,
+        _when(When.ON_ROW),
         footer=1,
     ),
     Command("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one.", Group.TREE, Scope.TREE),
@@ -259,7 +261,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
         Scope.BROWSE,
         _when(When.ON_KEY),
     ),
-    Command("copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.BROWSE, footer=5),
+    Command(
+        "copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.BROWSE, _when(When.ON_ROW), footer=5
+    ),
     Command(
         "copy_menu",
         ("Y",),
@@ -267,6 +271,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.",
         Group.KEY,
         Scope.BROWSE,
+        _when(When.ON_ROW),
     ),
     Command(
         "pause",

@@ -48,7 +48,7 @@ class DetailLines:
             return loading_lines(detail.key, width)
         if detail.row is not None:
             return namespace_lines(detail.row.namespace, self.whole, width)
-        return [(), *prose(own("Nothing is under the cursor yet."), width, Role.MUTED)]
+        return []
 
     @property
     def tabs(self) -> tuple[SafeText, ...]:

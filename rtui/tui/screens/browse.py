@@ -117,7 +117,8 @@ class BrowseScreen(Screen[None]):
             self.trees.settle_order()
         if before != self._seen:
             self.trees.take_up(self._whole())
-            self.trees.explain(notice_lines(status, self._names.needle, self.trees.room))
+            needle = self._names.needle
+            self.trees.explain(lambda width: notice_lines(status, needle, width))
             self._say_status()
             self._detail_again()
         elif not isinstance(status.link, Online):

@@ -16,13 +16,13 @@ from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort
 from rtui.keyspace.rows import Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, FACT_COLUMNS, Column
-from rtui.tui.ink import Line, own
+from rtui.tui.ink import own
 from rtui.tui.lines.tree_header import header_line
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.row_facts import RowFactsCache
 from rtui.tui.tree_work import TreeWork
 from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.line_panel import LinePanel
+from rtui.tui.widgets.line_panel import LinePanel, MakeLines
 
 FACTS_REST_S = 0.1
 """Rows must be in view for so long before their facts are asked for."""
@@ -79,16 +79,12 @@ class TreePane(Vertical):
         with self.key_tree.keeping_place():
             pass
 
-    def explain(self, lines: Sequence[Line]) -> None:
-        """Say why there are no rows, in place of the tree."""
+    def explain(self, make: MakeLines) -> None:
+        """Say why there are no rows, in place of the tree, if there are none."""
         is_empty = self.key_tree.rows is None or len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
-        self._notice.show(lines if is_empty else ())
-
-    @property
-    def room(self) -> int:
-        """The width that a text in place of the tree has."""
-        return max(20, self.size.width - 1)
+        if is_empty:
+            self._notice.say(make)
 
     def settle_order(self) -> None:
         """Sort once more, unless the user has been here: then rows keep their places."""
