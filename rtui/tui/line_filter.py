@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
@@ -11,10 +10,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-HOSTILE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
-"""Characters without width that could steer a terminal or reorder a line; tab and newline never get into a strip."""
+from rtui.keyspace.display import HOSTILE
 
 _TWO_CELLS: Final = {"≥ ": ">=", "≤ ": "<=", "≈ ": "~ "}
 """Pairs with a closer rendering in two plain characters."""
@@ -66,17 +62,13 @@ _ONE_CELL: Final = str.maketrans(
 
 
 class HostileFilter(LineFilter):
-    """Deletes what must never reach a terminal, wherever it slipped through; widths stay, since it had none."""
+    """Takes out what must never reach a terminal, wherever it slipped through; what stands behind does not move."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments without hostile characters; the common, clean line costs one search a segment."""
-        search = HOSTILE.search
-        if not any(search(segment.text) for segment in segments if not segment.control):
+        """Return the segments without hostile characters; the common line costs a glance."""
+        if all((segment.text.isprintable() and segment.text.isascii()) or segment.control for segment in segments):
             return segments
-        return [
-            segment if segment.control else Segment(HOSTILE.sub("", segment.text), segment.style)
-            for segment in segments
-        ]
+        return [segment if segment.control else Segment(harmless(segment.text), segment.style) for segment in segments]
 
 
 class AsciiFilter(LineFilter):
@@ -88,6 +80,12 @@ class AsciiFilter(LineFilter):
             segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
             for segment in segments
         ]
+
+
+@lru_cache(4096)
+def harmless(text: str) -> str:
+    """Return the text without hostile characters, blanks for those that take room."""
+    return HOSTILE.sub(lambda found: " " * cell_len(found[0]), text)
 
 
 @lru_cache(4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from platformdirs import user_config_path
+from textual.color import ColorParseError
 from textual.css.errors import StylesheetError
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
 from textual.css.tokenizer import TokenError
@@ -45,6 +47,8 @@ INK_DEFAULTS: Final[Mapping[str, str]] = {
     "type-other": "#a7b0bd",
 }
 """The variables that rtui adds to a theme; a theme file may set each of them in its `[variables]`."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 _FIELDS: Final = frozenset(field.name for field in fields(Theme))
 
@@ -111,6 +115,8 @@ def read_theme(path: Path) -> Theme:
     unknown = sorted(set(record) - _FIELDS)
     if unknown:
         raise ThemeError(path, f"unknown setting {', '.join(unknown)}")
+    if not _NAME.fullmatch(str(record["name"])):
+        raise ThemeError(path, "name must be letters, digits, - and _")
     if "primary" not in record:
         raise ThemeError(path, "no primary colour")
     return Theme(**_checked(path, record))
@@ -145,7 +151,15 @@ def try_theme(path: Path, theme: Theme, css: str) -> None:
         sheet = Stylesheet(variables=variables)
         sheet.add_source(css, read_from=("rtui", ""))
         sheet.parse()
-    except (StylesheetParseError, StylesheetError, TokenError, ValueError, TypeError, AttributeError) as error:
+    except (
+        StylesheetParseError,
+        StylesheetError,
+        TokenError,
+        ColorParseError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise ThemeError(path, _reason(error)) from None
 
 

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+
+from rtui.tui.app import RtuiApp
+from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.screens.browse import BrowseScreen
+from rtui.tui.screens.connect import ConnectScreen
+from rtui.tui.screens.help import help_lines
+from rtui.tui.widgets.key_tree import KeyTree
+
+CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.binding_id)
+def test_every_command_is_carried_out_by_its_scope(command: Command) -> None:
+    assert callable(getattr(CARRIERS[command.scope], f"action_{command.id}"))
+
+
+def test_no_key_means_two_things_in_one_place() -> None:
+    for scope in Scope:
+        keys = Counter(binding.key for binding in bindings(scope))
+        assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_the_tree_hides_no_key_of_the_screen_around_it() -> None:
+    places = {scope: {binding.key for binding in bindings(scope)} for scope in (Scope.TREE, Scope.BROWSE, Scope.APP)}
+    for one, other in combinations(places, 2):
+        assert places[one] & places[other] == set()
+
+
+def test_ids_are_unique() -> None:
+    assert max(Counter(command.binding_id for command in COMMANDS).values()) == 1
+
+
+def test_the_help_lists_every_command() -> None:
+    shown = ["".join(span.text for span in line) for line in help_lines(100)]
+    for command in COMMANDS:
+        if command.scope is not Scope.CONNECT:
+            assert any(command.title in line and command.key_text in line for line in shown), command.id
+
+
+def test_the_footer_says_what_makes_sense_now() -> None:
+    scopes = (Scope.TREE, Scope.BROWSE, Scope.APP)
+    scanning = {command.id for command in footer_commands(scopes, frozenset({When.SCANNING, When.ON_ROW}))}
+    done = {command.id for command in footer_commands(scopes, frozenset({When.SCAN_ENDED, When.ON_ROW}))}
+    assert "pause" in scanning
+    assert "pause" not in done
+    assert {"help", "quit"} <= scanning & done
