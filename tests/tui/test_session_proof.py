@@ -99,7 +99,7 @@ def _check_that_all_was_used(done: Tour) -> None:
     assert kinds >= set(Kind) - {Kind.NOTHING, Kind.ARRAY, Kind.DESCRIPTION}
     if done.server.product == "redis" and done.server.version >= (8, 8):
         assert kinds >= {Kind.ARRAY, Kind.DESCRIPTION}
-    assert len(done.copied) == 5
+    assert len(done.copied) == 4
     for text in done.copied:
         check_text(text)
 
