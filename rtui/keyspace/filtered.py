@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rtui.keyspace.handful import names_of
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.packed import Chunk, Packed
-from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.slices import Slicer, Slices, only_while
 from rtui.keyspace.store import NamespaceStore
 
 CHILDREN = 512
@@ -59,10 +59,15 @@ class Filtered:
 
     def work(self) -> Slices[None]:
         """Search all that is loaded, in slices; matches can be listed from the first slice on."""
-        slicer = Slicer(self._source.clock)
         root = self._source.root
-        waiting = [(root, b"")]
-        while waiting and self._source.root is root:
+        yield from only_while(lambda: self._source.root is root, self._search_all())
+        self._working = False
+        yield from self.store.settle()
+
+    def _search_all(self) -> Slices[None]:
+        slicer = Slicer(self._source.clock)
+        waiting = [(self._source.root, b"")]
+        while waiting:
             node, prefix = waiting.pop()
             if node.children is None:
                 yield from self._search_unopened(node, prefix, slicer)
@@ -73,8 +78,6 @@ class Filtered:
             if node.keys is not None:
                 yield from self._search(prefix, node.keys, slicer)
             yield from self._search_children(node, prefix, waiting, slicer)
-        self._working = False
-        yield from self.store.settle()
 
     def _add(self, keys: list[bytes]) -> None:
         self.store.add(keys)
@@ -117,7 +120,6 @@ class Filtered:
 
     def _search(self, prefix: bytes, packed: Packed, slicer: Slicer) -> Slices[None]:
         """Search chunk by chunk: in the blob, and for what begins in the prefix and ends in a name."""
-        root = self._source.root
         folded = prefix.lower() if self.ignore_case else prefix
         everything = self.needle in folded
         length = len(self.needle)
@@ -129,8 +131,6 @@ class Filtered:
             if slicer.over():
                 yield
                 slicer.restart()
-                if self._source.root is not root:
-                    return
 
     def _matching(self, chunk: Chunk, rests: list[bytes]) -> list[int]:
         """The places of the names that hold the needle, or that start with one of its rests."""

@@ -204,6 +204,11 @@ class Listing:
             child.attached = False
         self._open, self._positions, self._starts, self._below = [], [], None, 0
 
+    def dissolve(self) -> None:
+        """Let go of everything around it, so that it is freed at once."""
+        self.parent = None
+        self._open = []
+
     def set_orders(self, names: Orders, keys: Orders) -> None:
         """List all children, in another order; those that have no place in it follow as they arrived."""
         self.take_new()

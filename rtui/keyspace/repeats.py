@@ -27,10 +27,9 @@ CHILDREN = 512
 def remove_repeats(store: NamespaceStore) -> Slices[int]:
     """Remove repeats from all that the store keeps, and from the counts; returns how many there were."""
     slicer = Slicer(store.clock)
-    root = store.root
-    waiting = [root]
+    waiting = [store.root]
     removed = 0
-    while waiting and store.root is root:
+    while waiting:
         node = waiting.pop()
         if node.children is None:
             removed += yield from _thin_unopened(store, node, slicer)

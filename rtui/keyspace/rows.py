@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rtui.keyspace.expanding import all_below, way_to
 from rtui.keyspace.jumping import first_starting
 from rtui.keyspace.listing import Listing
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort, orders_of
-from rtui.keyspace.slices import Slicer, Slices, finish
+from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
 from rtui.keyspace.store import NamespaceStore
 
 ALL_BELOW_ROWS = 10_000
 """Opening everything below a namespace stops after so many rows."""
-
-ALL_BELOW_LEVELS = 1_000
-"""Opening everything below a namespace stops at so many levels: one key can have a hundred thousand."""
 
 SORT_AT_ONCE = 2_000
 """So many children are sorted without a pause where a listing has to be put right at once."""
@@ -129,18 +126,7 @@ class VisibleRows:
 
     def key_row(self, namespace: Namespace, name: bytes) -> Slices[Row | None]:
         """The row of the key with this name directly in a listed namespace, None if it has none; in slices."""
-        slicer = Slicer(self.store.clock)
-        listing = self._listings.get(namespace)
-        if listing is None or namespace.keys is None:
-            return None
-        for first, chunk in namespace.keys.chunks():
-            place = chunk.index(name)
-            if place >= 0:
-                return Row(Kind.KEY, namespace, first + place, listing.depth, name)
-            if slicer.over():
-                yield
-                slicer.restart()
-        return None
+        return self._only_now(self._search_key(namespace, name))
 
     # expanding
 
@@ -158,7 +144,7 @@ class VisibleRows:
         """
         self._put_right()
         if namespace is not self._root.node:
-            if namespace.parent is None or not self._can_expand(namespace):
+            if namespace.parent is None or not self.can_expand(namespace):
                 raise ValueError("the namespace above is not expanded")
             parent = self._listings[namespace.parent]
             listing = self._listings.get(namespace)
@@ -170,7 +156,7 @@ class VisibleRows:
                 listing.take_new()
                 listing.attach()
                 listing.arranged = False
-        return self._fill(self._listings[namespace])
+        return self._only_now(self._fill(self._listings[namespace]))
 
     def collapse(self, namespace: Namespace) -> None:
         """List the children of a namespace no more; what is expanded below stays so for the next time."""
@@ -183,47 +169,27 @@ class VisibleRows:
         self._root.close()
         self._listings = {self._root.node: self._root}
 
-    def expand_all(self, namespace: Namespace, *, most_rows: int = ALL_BELOW_ROWS) -> Slices[bool]:
+    def can_expand(self, namespace: Namespace) -> bool:
+        """Whether the namespace is listed in one that is expanded, or was."""
+        if namespace.root is not self.store.root or namespace.parent is None:
+            return namespace is self._root.node
+        return namespace.parent in self._listings and namespace.ordinal >= 0
+
+    def expand_all(self, namespace: Namespace, *, most_rows: int = ALL_BELOW_ROWS) -> Slices[bool | None]:
         """Expand a namespace and all below it, level by level, in slices; returns whether that is all.
 
         It stops when it has listed `most_rows` or gone down `ALL_BELOW_LEVELS`, and passes over namespaces that need a
         scan of their own.
         """
-        slicer = Slicer(self.store.clock)
-        waiting = deque((namespace,))
-        rows, everything = 0, True
-        lowest = self._depth(namespace) + ALL_BELOW_LEVELS
-        while waiting:
-            node = waiting.popleft()
-            if rows >= most_rows or not self._can_expand(node) or self._depth(node) >= lowest:
-                return False
-            yield from self.expand(node)
-            listing = self._listings.get(node)
-            if listing is None:
-                return False
-            everything = everything and node.opened
-            rows += listing.name_count + listing.key_count
-            for position in range(min(listing.name_count, most_rows - rows)):
-                waiting.append(node.namespace_at(listing.name_ordinal(position)))
-            if slicer.over():
-                yield
-                slicer.restart()
-        return everything
+        return self._only_now(all_below(self, namespace, most_rows))
 
     def reveal(self, key: bytes) -> Slices[Row | None]:
         """Expand all namespaces that a key lies in, in slices; returns its row, None if it is not kept here."""
-        node = self._root.node
-        for name, separator in self.store.separators.segments(key):
-            if not separator:
-                return (yield from self.key_row(node, name))
-            label = name + separator
-            if node.children is None or label not in node.children:
-                return None
-            node = node.child(label)
-            if not self._can_expand(node):
-                return None
-            yield from self.expand(node)
-        return None
+        return self._only_now(way_to(self, key))
+
+    def listing(self, namespace: Namespace) -> Listing | None:
+        """How the children of a namespace are listed, if it was ever expanded."""
+        return self._listings.get(namespace)
 
     # moving
 
@@ -249,13 +215,8 @@ class VisibleRows:
 
         With `after`, `row` itself comes last. In slices.
         """
-        listing = self._listing_with(row)
-        position = None if listing is None else _position(listing, row)
-        if listing is None or position is None:
-            return None
-        work = first_starting(listing, prefix, position + after, ignore_case, Slicer(self.store.clock))
-        found = yield from work
-        return None if found is None else _row_at(listing, found)
+        self._put_right()
+        return self._only_now(self._search_sibling(row, prefix, after, ignore_case))
 
     # changing
 
@@ -276,28 +237,23 @@ class VisibleRows:
     def sort(self, order: Sort) -> Slices[None]:
         """Sort the children of all expanded namespaces, in slices; all rows take their new place at the end."""
         self.sort_order = order
-        slicer = Slicer(self.store.clock)
-        sorted_orders = []
-        for listing in list(self._listings.values()):
-            labels, keys = listing.node.labels, listing.node.keys
-            orders = yield from orders_of(listing.node, order, slicer)
-            sorted_orders.append((listing, labels, keys, orders))
-            if slicer.over():
-                yield
-                slicer.restart()
         self._put_right()
-        for listing, labels, keys, orders in sorted_orders:
-            now = listing.node
-            if self.sort_order is order and now.labels is labels and (keys is None or now.keys is keys):
-                listing.set_orders(*orders)
+        return self._only_now(self._sort(order))
 
     def _begin(self) -> None:
         """Start with the root of the store, as it is now."""
         self._changes.grown, self._changes.reshaped = set(), set()
+        for listing in self._listings.values():
+            listing.dissolve()
         self._root = Listing(self.store.root, None)
         self._listings = {self.store.root: self._root}
         finish(self._arrange(self._root, most=SORT_AT_ONCE))
         self._root.arranged = True
+
+    def _only_now(self, work: Slices[T]) -> Slices[T | None]:
+        """Do work until the store is reset."""
+        root = self.store.root
+        return only_while(lambda: self.store.root is root, work)
 
     def _fill(self, listing: Listing) -> Slices[None]:
         yield from self.store.open(listing.node)
@@ -314,6 +270,45 @@ class VisibleRows:
             orders = yield from orders_of(node, self.sort_order, Slicer(self.store.clock))
             self._put_right()
             listing.set_orders(*orders)
+
+    def _sort(self, order: Sort) -> Slices[None]:
+        slicer = Slicer(self.store.clock)
+        sorted_orders = []
+        for listing in list(self._listings.values()):
+            labels, keys = listing.node.labels, listing.node.keys
+            orders = yield from orders_of(listing.node, order, slicer)
+            sorted_orders.append((listing, labels, keys, orders))
+            if slicer.over():
+                yield
+                slicer.restart()
+        self._put_right()
+        for listing, labels, keys, orders in sorted_orders:
+            now = listing.node
+            if self.sort_order is order and now.labels is labels and (keys is None or now.keys is keys):
+                listing.set_orders(*orders)
+
+    def _search_key(self, namespace: Namespace, name: bytes) -> Slices[Row | None]:
+        listing = self._listings.get(namespace)
+        if listing is None or namespace.keys is None:
+            return None
+        slicer = Slicer(self.store.clock)
+        for first, chunk in namespace.keys.chunks():
+            place = chunk.index(name)
+            if place >= 0:
+                return Row(Kind.KEY, namespace, first + place, listing.depth, name)
+            if slicer.over():
+                yield
+                slicer.restart()
+        return None
+
+    def _search_sibling(self, row: Row, prefix: bytes, after: bool, ignore_case: bool) -> Slices[Row | None]:
+        listing = self._listing_with(row)
+        position = None if listing is None else _position(listing, row)
+        if listing is None or position is None:
+            return None
+        slicer = Slicer(self.store.clock)
+        found = yield from first_starting(listing, prefix, position + after, ignore_case, slicer)
+        return None if found is None else _row_at(listing, found)
 
     def _put_right(self) -> None:
         """List anew what was renumbered, and everything if the store was reset."""
@@ -334,17 +329,6 @@ class VisibleRows:
                 self._forget(gone)
             if were_sorted and not listing.keys_are_sorted:
                 finish(self._arrange(listing, most=SORT_AT_ONCE))
-
-    def _depth(self, namespace: Namespace) -> int:
-        """How many namespaces the children of this one lie in."""
-        above = None if namespace.parent is None else self._listings.get(namespace.parent)
-        return 0 if above is None else above.depth + 1
-
-    def _can_expand(self, namespace: Namespace) -> bool:
-        """Whether the namespace is listed in one that is expanded, or was."""
-        if namespace.root is not self.store.root or namespace.parent is None:
-            return namespace is self._root.node
-        return namespace.parent in self._listings and namespace.ordinal >= 0
 
     def _forget(self, top: Listing) -> None:
         waiting = [top]

@@ -27,6 +27,19 @@ def finish(work: Slices[T]) -> T:
             return end.value  # type: ignore[no-any-return]
 
 
+def only_while(holds: Callable[[], bool], work: Slices[T]) -> Slices[T | None]:
+    """Do work as long as a condition holds after each pause; None if it ceased to."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        yield
+        if not holds():
+            work.close()
+            return None
+
+
 class Slicer:
     """Says when a slice is over: `if slicer.over(): yield`."""
 

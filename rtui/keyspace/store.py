@@ -15,7 +15,8 @@ from rtui.keyspace.packed import Chunk
 from rtui.keyspace.repeats import remove_repeats
 from rtui.keyspace.routing import Router
 from rtui.keyspace.segments import Segment, Separators
-from rtui.keyspace.slices import Clock, Slicer, Slices
+from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
+from rtui.keyspace.waste import Waste
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -67,6 +68,7 @@ class NamespaceStore:
         self.budget_bytes = budget_bytes
         self._watchers: WeakSet[Changes] = WeakSet()
         self._followers: WeakSet[Follower] = WeakSet()
+        self._waste = Waste()
         self._start()
 
     @property
@@ -101,7 +103,7 @@ class NamespaceStore:
 
     def reset(self) -> None:
         """Forget everything: another scan, or another filter, begins."""
-        self._memory.forget_below(self.root)
+        self._waste.put(self.root)
         self._start()
         for follower in self._followers:
             follower.reset()
@@ -111,6 +113,7 @@ class NamespaceStore:
         """Count and keep a batch of keys."""
         if not keys:
             return
+        self._waste.sweep()
         self.root.count += len(keys)
         self.route(self.root, keys)
         self.pass_on(keys)
@@ -187,10 +190,11 @@ class NamespaceStore:
         if not self.repeats_possible:
             return 0
         self.repeats_possible = False
-        removed = yield from remove_repeats(self)
+        root = self.root
+        removed = yield from only_while(lambda: self.root is root, remove_repeats(self))
         for follower in list(self._followers):
             yield from follower.settle()
-        return removed
+        return removed or 0
 
     def find(self, path: Iterable[Segment]) -> Namespace | None:
         """The namespace at this path, if it is listed."""

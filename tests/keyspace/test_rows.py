@@ -7,14 +7,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from rtui.keyspace.expanding import ALL_BELOW_LEVELS
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort
 from rtui.keyspace.packed import CHUNK_NAMES
 from rtui.keyspace.refill import Refill
-from rtui.keyspace.rows import ALL_BELOW_LEVELS, Change, Kind, Row, VisibleRows
+from rtui.keyspace.rows import Change, Kind, Row, VisibleRows
 from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.wide import WIDE
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
 
 
@@ -526,3 +528,24 @@ def test_keys_that_are_listed_are_not_objects() -> None:
     assert len(rows) == 100_001
     assert store.held_bytes < held + 10_000
     assert rows.row(77_778).name == b"%08d" % 77_777
+
+
+def test_what_was_forgotten_is_freed_bit_by_bit() -> None:
+    store = NamespaceStore()
+    rows = VisibleRows(store)
+    for start in range(0, 3 * WIDE, 1000):
+        store.add([b"a:%d:%d" % (number, number % 7) for number in range(start, start + 1000)])
+    a = named(rows, b"a")
+    below = [a.namespace_at(ordinal) for ordinal in range(0, a.namespace_total, 1000)]
+    for node in below[::2]:
+        finish(rows.expand(node))
+    store.reset()
+    rows.refresh()
+    kept = 0
+    while a.children is not None or any(node.children or node.kept for node in below):
+        kept += 1
+        store.add([b"k%d" % kept])
+    assert kept > 1
+    assert a.labels == []
+    assert all(node.keys is None for node in below)
+    check_store(store, [b"k%d" % number for number in range(1, kept + 1)])
