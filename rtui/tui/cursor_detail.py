@@ -73,6 +73,12 @@ class CursorDetail:
         key = row.key() if row is not None and row.kind is Kind.KEY else None
         self._start(partial(self._load, Detail(row, key), 0.0 if at_once else REST_S))
 
+    def look_again(self, *, complete: bool) -> None:
+        """Look into the namespace under the cursor again, if it has become another one meanwhile."""
+        row, inside = self.detail.row, self.detail.inside
+        if row is not None and inside is not None and inside.is_stale(row.namespace, complete=complete):
+            self._start(partial(self._load, replace(self.detail, inside=replace(inside, of=row.namespace.count)), 0.0))
+
     def show_key(self, key: bytes) -> None:
         """Take up a key that is not among the rows."""
         self._start(partial(self._load, Detail(None, key), 0.0))

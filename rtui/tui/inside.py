@@ -12,6 +12,9 @@ from rtui.keyspace.packed import Packed
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.slices import Slicer, Slices
 
+GROWTH: Final = 1.125
+"""A namespace that has grown by this factor is looked into again while a scan goes on."""
+
 LARGEST: Final = 200
 """So many namespaces are told apart, the largest ones."""
 
@@ -23,12 +26,29 @@ BATCH: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
-    """The parts of a namespace: labels with their separators, largest first, and the keys directly below."""
+class Part:
+    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
 
-    parts: tuple[tuple[bytes, int], ...] = ()
+    label: bytes
+    keys: float
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The parts of a namespace, largest first, and the keys directly below, when it had `of` keys."""
+
+    parts: tuple[Part, ...] = ()
     namespaces: int = 0
     keys: int = 0
+    of: int = 0
+    was_opened: bool = False
+
+    def is_stale(self, node: Namespace, *, complete: bool) -> bool:
+        """Whether the namespace has changed enough since to look again; at the end of a scan any change is."""
+        if node.opened != self.was_opened:
+            return True
+        return node.count != self.of if complete else node.count > self.of * GROWTH
 
 
 def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None]:
@@ -38,25 +58,26 @@ def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None
     kept = node.kept
     if node.dropped or node.count > MOST_KEYS or kept is None:
         return None
-    return (yield from _kept(kept, node.brace_behind, separators))
+    return (yield from _kept(kept, node.count, node.brace_behind, separators))
 
 
 def _listed(node: Namespace) -> Slices[Inside]:
     """Take the children of an open namespace."""
     slicer = Slicer()
-    found: list[tuple[int, int]] = []
+    of, was_opened = node.count, node.opened
+    found: list[tuple[float, int]] = []
     for start in range(0, node.namespace_total, BATCH):
         stop = min(start + BATCH, node.namespace_total)
-        found += [(-node.count_at(at), at) for at in range(start, stop)]
+        found += [(-node.weight_at(at), at) for at in range(start, stop)]
         found = sorted(found)[:LARGEST]
         if slicer.over():
             yield
             slicer.restart()
-    parts = tuple((node.labels[at], -count) for count, at in found)
-    return Inside(parts, node.namespace_total, node.key_total)
+    parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+    return Inside(parts, node.namespace_total, node.key_total, of, was_opened)
 
 
-def _kept(kept: Packed | bytes, brace_behind: bool, separators: Separators) -> Slices[Inside]:
+def _kept(kept: Packed | bytes, of: int, brace_behind: bool, separators: Separators) -> Slices[Inside]:
     """Cut the suffixes of an unopened namespace at their first separators."""
     slicer = Slicer()
     counts: Counter[bytes] = Counter()
@@ -68,4 +89,5 @@ def _kept(kept: Packed | bytes, brace_behind: bool, separators: Separators) -> S
             yield
             slicer.restart()
     keys = counts.pop(b"", 0)
-    return Inside(tuple(counts.most_common(LARGEST)), len(counts), keys)
+    parts = tuple(Part(label, count) for label, count in counts.most_common(LARGEST))
+    return Inside(parts, len(counts), keys, of)

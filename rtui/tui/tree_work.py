@@ -37,9 +37,13 @@ class TreeWork:
         else:
             self._begin(self.rows.expand(node))
 
-    def sort(self, order: Sort) -> None:
-        """Sort all rows; they take their new places together."""
-        self._begin(self.rows.sort(order))
+    def sort(self, order: Sort, *, to_first: bool = False) -> None:
+        """Sort all rows; they take their new places together, and the cursor stays with its row or goes `to_first`."""
+        work = self.rows.sort(order)
+        if next(work, _DONE) is _DONE:
+            self._tree.rearranged(to_first=to_first)
+        else:
+            self._spawn(self._finish_sorting(work, to_first=to_first))
 
     def jump(self, typed: str) -> None:
         """Go to the first row beside the cursor's that begins with what was typed."""
@@ -66,6 +70,10 @@ class TreeWork:
         await drive(work)
         with self._tree.keeping_place():
             pass
+
+    async def _finish_sorting(self, work: Slices[None], *, to_first: bool) -> None:
+        await drive(work)
+        self._tree.rearranged(to_first=to_first)
 
     async def _scan_and_open(self, node: Namespace) -> None:
         """Have the prefix scanned again, then list what it brought."""

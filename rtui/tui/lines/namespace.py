@@ -10,7 +10,7 @@ from rtui.keyspace.namespace import Namespace
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, cut, cut_middle, gap, left, own, right, width_of
-from rtui.tui.inside import Inside
+from rtui.tui.inside import Inside, Part
 from rtui.tui.lines.facts_grid import MARGIN, Fact, name_lines, pair_line, prose, single_line
 from rtui.tui.lines.key_facts import NAME_LIMIT
 from rtui.tui.lines.tree_row import Whole, known_count, share_of
@@ -74,14 +74,14 @@ def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: in
         return [(), *prose(text, width, Role.MUTED)]
     if inside is None:
         return [(), *prose(own("Open it to see what is inside."), width, Role.MUTED)]
-    rows = [(display(label, limit=64), count) for label, count in inside.parts]
-    if inside.keys:
-        rows.append((own("(keys right here)"), inside.keys))
-        rows.sort(key=lambda row: -row[1])
-    total = max(1, node.count)
+    seen = Mark.EXACT if whole.complete and inside.of == node.count else Mark.AT_LEAST
+    parts = [*inside.parts, *([Part(b"", inside.keys)] if inside.keys else [])]
+    total = max(1.0, sum(part.keys for part in parts))
     lines: list[Line] = [(), _summary(inside), ()]
-    mark = Mark.EXACT if whole.complete else Mark.AT_LEAST
-    lines += [_part_line(name, fmt.count(count, mark), count / total, width) for name, count in rows]
+    for part in sorted(parts, key=lambda part: -part.keys):
+        name = display(part.label, limit=64) if part.label else own("(keys right here)")
+        count = _count(part.keys, Mark.ABOUT if part.is_estimate else seen)
+        lines.append(_part_line(name, count, part.keys / total, width))
     left_out = inside.namespaces - len(inside.parts)
     if left_out > 0:
         lines += [(), (gap(MARGIN), Span(SafeText(f"and {left_out:,} smaller ones"), Role.FAINT))]

@@ -75,13 +75,13 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
     if status.kind is not None:
         pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(status.kind, limit=16), Role.ACCENT))))
-    if progress.state is ScanState.RUNNING:
+    if progress.state is ScanState.RUNNING and not shows_cost:
         pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
     if progress.eta_s is not None and progress.state is ScanState.RUNNING:
         left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
         pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
     if not is_over:
-        pieces.append(Piece(3, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
         pieces.append(Piece(1, _cost(status.cost)))

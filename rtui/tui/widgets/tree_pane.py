@@ -89,7 +89,7 @@ class TreePane(Vertical):
     def settle_order(self) -> None:
         """Sort once more, unless the user has been here: then rows keep their places."""
         if not self._is_touched and self._work is not None:
-            self._work.sort(self._work.rows.sort_order)
+            self._work.sort(self._work.rows.sort_order, to_first=True)
 
     def reveal(self, key: bytes) -> None:
         """Open what a key lies in and go to it."""

@@ -102,7 +102,7 @@ class TreeView(ScrollView, can_focus=True):
         self._painted.clear()
         self._recount()
         line = self._index(cursor)
-        self.scroll_to(y=0 if line is None else line, animate=False, force=True, immediate=True)
+        self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self.move_to(0 if line is None else line)
         if self._cursor is None:
             self.post_message(self.Highlighted(None))
@@ -137,6 +137,13 @@ class TreeView(ScrollView, can_focus=True):
         ]
         if changed:
             self.refresh(*changed)
+
+    def rearranged(self, *, to_first: bool = False) -> None:
+        """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
+        self._recount()
+        line = 0 if to_first else self._index(self._cursor)
+        self.move_to(self._cursor_line if line is None else line)
+        self.repaint_changes()
 
     def move_to(self, line: int) -> None:
         """Put the cursor on a row by its number and bring it into view."""

@@ -1,0 +1,103 @@
+"""The main screen on fixed values, and how to wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from rtui.keyspace.rows import Row
+from rtui.server.browse_options import BrowseOptions
+from rtui.server.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.screens.browse import BrowseScreen
+from tests.tui.fixed_session import FixedSession
+
+MOST_LOOKS = 300
+"""How often a condition is looked at before it counts as not coming."""
+
+
+class Desk:
+    """A screen, its session, and a hand on the keyboard."""
+
+    def __init__(self, pilot: Pilot[int], screen: BrowseScreen, session: FixedSession) -> None:
+        self.pilot = pilot
+        self.screen = screen
+        self.session = session
+
+    @property
+    def cursor(self) -> Row:
+        row = self.screen.trees.key_tree.cursor
+        assert row is not None
+        return row
+
+    @property
+    def name(self) -> bytes:
+        """The full name of what is under the cursor."""
+        return self.cursor.key()
+
+    @property
+    def listed(self) -> list[bytes]:
+        """The rows in view."""
+        return [row.key() for row in self.screen.trees.key_tree.rows_in_view]
+
+    @property
+    def footer(self) -> str:
+        return "".join(span.text for line in self.screen.footer_bar.lines for span in line)
+
+    @property
+    def body(self) -> str:
+        """What the body of the details says."""
+        return "\n".join("".join(span.text for span in line) for line in self.screen.pane.body.lines)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.settled()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        await until(self.pilot, holds)
+
+    async def settled(self) -> None:
+        """Wait until nothing more comes of what was pressed."""
+        await self.until(lambda: is_settled(self.screen))
+
+    async def go(self, key: bytes) -> None:
+        """Open what a key lies in and go to it."""
+        self.screen.trees.reveal(key)
+        await self.until(lambda: self.name == key and is_settled(self.screen))
+
+
+async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+    """Wait for a condition and for what it shows to be painted."""
+    for _ in range(MOST_LOOKS):
+        await pilot.pause()
+        if holds():
+            return
+    pytest.fail("it never came")
+
+
+def is_settled(screen: BrowseScreen) -> bool:
+    """Whether nothing more will come of what was pressed."""
+    detail, tree = screen._detail.detail, screen.trees.key_tree
+    is_complete = detail.key is None or detail.preview is not None or detail.failure is not None
+    has_facts = not screen.trees._facts.missing(tree.rows_in_view)
+    is_idle = not any(worker.is_running for worker in screen.app.workers)
+    is_shown = detail.row == tree.cursor or (detail.row is None and detail.key is not None)
+    return is_shown and is_complete and has_facts and is_idle and screen._shown is detail
+
+
+@asynccontextmanager
+async def browsing(
+    session: FixedSession | None = None, size: tuple[int, int] = (120, 36), *, notifications: bool = False
+) -> AsyncIterator[Desk]:
+    """Open the main screen and wait until it rests."""
+    session = FixedSession() if session is None else session
+    app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5")), session)
+    async with app.run_test(size=size, notifications=notifications) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
+        assert isinstance(app.screen, BrowseScreen)
+        desk = Desk(pilot, app.screen, session)
+        await desk.settled()
+        yield desk

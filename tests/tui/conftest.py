@@ -1,0 +1,14 @@
+"""What rests for people need not rest for tests, and no theme of whoever runs them is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def brisk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("rtui.tui.cursor_detail.REST_S", 0.001)
+    monkeypatch.setattr("rtui.tui.widgets.tree_pane.FACTS_REST_S", 0.001)
+    monkeypatch.setattr("rtui.tui.themes.user_folder", lambda: tmp_path)

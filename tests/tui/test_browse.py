@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from rtui.keyspace.display import SafeText
+from rtui.keyspace.rows import Kind
+from rtui.server.connection import Lost
+from rtui.server.errors import ConnectionLost
+from rtui.server.progress import Progress, ScanState
+from rtui.tui.lines.detail import Tab
+from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
+from rtui.tui.screens.help import HelpScreen
+from tests.tui.browsing import browsing, until
+from tests.tui.fixed_session import COMPLETE, FixedSession
+
+RUNNING = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.RUNNING, fraction=0.5, keys_per_s=1e5))
+
+
+def is_displayed(widget: Widget) -> bool:
+    return bool(widget.display)
+
+
+async def test_the_largest_namespace_comes_first_while_nobody_has_moved() -> None:
+    async with browsing() as desk:
+        assert desk.name == b"shop:"
+
+
+async def test_arrows_and_letters_open_close_and_move() -> None:
+    async with browsing() as desk:
+        await desk.press("right")
+        await desk.press("l")
+        assert desk.cursor.depth == 1
+        await desk.press("j", "k", "down", "up")
+        assert desk.cursor.depth == 1
+        await desk.press("h")
+        assert desk.name == b"shop:"
+        await desk.press("left")
+        assert desk.listed[1] == b"lock:"
+
+
+async def test_the_cursor_stays_on_its_row_whatever_arrives_above() -> None:
+    async with browsing(FixedSession(RUNNING)) as desk:
+        await desk.press("right", "end")
+        name, line = desk.name, desk.screen.trees.key_tree.cursor_line
+        top = desk.screen.trees.key_tree.scroll_offset.y
+        desk.session.store.add([b"shop:new%04d:x" % number for number in range(500)])
+        desk.session.revision += 1
+        await desk.until(lambda: desk.screen.trees.key_tree.cursor_line == line + 500)
+        assert desk.name == name
+        assert desk.screen.trees.key_tree.scroll_offset.y == top + 500
+
+
+async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
+    async with browsing(FixedSession(RUNNING)) as desk:
+        await desk.press("down", "up")
+        desk.session.store.add([b"lock:%06d" % number for number in range(9_000)])
+        desk.session.revision += 1
+        await desk.until(lambda: desk.screen._seen[0] == desk.session.revision)
+        assert desk.listed[:2] == [b"shop:", b"lock:"]
+        await desk.press("S")
+        assert desk.listed[:2] == [b"lock:", b"shop:"]
+
+
+async def test_sorting_by_name_and_back() -> None:
+    async with browsing() as desk:
+        await desk.press("s")
+        names = [row.name for row in desk.screen.trees.key_tree.rows_in_view if row.kind is Kind.NAMESPACE]
+        assert names == sorted(names)
+        await desk.press("s", "home")
+        assert desk.name == b"shop:"
+
+
+async def test_typing_jumps_among_siblings_and_escape_ends_it() -> None:
+    async with browsing() as desk:
+        await desk.press("f", "l", "o", "c")
+        assert desk.name == b"lock:"
+        assert "jump to loc" in desk.footer
+        await desk.press("escape")
+        assert "jump to" not in desk.footer
+
+
+async def test_letters_typed_in_a_jump_are_no_commands() -> None:
+    async with browsing() as desk:
+        await desk.press("f", "s", "h", "q", "p")
+        assert desk.session.asked == []
+        assert desk.screen.is_attached
+
+
+async def test_plain_text_filters_what_is_loaded_and_escape_brings_everything_back() -> None:
+    async with browsing() as desk:
+        await desk.press("down")
+        await desk.press("slash", *"cart")
+        assert all(b"cart" in name for name in desk.listed if not name.endswith(b":"))
+        assert len(desk.listed) > 1
+        await desk.press("escape")
+        assert desk.name == b"lock:"
+        assert desk.listed[0] == b"shop:"
+
+
+async def test_a_glob_is_asked_of_the_server() -> None:
+    async with browsing() as desk:
+        await desk.press("slash", *"user:*:x", "enter")
+        assert desk.session.asked == ["filter b'user:*:x'"]
+        await desk.press("escape")
+        assert desk.session.asked[-1] == "filter None"
+
+
+async def test_an_exact_name_is_looked_up_and_gone_to_without_a_scan() -> None:
+    async with browsing() as desk:
+        await desk.press("slash", *"shop:user:7:orders", "enter")
+        await desk.until(lambda: desk.name == b"shop:user:7:orders")
+        assert desk.session.asked == []
+
+
+async def test_enter_goes_into_the_details_and_escape_comes_back() -> None:
+    async with browsing(size=(80, 24)) as desk:
+        await desk.go(b"plain")
+        assert not is_displayed(desk.screen.pane)
+        await desk.press("enter")
+        assert is_displayed(desk.screen.pane)
+        assert not is_displayed(desk.screen.trees)
+        assert desk.screen.pane.body.has_focus
+        await desk.press("escape")
+        assert desk.screen.trees.key_tree.has_focus
+        assert not is_displayed(desk.screen.pane)
+
+
+async def test_tabs_and_the_slot() -> None:
+    async with browsing() as desk:
+        await desk.go(b"{user:7}:cart")
+        await desk.press("2")
+        assert desk.screen._tab is Tab.SLOT
+        assert "{user:7}:cart" in desk.body
+        await desk.press("1")
+        assert '"id": 106' in desk.body
+
+
+async def test_pages_turn_forth_and_back() -> None:
+    async with browsing() as desk:
+        await desk.go(b"jobs")
+        await desk.press("n")
+        assert '{"job": 100}' in desk.body
+        await desk.press("b")
+        assert '{"job": 0}' in desk.body
+        assert "Next page" in desk.footer
+
+
+async def test_pause_pace_and_cost() -> None:
+    async with browsing(FixedSession(RUNNING)) as desk:
+        await desk.press("p")
+        assert desk.session.asked == ["paused"]
+        await desk.press("p", "plus", "plus", "minus", "i")
+        assert desk.session.asked == ["paused", "running"]
+        assert desk.session.status.pace.value == "normal"
+        said = "".join(span.text for span in desk.screen.status_bar.lines[0])
+        assert "commands" in said
+        assert "pace normal" in said
+
+
+async def test_columns_can_be_switched_off() -> None:
+    async with browsing() as desk:
+        await desk.pilot.press("c")
+        await until(desk.pilot, lambda: isinstance(desk.pilot.app.screen, ColumnsScreen))
+        await desk.pilot.press("enter")
+        await desk.pilot.press("escape")
+        await desk.settled()
+        header = desk.screen.trees._header.lines[0]
+        assert "keys" not in "".join(span.text for span in header)
+
+
+async def test_copies_go_to_the_clipboard_as_they_are() -> None:
+    async with browsing() as desk:
+        await desk.go(b"hostile:\x1b[31mred")
+        await desk.press("y")
+        assert desk.pilot.app.clipboard == '"hostile:\\x1b[31mred"'
+        await desk.pilot.press("Y")
+        await until(desk.pilot, lambda: isinstance(desk.pilot.app.screen, ChoiceScreen))
+        options = desk.pilot.app.screen.query_one(OptionList)
+        options.highlighted = next(at for at in range(options.option_count) if "GET" in str(options.options[at].prompt))
+        await desk.pilot.press("enter")
+        await desk.settled()
+        assert desk.pilot.app.clipboard.startswith("redis-cli -h 10.0.0.5")
+
+
+async def test_help_opens_and_closes() -> None:
+    async with browsing() as desk:
+        await desk.pilot.press("question_mark")
+        await until(desk.pilot, lambda: isinstance(desk.pilot.app.screen, HelpScreen))
+        await desk.pilot.press("escape")
+        await until(desk.pilot, lambda: desk.pilot.app.screen is desk.screen)
+
+
+async def test_a_lost_connection_is_said_once_and_costs_the_details_only() -> None:
+    async with browsing(notifications=True) as desk:
+        desk.session.failure = ConnectionLost("the server closed the connection")
+        desk.session.status = replace(desk.session.status, link=Lost(None, 1, 0.0))
+        desk.session.revision += 1
+        desk.screen.trees.reveal(b"plain")
+        await desk.until(lambda: "the server closed the connection" in desk.body)
+        assert len(desk.pilot.app._notifications) == 0
+        assert "connection lost" in "".join(span.text for span in desk.screen.status_bar.lines[0])
+
+
+async def test_an_unforeseen_failure_is_one_message_without_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails() -> None:
+        raise LookupError("s3cret")
+
+    session = FixedSession()
+    monkeypatch.setattr(session, "rescan", fails)
+    async with browsing(session, notifications=True) as desk:
+        await desk.press("R")
+        messages = [notice.message for notice in desk.pilot.app._notifications]
+        assert messages == ["LookupError"]
+
+
+async def test_mouse_click_opens_and_double_click_reads() -> None:
+    async with browsing() as desk:
+        await desk.pilot.click("#tree", offset=(1, 0))
+        await desk.settled()
+        assert desk.cursor.namespace.listed
+        await desk.pilot.click("#tree", offset=(10, 1))
+        await desk.settled()
+        assert desk.cursor.depth == 1
+
+
+async def test_a_namespace_says_what_is_inside_without_being_opened() -> None:
+    async with browsing() as desk:
+        assert "user:" in desk.body
+        assert not desk.cursor.namespace.listed
+
+
+async def test_an_empty_database_says_so_and_names_others() -> None:
+    async with browsing(FixedSession(COMPLETE, [])) as desk:
+        said = "\n".join("".join(span.text for span in line) for line in desk.screen.trees._notice.lines)
+        assert "db0 is empty" in said
+        assert "db1 has 120" in said
+
+
+async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = SafeText("NOPERM SCAN is not allowed")
+    status = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.FAILED, fraction=None, reason=reason))
+    async with browsing(FixedSession(status, [])) as desk:
+        said = "\n".join("".join(span.text for span in line) for line in desk.screen.trees._notice.lines)
+        assert "NOPERM" in said
