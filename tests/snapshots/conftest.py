@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -14,5 +15,7 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("rtui.tui.themes.user_folder", lambda: tmp_path)
     monkeypatch.setattr("rtui.tui.cursor_detail.REST_S", 0.001)
     monkeypatch.setattr("rtui.tui.widgets.tree_pane.FACTS_REST_S", 0.001)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("TEXTUAL_THEME", raising=False)

@@ -21,7 +21,10 @@ from rtui.server.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.connect import ConnectScreen
+from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
+
+REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPERM SCAN is not allowed"))
 
 Compare = Callable[..., bool]
 SMALL, MEDIUM, LARGE = (80, 24), (120, 36), (200, 50)
@@ -45,30 +48,18 @@ def doing(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
 
     async def run(pilot: Pilot[int]) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, BrowseScreen))
-        await until(pilot, lambda: is_settled(pilot))
+        await settle(pilot)
         for key in keys:
             await pilot.press(key)
-        await until(pilot, lambda: is_settled(pilot))
+        await settle(pilot)
 
     return run
 
 
-async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
-    """Wait for a condition and for what it shows to be painted."""
-    for _ in range(200):
-        await pilot.pause()
-        if holds():
-            return
-    pytest.fail("it never came")
-
-
-def is_settled(pilot: Pilot[int]) -> bool:
-    """Whether nothing more will come of what was pressed."""
+async def settle(pilot: Pilot[int]) -> None:
+    """Wait until nothing more comes of what was pressed."""
     browse = next(screen for screen in pilot.app.screen_stack if isinstance(screen, BrowseScreen))
-    detail, tree = browse._detail.detail, browse.trees.key_tree
-    is_shown = detail.row == tree.cursor and (detail.key is None or detail.preview is not None or bool(detail.failure))
-    has_facts = not browse.trees._facts.missing(tree.rows_in_view)
-    return is_shown and has_facts and browse._shown is detail and not any(w.is_running for w in pilot.app.workers)
+    await until(pilot, lambda: is_settled(browse))
 
 
 @SIZES
@@ -109,7 +100,7 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, BrowseScreen)
         screen.trees.reveal(keys.encode())
-        await until(pilot, lambda: screen._detail.detail.key == keys.encode() and is_settled(pilot))
+        await until(pilot, lambda: screen._detail.detail.key == keys.encode() and is_settled(screen))
 
     assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
 
@@ -140,8 +131,7 @@ def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]
         ("paused", replace(SCANNING, progress=replace(SCANNING.progress, state=ScanState.PAUSED), pace=Pace.NORMAL)),
         ("lost", replace(SCANNING, link=Lost(None, 2, 0.0))),
         ("no-touch-denied", replace(COMPLETE, no_touch=NoTouch.DENIED)),
-        ("failed", replace(COMPLETE, complete=False, progress=Progress(state=ScanState.FAILED, fraction=None,
-                                                                        reason=SafeText("NOPERM SCAN is not allowed")))),
+        ("failed", replace(COMPLETE, complete=False, progress=REFUSED)),
         ("one-node", replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=True, cluster_known_nodes=6))),
         ("nothing-known", replace(COMPLETE, server=ServerIdentity(), no_touch=NoTouch.UNSUPPORTED)),
     ],
