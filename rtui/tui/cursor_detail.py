@@ -15,7 +15,7 @@ from rtui.keyspace.rows import Kind, Row
 from rtui.server.errors import RtuiError
 from rtui.server.preview.page import Page, Preview
 from rtui.tui.driving import drive
-from rtui.tui.inside import Inside, look_inside
+from rtui.tui.inside import Inside, Look, look_inside
 from rtui.tui.session import Session
 
 REST_S: Final = 0.06
@@ -66,6 +66,7 @@ class CursorDetail:
         self._spawn = spawn
         self._on_change = on_change
         self._task: Task | None = None
+        self._look: Look | None = None
         self.detail = Detail()
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
@@ -74,10 +75,14 @@ class CursorDetail:
         self._start(partial(self._load, Detail(row, key), 0.0 if at_once else REST_S))
 
     def look_again(self, *, complete: bool) -> None:
-        """Look into the namespace under the cursor again, if it has become another one meanwhile."""
-        row, inside = self.detail.row, self.detail.inside
-        if row is not None and inside is not None and inside.is_stale(row.namespace, complete=complete):
-            self._start(partial(self._load, replace(self.detail, inside=replace(inside, of=row.namespace.count)), 0.0))
+        """Look into the namespace under the cursor again, if it has become another one since the last look."""
+        row = self.detail.row
+        if row is None or row.kind is Kind.KEY:
+            return
+        look = Look(row.namespace, row.namespace.count, row.namespace.opened)
+        if self._look is None or look.is_due(self._look, complete=complete):
+            self._look = look
+            self._start(partial(self._load, self.detail, 0.0))
 
     def show_key(self, key: bytes) -> None:
         """Take up a key that is not among the rows."""
@@ -110,7 +115,9 @@ class CursorDetail:
         key = detail.key
         if key is None:
             if detail.row is not None:
-                inside = await drive(look_inside(detail.row.namespace, self._session.store.separators))
+                node = detail.row.namespace
+                self._look = Look(node, node.count, node.opened)
+                inside = await drive(look_inside(node, self._session.store.separators))
                 self.detail = replace(detail, inside=inside)
             self._on_change(self.detail)
             return

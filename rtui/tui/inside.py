@@ -42,13 +42,21 @@ class Inside:
     namespaces: int = 0
     keys: int = 0
     of: int = 0
-    was_opened: bool = False
 
-    def is_stale(self, node: Namespace, *, complete: bool) -> bool:
-        """Whether the namespace has changed enough since to look again; at the end of a scan any change is."""
-        if node.opened != self.was_opened:
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a namespace was looked into: how many keys it had, and whether it was open."""
+
+    node: Namespace
+    keys: int
+    opened: bool
+
+    def is_due(self, last: Look, *, complete: bool) -> bool:
+        """Whether to look again since the last time; when the counts are totals, for any change."""
+        if self.node is not last.node or self.opened != last.opened:
             return True
-        return node.count != self.of if complete else node.count > self.of * GROWTH
+        return self.keys != last.keys if complete else self.keys > last.keys * GROWTH
 
 
 def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None]:
@@ -64,17 +72,17 @@ def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None
 def _listed(node: Namespace) -> Slices[Inside]:
     """Take the children of an open namespace."""
     slicer = Slicer()
-    of, was_opened = node.count, node.opened
+    of = node.count
     found: list[tuple[float, int]] = []
     for start in range(0, node.namespace_total, BATCH):
-        stop = min(start + BATCH, node.namespace_total)
-        found += [(-node.weight_at(at), at) for at in range(start, stop)]
+        ordinals = range(start, min(start + BATCH, node.namespace_total))
+        found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
         found = sorted(found)[:LARGEST]
         if slicer.over():
             yield
             slicer.restart()
     parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
-    return Inside(parts, node.namespace_total, node.key_total, of, was_opened)
+    return Inside(parts, node.namespace_total, node.key_total, of)
 
 
 def _kept(kept: Packed | bytes, of: int, brace_behind: bool, separators: Separators) -> Slices[Inside]:

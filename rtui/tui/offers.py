@@ -20,6 +20,7 @@ def conditions(
         When.PAUSED: state is ScanState.PAUSED,
         When.SCAN_ENDED: state.is_over,
         When.ON_KEY: detail.key is not None,
+        When.ON_ROW: cursor is not None or detail.key is not None,
         When.ON_NAMESPACE: cursor is not None and cursor.kind is Kind.NAMESPACE,
         When.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
         When.DETAIL_OPEN: is_reading,

@@ -196,6 +196,7 @@ class BrowseScreen(Screen[None]):
         detail = self._detail.detail
         if detail.row is not None and detail.key is None:
             self._show_detail(detail)
+            self._detail.look_again(complete=self.session.status.complete)
 
     @on(DetailPane.TabClicked)
     def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
@@ -304,7 +305,8 @@ class BrowseScreen(Screen[None]):
     async def _look_up(self, name: bytes) -> None:
         """Go to the key of exactly this name, if there is one."""
         if await self.session.lookup(name):
-            self._search("")
+            with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
+                self._search("")
             self._detail.show_key(name)
             self.trees.reveal(name)
 
