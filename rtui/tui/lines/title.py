@@ -17,7 +17,7 @@ from rtui.tui.shown import display_text
 MIN_LABEL_CELLS: Final = 20
 """A server label is cut in the middle beyond a quarter of the line, but not below this."""
 
-IDENTITY_CELLS: Final = 52
+IDENTITY_CELLS: Final = 60
 """The identity keeps so much of the line when figures want more."""
 
 NAME: Final[Line] = (Span(own(" rtui"), Role.BADGE), Span(own("  ")))

@@ -1,0 +1,44 @@
+"""What lies inside a namespace, and when it is worth another look."""
+
+from __future__ import annotations
+
+from rtui.analysis.estimate import Estimate
+from rtui.keyspace.segments import Segment
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store import NamespaceStore
+from rtui.tui.inside import Inside, Look, Part, look_inside
+
+
+def shop(*, opened: bool) -> NamespaceStore:
+    store = NamespaceStore()
+    store.add([b"shop:user:%d" % number for number in range(6)] + [b"shop:lock:1", b"shop:open"])
+    if opened:
+        finish(store.open(store.root.child(b"shop:")))
+    return store
+
+
+def inside(store: NamespaceStore) -> Inside | None:
+    return finish(look_inside(store.root.child(b"shop:"), store.separators))
+
+
+def test_looking_does_not_need_an_open_namespace() -> None:
+    closed, opened = inside(shop(opened=False)), inside(shop(opened=True))
+    assert closed == opened == Inside((Part(b"user:", 6), Part(b"lock:", 1)), namespaces=2, keys=1, of=8)
+
+
+def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
+    store = shop(opened=True)
+    store.expect([Segment(b"shop", b":"), Segment(b"lock", b":")], Estimate(80, 90, 100))
+    found = inside(store)
+    assert found is not None
+    assert found.parts == (Part(b"lock:", 90, is_estimate=True), Part(b"user:", 6))
+
+
+def test_a_namespace_that_grows_is_looked_into_again_and_every_change_of_totals_counts() -> None:
+    node = shop(opened=True).root.child(b"shop:")
+    last = Look(node, 100, opened=True)
+    assert not Look(node, 112, opened=True).is_due(last, complete=False)
+    assert Look(node, 113, opened=True).is_due(last, complete=False)
+    assert Look(node, 101, opened=True).is_due(last, complete=True)
+    assert not Look(node, 100, opened=True).is_due(last, complete=True)
+    assert Look(node, 100, opened=False).is_due(last, complete=True)
