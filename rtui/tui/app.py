@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
@@ -30,6 +31,9 @@ from rtui.tui.thrifty_driver import thrifty
 
 if TYPE_CHECKING:
     from rtui.tui.session import Session
+
+WAITING_LOOK_S: Final = 0.2
+"""How often it is looked what a connection that is not there yet waits for."""
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
 """Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
@@ -96,17 +100,28 @@ class RtuiApp(App[int]):
             from rtui.tui.live_session import live_session  # noqa: PLC0415 - likewise
 
             session = live_session(self.options)
+        looking = self.set_interval(WAITING_LOOK_S, partial(self._say_why_not_yet, session))
         try:
             await session.start()
         except RtuiError as error:
             self._connect_failed(error)
             return
+        finally:
+            looking.stop()
         self._session = session
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         label = own("demo") if self.options.demo else None
         zone = datetime.now().astimezone().tzinfo or UTC
         await self.push_screen(BrowseScreen(session, label=label, zone=zone, is_filling=self.options.is_filling))
+
+    def _say_why_not_yet(self, session: Session) -> None:
+        """Say what a connection waits for that is tried again by itself, such as a server that is loading."""
+        from rtui.server.connection import Lost  # noqa: PLC0415 - there by now
+
+        link, screen = session.status.link, self.screen
+        if isinstance(link, Lost) and link.reason is not None and isinstance(screen, ConnectScreen):
+            screen.waiting(link.reason.title, link.reason.happened, link.reason.remedy)
 
     def _connect_failed(self, error: RtuiError) -> None:
         screen = self.screen

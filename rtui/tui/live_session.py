@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.segments import Separators
 from rtui.server.browse_options import BrowseOptions
@@ -13,6 +15,10 @@ from rtui.server.preview.page import Page, Preview
 
 class LiveSession(Browsing):
     """A browsing session that also looks into values."""
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have `call` called when the connection is lost or comes back."""
+        self.connection.on_change.append(call)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rtui.analysis.facts import KeyFacts, RowFacts
@@ -26,6 +26,9 @@ class Session(Protocol):
     @property
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Have `call` called when the connection is lost or comes back."""
 
     async def start(self) -> None:
         """Connect and begin; raises ConnectFailure."""

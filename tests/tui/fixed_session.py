@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rtui.analysis.estimate import Estimate
@@ -99,6 +99,9 @@ class FixedSession:
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:
         """Have a sample say how many keys a namespace of the first level has."""
         self.store.expect((Segment(name, b":"),), Estimate(low, value, high))
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """Nothing is ever lost."""
 
     async def start(self) -> None:
         if self.failure is not None:

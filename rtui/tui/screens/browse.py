@@ -17,6 +17,7 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
+from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Online
 from rtui.server.copy import key_as_text
 from rtui.server.errors import RtuiError
@@ -44,7 +45,21 @@ from rtui.tui.widgets.key_tree import KeyTree
 from rtui.tui.widgets.tree_pane import TreePane
 
 FLUSH_S: Final = 0.1
-"""How often the screen looks whether anything has changed."""
+"""How often the screen looks whether anything has changed, while anything may."""
+
+REST_S: Final = 1.0
+"""How often it looks when nothing is under way."""
+
+
+FILTER_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" goes to that very key, or asks the server for a glob"), Role.MUTED),
+    Span(own("  down"), Role.ACCENT),
+    Span(own(" into the list"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" shows all"), Role.MUTED),
+)
+"""Stands in the footer while a filter is typed."""
 
 
 class BrowseScreen(Screen[None]):
@@ -100,7 +115,7 @@ class BrowseScreen(Screen[None]):
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
         self._show_rows()
-        self._flush_timer = self.set_interval(FLUSH_S, self.flush)
+        self.session.on_change(lambda: self.call_later(self.flush))
         self.flush()
 
     # what changes by itself
@@ -124,6 +139,19 @@ class BrowseScreen(Screen[None]):
         elif not isinstance(status.link, Online):
             self._say_status()
         self._offer_commands()
+        self._look_again(REST_S if self._is_at_rest(status) and before == self._seen else FLUSH_S)
+
+    def _is_at_rest(self, status: BrowsingStatus) -> bool:
+        """Say whether hardly anything can change by itself: only the server's own figures, now and then."""
+        is_over = status.progress.state.is_over or status.progress.state is ScanState.PAUSED
+        is_known = isinstance(status.link, Online) and self._is_filling is None
+        return is_over and is_known and not self._names.is_searching
+
+    def _look_again(self, after_s: float) -> None:
+        """Look at the session once more after a while; a look that was due later is taken back."""
+        if self._flush_timer is not None:
+            self._flush_timer.stop()
+        self._flush_timer = self.set_timer(after_s, self.flush)
 
     def _whole(self) -> Whole:
         """Return what shares are parts of."""
@@ -277,6 +305,11 @@ class BrowseScreen(Screen[None]):
     def action_filter(self) -> None:
         """Type a filter."""
         self.filter_input.open()
+        self._offer_commands()
+
+    def action_leave_filter(self) -> None:
+        """Go into what was found so far."""
+        self._close_filter()
 
     @on(FilterInput.Changed)
     def _filter_changes(self, event: FilterInput.Changed) -> None:
@@ -320,6 +353,7 @@ class BrowseScreen(Screen[None]):
     def _close_filter(self) -> None:
         self.filter_input.close()
         self.trees.key_tree.focus()
+        self._offer_commands()
 
     # panes
 
@@ -392,6 +426,9 @@ class BrowseScreen(Screen[None]):
         return [command for command in COMMANDS if command.scope is not Scope.CONNECT and command.offered(holds)]
 
     def _offer_commands(self) -> None:
+        if self.filter_input.is_open:
+            self.footer_bar.offer((), FILTER_HINT)
+            return
         scopes = [Scope.BROWSE, Scope.APP, *([] if self.pane.body.has_focus else [Scope.TREE])]
         self.footer_bar.offer(footer_commands(scopes, self._holds()), self._jump)
 
@@ -416,7 +453,9 @@ class BrowseScreen(Screen[None]):
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Turn a failure into a message; a lost connection is in the status bar already."""
+        """Look at what has come of it; turn a failure into a message, but a lost connection is in the status bar."""
+        if event.worker.is_finished:
+            self.call_later(self.flush)
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             text = error.happened if isinstance(error, RtuiError) else display_text(type(error).__name__)

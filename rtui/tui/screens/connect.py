@@ -62,6 +62,15 @@ class ConnectScreen(Screen[None]):
         line: Line = (gap(1), Span(own("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
         self._show(lambda _width: [line])
 
+    def waiting(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
+        """Say why it takes so long, while it is tried again by itself."""
+
+        def lines(width: int) -> list[Line]:
+            found: list[Line] = [(gap(1), Span(title, Role.WARN)), (gap(1), Span(self._label, Role.STRONG))]
+            return [*found, (), *prose(happened, width, Role.TEXT), (), *prose(remedy, width, Role.MUTED)]
+
+        self._show(lines)
+
     def failed(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
         """Say what happened and what to try."""
         self._failed = True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
+from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 GLOB_CHARACTERS: Final = "*?[]\\"
@@ -12,6 +13,8 @@ GLOB_CHARACTERS: Final = "*?[]\\"
 
 class FilterInput(Input):
     """A line over the status bar; hidden until it is wanted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
 
     def __init__(self) -> None:
         super().__init__(

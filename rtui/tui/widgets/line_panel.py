@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import ClassVar
 
 from textual.geometry import Region
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from rtui.tui.ink import INK_CLASSES, Line, line_width
+from rtui.tui.ink import Line, line_width
 from rtui.tui.widgets.content_size import set_content_height
-from rtui.tui.widgets.painter import Painter
+from rtui.tui.widgets.painted_view import PaintedView
 
 MakeLines = Callable[[int], Sequence[Line]]
 """Returns the lines of a panel for its width."""
 
 
-class LinePanel(ScrollView):
+class LinePanel(PaintedView):
     """Shows lines of spans; setting new ones repaints the lines that differ, up to their last differing cell."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(INK_CLASSES)
-    ALLOW_SELECT = False
 
     DEFAULT_CSS = """
     LinePanel { overflow-x: hidden; overflow-y: hidden; scrollbar-size-vertical: 1; }
@@ -33,7 +28,6 @@ class LinePanel(ScrollView):
         self.can_focus = False
         self._lines: tuple[Line, ...] = ()
         self._make: MakeLines | None = None
-        self._painter = Painter(self)
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -73,21 +67,11 @@ class LinePanel(ScrollView):
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the viewport."""
-        width = self.scrollable_content_region.width
+        width = self.size.width
         index = y + self.scroll_offset.y
         if not 0 <= index < len(self._lines):
             return Strip.blank(width, self._painter.plain)
         return self._painter.paint(self._lines[index], self._painter.plain, width=width)
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Begin a frame."""
-        self._painter.begin_frame()
-        return super().render_lines(crop)
-
-    def notify_style_update(self) -> None:
-        """Paint anew what was painted in the old style."""
-        super().notify_style_update()
-        self._painter.forget()
 
 
 def changed_until(old: Line, new: Line, width: int) -> int:

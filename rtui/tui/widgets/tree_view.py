@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.style import Style
 from textual.geometry import Region
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
-from rtui.tui.ink import INK_CLASSES, Line
+from rtui.tui.ink import Line
 from rtui.tui.lines.facts_grid import MARGIN
 from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
 from rtui.tui.widgets.content_size import set_content_height
 from rtui.tui.widgets.line_panel import changed_until
-from rtui.tui.widgets.painter import Painter
+from rtui.tui.widgets.painted_view import PaintedView
+
+KEPT_LINES: Final = 512
+"""What so many rows of keys say is kept, for when they are scrolled."""
 
 
-class TreeView(ScrollView, can_focus=True):
+class TreeView(PaintedView, can_focus=True):
     """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
 
-    ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *INK_CLASSES,
         "tree--cursor",
         "tree--cursor-blurred",
         "tree--hover",
@@ -66,7 +66,7 @@ class TreeView(ScrollView, can_focus=True):
         self._cursor_line = 0
         self._hover_line: int | None = None
         self._painted: dict[int, Line] = {}
-        self._painter = Painter(self)
+        self._key_lines: dict[Row, tuple[RowFacts | None, Plan, Line]] = {}
 
     @property
     def rows(self) -> VisibleRows | None:
@@ -204,11 +204,10 @@ class TreeView(ScrollView, can_focus=True):
         """Forget what was painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
-        self._painter.forget()
 
     def render_line(self, y: int) -> Strip:
         """Paint one line of the view."""
-        width = self.scrollable_content_region.width
+        width = self.size.width
         number = y + self.scroll_offset.y
         if self._rows is None or not 0 <= number < len(self._rows):
             self._painted.pop(y, None)
@@ -216,15 +215,24 @@ class TreeView(ScrollView, can_focus=True):
         line = self._painted[y] = self._line_of(self._rows.row(number))
         return self._painter.paint(line, *self._base(number), width=width)
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Begin a frame."""
-        self._painter.begin_frame()
-        return super().render_lines(crop)
-
     def _line_of(self, row: Row) -> Line:
         """Return what a row says."""
-        is_open = row.kind is Kind.NAMESPACE and self._rows is not None and self._rows.is_expanded(row.namespace)
+        if row.kind is Kind.KEY:
+            return self._key_line(row)
+        is_open = self._rows is not None and self._rows.is_expanded(row.namespace)
         return row_line(row, self._plan, self._whole, is_open=is_open, facts=self._facts)
+
+    def _key_line(self, row: Row) -> Line:
+        """Return what the row of a key says: the same until its facts or the columns change."""
+        facts = self._facts.get(row.key())
+        known = self._key_lines.get(row)
+        if known is not None and known[0] is facts and known[1] is self._plan:
+            return known[2]
+        if len(self._key_lines) >= KEPT_LINES:
+            self._key_lines.clear()
+        line = row_line(row, self._plan, self._whole, is_open=False, facts=self._facts)
+        self._key_lines[row] = facts, self._plan, line
+        return line
 
     def _base(self, number: int) -> tuple[Style, bool]:
         """Return the style under the text of a row, and whether it is the style of all its text."""
