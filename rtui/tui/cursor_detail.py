@@ -67,17 +67,20 @@ class CursorDetail:
         self._on_change = on_change
         self._task: Task | None = None
         self._look: Look | None = None
+        self._wanted: Detail | None = None
+        """What the cursor has gone to, until it has rested there."""
         self.detail = Detail()
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
         """Take up the row under the cursor, once it rests there."""
         key = row.key() if row is not None and row.kind is Kind.KEY else None
-        self._start(partial(self._load, Detail(row, key), 0.0 if at_once else REST_S))
+        wanted = Detail(row, key)
+        self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 
     def look_again(self, *, complete: bool) -> None:
         """Look into the namespace under the cursor again, if it has become another one since the last look."""
         row = self.detail.row
-        if row is None or row.kind is Kind.KEY:
+        if row is None or row.kind is Kind.KEY or self._wanted is not None:
             return
         look = Look(row.namespace, row.namespace.count, row.namespace.opened)
         if self._look is None or look.is_due(self._look, complete=complete):
@@ -86,7 +89,8 @@ class CursorDetail:
 
     def show_key(self, key: bytes) -> None:
         """Take up a key that is not among the rows."""
-        self._start(partial(self._load, Detail(None, key), 0.0))
+        wanted = Detail(None, key)
+        self._start(partial(self._load, wanted, 0.0), wanted)
 
     def reload(self) -> None:
         """Ask for everything again."""
@@ -103,15 +107,16 @@ class CursorDetail:
             self._task.cancel()
             self._task = None
 
-    def _start(self, work: Work) -> None:
+    def _start(self, work: Work, wanted: Detail | None = None) -> None:
         self.stop()
+        self._wanted = wanted
         self._task = self._spawn(work)
 
     async def _load(self, detail: Detail, rest_s: float) -> None:
         """Fetch facts, then the first page of the value."""
         if rest_s:
             await asyncio.sleep(rest_s)
-        self.detail = detail
+        self.detail, self._wanted = detail, None
         key = detail.key
         if key is None:
             if detail.row is not None:

@@ -16,9 +16,13 @@ from rtui.server.preview.page import Page, Preview
 class LiveSession(Browsing):
     """A browsing session that also looks into values."""
 
-    def on_change(self, call: Callable[[], None]) -> None:
+    def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""
-        self.connection.on_change.append(call)
+
+        def changed() -> None:
+            call()
+
+        self.connection.on_change.append(changed)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""

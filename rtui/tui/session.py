@@ -27,7 +27,7 @@ class Session(Protocol):
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
 
-    def on_change(self, call: Callable[[], None]) -> None:
+    def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""
 
     async def start(self) -> None:

@@ -100,7 +100,7 @@ class FixedSession:
         """Have a sample say how many keys a namespace of the first level has."""
         self.store.expect((Segment(name, b":"),), Estimate(low, value, high))
 
-    def on_change(self, call: Callable[[], None]) -> None:
+    def on_change(self, call: Callable[[], object]) -> None:
         """Nothing is ever lost."""
 
     async def start(self) -> None:

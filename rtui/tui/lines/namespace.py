@@ -27,7 +27,7 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
     path = node.path()
     known = known_count(node, whole.complete)
     part = share_of(node, whole)
-    mark = Mark.EXACT if whole.complete else Mark.ABOUT
+    mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
     share = own("–") if part is None else fmt.share(part, mark)
     return [
         *name_lines(display(path, limit=NAME_LIMIT), width),
@@ -74,7 +74,8 @@ def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: in
         return [(), *prose(text, width, Role.MUTED)]
     if inside is None:
         return [(), *prose(own("Open it to see what is inside."), width, Role.MUTED)]
-    seen = Mark.EXACT if whole.complete and inside.of == node.count else Mark.AT_LEAST
+    is_total = whole.complete and inside.of == node.count and (node.opened or not node.listed)
+    seen = Mark.EXACT if is_total else Mark.AT_LEAST
     parts = [*inside.parts, *([Part(b"", inside.keys)] if inside.keys else [])]
     total = max(1.0, sum(part.keys for part in parts))
     lines: list[Line] = [(), _summary(inside), ()]

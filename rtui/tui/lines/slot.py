@@ -22,15 +22,19 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
     if found.tag_start is not None and found.tag_end is not None:
         where = SafeText(f"bytes {found.tag_start:,} to {found.tag_end - 1:,}, braces included")
         lines.append(single_line(Fact(own("tag"), where), width))
-    lines.append(
-        single_line(Fact(own("length"), SafeText(f"{len(found.hashed):,} of {len(key):,} bytes hashed")), width)
-    )
+    lines.append(single_line(Fact(own("length"), _how_much(found, key)), width))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
         lines += prose(
             own("Keys with this tag share the slot: a cluster takes them in one command."), width, Role.MUTED
         )
     return lines
+
+
+def _how_much(found: SlotExplanation, key: bytes) -> SafeText:
+    """Say how many of the bytes are hashed."""
+    part = "all" if len(found.hashed) == len(key) else f"{len(found.hashed):,} of"
+    return SafeText(f"{part} {len(key):,} bytes hashed")
 
 
 def _key_line(key: bytes, found: SlotExplanation, width: int) -> Line:

@@ -56,9 +56,9 @@ class Known:
 
 def known_count(node: Namespace, complete: bool) -> Known:
     """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
-    if complete:
+    if node.is_exact(complete=complete):
         return Known(node.count, Mark.EXACT)
-    if node.estimate is not None and node.estimate.value > node.count:
+    if not complete and node.estimate is not None and node.estimate.value > node.count:
         return Known(node.estimate.value, Mark.ABOUT)
     return Known(node.count, Mark.AT_LEAST)
 
@@ -110,7 +110,7 @@ def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) 
                     text = fmt.short_count(known.keys, known.mark)
                 spans += _placed(text, place, Role.MUTED if known.mark is Mark.ABOUT else Role.TEXT)
             case Column.SHARE if share is not None:
-                mark = Mark.EXACT if whole.complete else Mark.ABOUT
+                mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
                 spans += _placed(fmt.share(share, mark), place, Role.MUTED)
             case Column.BAR if share is not None:
                 filled, blank = fmt.bar(share, place.cells)
