@@ -172,6 +172,16 @@ class Namespace:
             self._ordinal = parent.labels.index(self.label)
         return self._ordinal
 
+    def is_exact(self, *, complete: bool) -> bool:
+        """Whether the count is a total, given that of the whole keyspace is one; not while a parent is being divided."""
+        at: Namespace | None = self
+        while at is not None:
+            complete = complete or (at.sealed and not at.refilling)
+            at = at.parent
+            if at is not None and not (at.opened and at.unlisted == 0):
+                return False
+        return complete
+
     def path(self) -> bytes:
         """The prefix that all keys below share, separators included."""
         labels = [self.label]

@@ -151,14 +151,7 @@ class NamespaceStore:
 
     def is_exact(self, node: Namespace) -> bool:
         """Whether the count of a namespace is a total, not just what has been seen or divided so far."""
-        known = self.complete
-        at: Namespace | None = node
-        while at is not None:
-            known = known or (at.sealed and not at.refilling)
-            at = at.parent
-            if at is not None and not (at.opened and at.unlisted == 0):
-                return False
-        return known
+        return node.is_exact(complete=self.complete)
 
     def expect(self, path: Sequence[Segment], estimate: Estimated) -> None:
         """Say what a sample knows of the namespace at `path`; it appears with count 0 if no key of it was seen yet."""

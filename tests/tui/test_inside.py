@@ -6,7 +6,9 @@ from rtui.analysis.estimate import Estimate
 from rtui.keyspace.segments import Segment
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
+from rtui.tui.format import Mark
 from rtui.tui.inside import Inside, Look, Part, look_inside
+from rtui.tui.lines.tree_row import Known, known_count
 
 
 def shop(*, opened: bool) -> NamespaceStore:
@@ -42,3 +44,17 @@ def test_a_namespace_that_grows_is_looked_into_again_and_every_change_of_totals_
     assert Look(node, 101, opened=True).is_due(last, complete=True)
     assert not Look(node, 100, opened=True).is_due(last, complete=True)
     assert Look(node, 100, opened=False).is_due(last, complete=True)
+
+
+def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -> None:
+    store = NamespaceStore(clock=iter(range(10**6)).__next__)
+    store.add([b"shop:user:%d" % number for number in range(40_000)])
+    store.complete = True
+    shop = store.root.child(b"shop:")
+    work = store.open(shop)
+    next(work)
+    user = shop.child(b"user:")
+    assert known_count(shop, complete=True).mark is Mark.EXACT
+    assert (known_count(user, complete=True).mark, user.count < 40_000) == (Mark.AT_LEAST, True)
+    finish(work)
+    assert known_count(user, complete=True) == Known(40_000, Mark.EXACT)
