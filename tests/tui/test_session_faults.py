@@ -1,0 +1,167 @@
+"""What goes wrong between rtui and the server: the screen says so, and goes on when it can."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rtui.server.connection import Lost, Online
+from rtui.server.target import Target
+from tests.conftest import Pool
+from tests.proxy import DelayProxy
+from tests.server.targets import target_of
+from tests.server.zoo import fill
+from tests.servers import Server
+from tests.tui.visiting import Visitor, visiting
+
+MANY = 3_000
+
+
+@pytest.fixture(params=["redis62", "valkey"])
+def some_server(request: pytest.FixtureRequest) -> Server:
+    """The oldest and the newest."""
+    found: Server = request.getfixturevalue(request.param)
+    return found
+
+
+def plant(server: Server, prefix: str = "user") -> None:
+    server.admin.mset({f"{prefix}:{number}": "x" for number in range(MANY)})
+
+
+def is_lost(visitor: Visitor) -> bool:
+    return isinstance(visitor.session.status.link, Lost) and "connection lost" in visitor.text()
+
+
+def is_online(visitor: Visitor) -> bool:
+    return isinstance(visitor.session.status.link, Online) and "connection lost" not in visitor.text()
+
+
+async def test_cut_while_it_scans(some_server: Server, tmp_path: Path) -> None:
+    plant(some_server)
+    async with DelayProxy(some_server.port) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
+        await visitor.whole()
+        proxy.cut_after(20_000)
+        await visitor.press("R")
+        await visitor.until(lambda: not visitor.session.status.complete, "a new scan")
+        await visitor.whole()
+        assert proxy.accepted > 2
+        assert visitor.session.store.keys == MANY
+        await visitor.until_shown("3,000")
+        proxy.hold_replies()
+        await visitor.press("R")
+        await visitor.until(lambda: not visitor.session.status.complete, "a new scan")
+        await proxy.refuse()
+        proxy.cut()
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        await visitor.until_shown("try 2")
+        await proxy.resume()
+        await visitor.whole()
+        await visitor.until(lambda: is_online(visitor), "the return")
+        assert visitor.session.store.keys == MANY
+
+
+async def test_cut_while_a_value_is_read(some_server: Server, tmp_path: Path) -> None:
+    fill(some_server, some_server.client())
+    async with DelayProxy(some_server.port) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("list:long")
+        await visitor.settled()
+        proxy.hold_replies()
+        await visitor.press("n")
+        await visitor.until(lambda: visitor.detail.is_turning, "a page on its way")
+        await proxy.wait_held(1)
+        await proxy.refuse()
+        proxy.cut()
+        await visitor.until(lambda: visitor.detail.failure is not None, "why there is no page")
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        await visitor.press("up", "down", "y", "2", "1", "s", "question_mark", "escape", "p", "R")
+        await proxy.resume()
+        await visitor.until(lambda: is_online(visitor), "the return")
+        await visitor.whole()
+        await visitor.go("hash:compact")
+        await visitor.until_shown("field4")
+
+
+async def test_restarted(some_server: Server, tmp_path: Path) -> None:
+    plant(some_server, "before")
+    target = Target(port=some_server.port)
+    async with visiting(target, tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.until_shown("before")
+        some_server.stop()
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        await asyncio.to_thread(some_server.start)
+        plant(some_server, "after")
+        await visitor.until(lambda: is_online(visitor), "the return")
+        await visitor.press("R")
+        await visitor.whole()
+        await visitor.until_shown("after")
+        assert "before" not in visitor.text(visitor.tree)
+
+
+async def test_far_away(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey, valkey.client())
+    async with DelayProxy(valkey.port, 0.05) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("list:long")
+        await visitor.until_shown("100 of 300")
+        for _ in range(4):
+            await visitor.press("down", "up")
+        await visitor.settled()
+
+
+async def test_silent_and_back(valkey: Server, tmp_path: Path) -> None:
+    """A server that hangs: keys still move the cursor, and what was asked comes when it goes on."""
+    fill(valkey, valkey.client())
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("hash:compact")
+        valkey.freeze()
+        try:
+            await visitor.press("down")
+            await visitor.until(
+                lambda: visitor.detail.key != b"hash:compact" and visitor.detail.preview is None, "a move"
+            )
+            line = visitor.tree.cursor_line
+            await visitor.press("up", "up")
+            await visitor.until(lambda: visitor.tree.cursor_line != line, "another move")
+        finally:
+            valkey.thaw()
+        await visitor.settled()
+
+
+async def test_it_says_that_the_server_loads(pool: Pool, tmp_path: Path) -> None:
+    server = pool.take("loading", "redis-7.0")
+    plant(server)
+    server.admin.save()
+    server.stop()
+    server.args = ("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024")
+    server.launch()
+    try:
+        async with visiting(target_of(server), tmp_path) as visitor:
+            await visitor.until(lambda: "loading" in visitor.text() or "Try again" in visitor.text(), "an answer")
+            while "Try again" in visitor.text():
+                await visitor.press("enter")
+                await visitor.until(lambda: "Connecting" not in visitor.text(), "an answer")
+            await visitor.until_shown("is loading its data")
+            hasty = server.client(username="default")
+            await asyncio.to_thread(hasty.config_set, "key-load-delay", 0)
+            hasty.close()
+            await visitor.whole()
+            await visitor.until_shown("3,000")
+    finally:
+        server.args = ()
+        server.restart()
+
+
+async def test_nobody_there_then_somebody(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with DelayProxy(valkey.port) as proxy:
+        await proxy.refuse()
+        async with visiting(Target(port=proxy.port), tmp_path) as visitor:
+            await visitor.until_shown("Try again")
+            await proxy.resume()
+            await visitor.press("enter")
+            await visitor.whole()
