@@ -251,7 +251,8 @@ class NodeScan:
         """Keep as many calls under way as the pace allows until nothing is left to ask."""
         calls = self._calls
         while True:
-            self._fill(lane)
+            if self.pacer.waits or not calls:
+                self._fill(lane)
             if not calls:
                 if self.ranges.is_done or self._control.stopping.is_set():
                     break

@@ -51,6 +51,9 @@ class Limits:
     duty: float
     """Share of the server's time, 0 … 1: how often another client may have to wait."""
 
+    ahead: int
+    """Calls that may be under way on a link without length: one at work, the others so that it never runs out of it."""
+
     width: int
     """Ranges of the keyspace under way at once, a power of two; each has one call in flight."""
 
@@ -78,9 +81,9 @@ class Pace(enum.Enum):
 
 _ORDER: Final = (Pace.GENTLE, Pace.NORMAL, Pace.FULL)
 _LIMITS: Final = {
-    Pace.GENTLE: Limits(call_us=100.0, duty=0.15, width=8),
-    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, width=8),
-    Pace.FULL: Limits(call_us=4000.0, duty=1.0, width=8),
+    Pace.GENTLE: Limits(call_us=100.0, duty=0.1, ahead=2, width=MAX_WIDTH),
+    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, ahead=2, width=MAX_WIDTH),
+    Pace.FULL: Limits(call_us=4000.0, duty=1.0, ahead=4, width=MAX_WIDTH),
 }
 
 
@@ -97,8 +100,13 @@ class Pacer:
     """
 
     def __init__(self, pace: Pace = Pace.GENTLE) -> None:
-        self.pace = pace
         self.count = START_COUNT
+        """COUNT of the next call."""
+        self.depth = 1
+        """Calls that may be under way at once: what the server has before it, and what the link holds."""
+        self._pace = pace
+        self._limits = pace.limits
+        self._target = MAX_COUNT
         self._tiny: deque[tuple[float, int]] = deque(maxlen=2 * _WINDOW)
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
         self._since_change = 0
@@ -110,12 +118,20 @@ class Pacer:
         """The idle round trip, None before the first reply."""
 
     @property
-    def depth(self) -> int:
-        """Calls that may be under way at once: one at the server, one waiting for it, and what the link holds."""
-        if self.idle_s is None:
-            return 1
-        in_flight = self.idle_s * 1e6 / max(1.0, self.cost_us(self.count))
-        return min(self.pace.limits.width, 2 + int(in_flight))
+    def pace(self) -> Pace:
+        """The bounds that hold; may be set at any time."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        if pace is not self._pace:
+            self._pace, self._limits = pace, pace.limits
+            self._judge()
+
+    @property
+    def waits(self) -> bool:
+        """Whether this pace ever makes a call wait."""
+        return self._limits.duty < 1.0
 
     def cost_us(self, count: int) -> float:
         """What a SCAN of `count` takes the server, in µs."""
@@ -138,10 +154,12 @@ class Pacer:
         """
         if count <= TINY_COUNT and self._key_us:
             self._key_us.popleft()
+        self._since_change += 1
         if round_trip_s is not None:
             self._timed(count, round_trip_s)
-        self._since_change += 1
-        self._judge()
+            self._judge()
+        elif self.count != self._target:
+            self._judge()
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may be sent, 0 when it may go now."""
@@ -152,9 +170,9 @@ class Pacer:
 
         Over a link the calls of all ranges are spread over the round trip, so that they reach the server one by one.
         """
-        limits = self.pace.limits
-        if limits.duty >= 1.0:
+        if not self.waits:
             return
+        limits = self._limits
         gap_s = self.cost_us(count) / 1e6 / limits.duty
         spread_s = 0.8 * (self.idle_s or 0.0) / limits.width
         self._free_at = max(now, self._free_at) + max(gap_s, spread_s)
@@ -181,10 +199,14 @@ class Pacer:
         if self._tiny:
             round_trip_s, count = low_quartile(self._tiny)
             self.idle_s = max(0.0, round_trip_s - self.key_us * count / 1e6)
-        target = min(MAX_COUNT, max(MIN_COUNT, int(self.pace.limits.call_us / self.key_us)))
+        limits = self._limits
+        target = self._target = min(MAX_COUNT, max(MIN_COUNT, int(limits.call_us / self.key_us)))
         if target < self.count:
             self.count = target
             self._since_change = 0
         elif self._since_change >= (1 if self.count < TINY_COUNT or not self._key_us else 2):
             self.count = min(target, int(self.count * _GROWTH))
             self._since_change = 0
+        if self.idle_s is not None:
+            in_flight = self.idle_s * 1e6 / max(1.0, self.cost_us(self.count))
+            self.depth = min(limits.width, limits.ahead + int(in_flight))
