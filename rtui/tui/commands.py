@@ -22,13 +22,15 @@ class Group(StrEnum):
 
 
 class Scope(Enum):
-    """Who carries a command out: it has a method `action_<id>`."""
+    """Who carries a command out: a widget, screen or app has a method `action_<id>`, a desk has `<id>`."""
 
     APP = "app"
     CONNECT = "connect"
     BROWSE = "browse"
     TREE = "tree"
     DETAIL = "detail"
+    SCAN = "scan"
+    COPY = "copy"
 
 
 class When(Enum):
@@ -227,19 +229,19 @@ COMMANDS: Final[tuple[Command, ...]] = (
         Group.KEY,
         Scope.BROWSE,
     ),
-    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Scope.BROWSE),
-    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Scope.BROWSE),
+    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Scope.DETAIL),
+    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Scope.DETAIL),
     Command(
-        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Scope.BROWSE
+        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Scope.DETAIL
     ),
-    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Scope.BROWSE),
+    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Scope.DETAIL),
     Command(
         "next_page",
         ("n",),
         "Next page",
         "Fetch the next page of the value.",
         Group.KEY,
-        Scope.BROWSE,
+        Scope.DETAIL,
         _when(When.PAGES),
         footer=2,
     ),
@@ -249,7 +251,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Page before",
         "Go back a page of the value.",
         Group.KEY,
-        Scope.BROWSE,
+        Scope.DETAIL,
         _when(When.PAGES),
     ),
     Command(
@@ -261,16 +263,14 @@ COMMANDS: Final[tuple[Command, ...]] = (
         Scope.BROWSE,
         _when(When.ON_KEY),
     ),
-    Command(
-        "copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.BROWSE, _when(When.ON_ROW), footer=5
-    ),
+    Command("copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.COPY, _when(When.ON_ROW), footer=5),
     Command(
         "copy_menu",
         ("Y",),
         "Copy as…",
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.",
         Group.KEY,
-        Scope.BROWSE,
+        Scope.COPY,
         _when(When.ON_ROW),
     ),
     Command(
@@ -279,7 +279,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Pause",
         "Pause the scan, or go on with it.",
         Group.SCAN,
-        Scope.BROWSE,
+        Scope.SCAN,
         _when(When.SCANNING, When.PAUSED),
         footer=6,
     ),
@@ -289,7 +289,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Faster",
         "Scan at a faster pace; the server gives more of its time.",
         Group.SCAN,
-        Scope.BROWSE,
+        Scope.SCAN,
         _when(When.SCANNING, When.PAUSED),
         footer=7,
         label="+",
@@ -300,12 +300,12 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "Slower",
         "Scan at a gentler pace.",
         Group.SCAN,
-        Scope.BROWSE,
+        Scope.SCAN,
         _when(When.SCANNING, When.PAUSED),
     ),
     Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Scope.BROWSE),
     Command(
-        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Scope.BROWSE
+        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Scope.SCAN
     ),
     Command(
         "back",
@@ -347,17 +347,21 @@ COMMANDS: Final[tuple[Command, ...]] = (
 """All commands, in the order of the help screen."""
 
 
+BY_BINDING_ID: Final = {command.binding_id: command for command in COMMANDS}
+"""Each command by the id of its binding."""
+
+
 def commands_of(scope: Scope) -> tuple[Command, ...]:
     """Return the commands that a scope carries out."""
     return tuple(command for command in COMMANDS if command.scope is scope)
 
 
-def bindings(scope: Scope) -> list[Binding]:
-    """Return Textual's bindings for the commands of a scope; one key may hold two that are never offered together."""
+def bindings(scope: Scope, action: str | None = None) -> list[Binding]:
+    """Return Textual's bindings for the commands of a scope; `action` is a form with a place for the binding's id."""
     return [
         Binding(
             key,
-            command.id,
+            command.id if action is None else action.format(command.binding_id),
             command.title,
             show=False,
             id=command.binding_id,

@@ -133,7 +133,7 @@ async def test_tabs_and_the_slot() -> None:
     async with browsing() as desk:
         await desk.go(b"{user:7}:cart")
         await desk.press("2")
-        assert desk.screen._tab is Tab.SLOT
+        assert desk.screen._details.tab is Tab.SLOT
         assert "{user:7}:cart" in desk.body
         await desk.press("1")
         assert '"id": 106' in desk.body

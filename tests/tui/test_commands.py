@@ -7,17 +7,24 @@ import pytest
 
 from rtui.tui.app import RtuiApp
 from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.copy_desk import CopyDesk
+from rtui.tui.detail_desk import DetailDesk
+from rtui.tui.scan_desk import ScanDesk
 from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.screens.help import help_lines
 from rtui.tui.widgets.key_tree import KeyTree
 
 CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree}
+DESKS = {Scope.DETAIL: DetailDesk, Scope.SCAN: ScanDesk, Scope.COPY: CopyDesk}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.binding_id)
 def test_every_command_is_carried_out_by_its_scope(command: Command) -> None:
-    assert callable(getattr(CARRIERS[command.scope], f"action_{command.id}"))
+    if command.scope in DESKS:
+        assert callable(getattr(DESKS[command.scope], command.id))
+    else:
+        assert callable(getattr(CARRIERS[command.scope], f"action_{command.id}"))
 
 
 def test_no_key_means_two_things_in_one_place() -> None:
@@ -27,7 +34,7 @@ def test_no_key_means_two_things_in_one_place() -> None:
 
 
 def test_the_tree_hides_no_key_of_the_screen_around_it() -> None:
-    places = {scope: {binding.key for binding in bindings(scope)} for scope in (Scope.TREE, Scope.BROWSE, Scope.APP)}
+    places = {scope: {binding.key for binding in bindings(scope)} for scope in Scope if scope is not Scope.CONNECT}
     for one, other in combinations(places, 2):
         assert places[one] & places[other] == set()
 
@@ -44,7 +51,7 @@ def test_the_help_lists_every_command() -> None:
 
 
 def test_the_footer_says_what_makes_sense_now() -> None:
-    scopes = (Scope.TREE, Scope.BROWSE, Scope.APP)
+    scopes = tuple(Scope)
     scanning = {command.id for command in footer_commands(scopes, frozenset({When.SCANNING, When.ON_ROW}))}
     done = {command.id for command in footer_commands(scopes, frozenset({When.SCAN_ENDED, When.ON_ROW}))}
     assert "pause" in scanning

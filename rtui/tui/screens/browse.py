@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import UTC, tzinfo
 from typing import Any, ClassVar, Final
@@ -17,25 +16,20 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Online
-from rtui.server.copy import key_as_text
-from rtui.server.errors import RtuiError
-from rtui.server.progress import ScanState
 from rtui.tui.columns import Column
-from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
-from rtui.tui.copying import copies
+from rtui.tui.commands import BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.copy_desk import CopyDesk, Subject
 from rtui.tui.cursor_detail import CursorDetail, Detail, Work
-from rtui.tui.ink import Line, Role, Span, cut_middle, own
-from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
+from rtui.tui.detail_desk import DetailDesk, Panels
+from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.notice import notice_lines
-from rtui.tui.lines.status import status_line
-from rtui.tui.lines.summary import summary_line
-from rtui.tui.lines.title import title_line
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
+from rtui.tui.notices import failure_notice
 from rtui.tui.offers import conditions
-from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
+from rtui.tui.scan_desk import Bars, ScanDesk
+from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.session import Session
 from rtui.tui.shown import display, display_text
 from rtui.tui.widgets.bars import Bar, FooterBar
@@ -62,10 +56,17 @@ FILTER_HINT: Final[Line] = (
 """Stands in the footer while a filter is typed."""
 
 
+DESKS: Final = (Scope.DETAIL, Scope.SCAN, Scope.COPY)
+"""Scopes whose commands something behind the screen carries out."""
+
+
 class BrowseScreen(Screen[None]):
     """Binds a session to widgets; each handler is a few lines."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.BROWSE)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(Scope.BROWSE),
+        *(binding for scope in DESKS for binding in bindings(scope, "carry('{}')")),
+    ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
     ESCAPE_TO_MINIMIZE = False
@@ -89,17 +90,27 @@ class BrowseScreen(Screen[None]):
         """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
         super().__init__()
         self.session = session
-        self._label = label
-        self._zone = zone
-        self._is_filling = is_filling
         self._names = NameFilter(session.store)
-        self._detail = CursorDetail(session, self._spawn_detail, self._show_detail)
-        self._shown: Detail | None = None
-        self._tab = Tab.VALUE
+        self._scan = ScanDesk(session, label, is_filling)
+        self._details = DetailDesk(CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, zone)
+        self._desks: dict[Scope, DetailDesk | ScanDesk | CopyDesk] = {
+            Scope.DETAIL: self._details,
+            Scope.SCAN: self._scan,
+            Scope.COPY: CopyDesk(self, session.target, self._subject),
+        }
         self._seen: tuple[int, bool, bool] = (-1, False, False)
-        self._shows_cost = False
         self._jump: Line = ()
         self._flush_timer: Timer | None = None
+
+    @property
+    def _detail(self) -> CursorDetail:
+        """What fetches the details of the thing under the cursor."""
+        return self._details.source
+
+    @property
+    def _shown(self) -> Detail | None:
+        """The detail on screen."""
+        return self._details.shown
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -114,6 +125,8 @@ class BrowseScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
+        self._scan.use(Bars(self.title_bar, self.status_bar))
+        self._details.use(Panels(self.pane, self.summary_bar))
         self._show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.flush()
@@ -123,29 +136,22 @@ class BrowseScreen(Screen[None]):
     def flush(self) -> None:
         """Take up what has changed since the last look."""
         status = self.session.status
-        revision = self.session.revision + self._names.revision
-        if self._is_filling is not None and not self._is_filling():
-            self._is_filling = None
+        if self._scan.has_just_been_filled():
             self._run(self.session.rescan(), "scan")
-        before, self._seen = self._seen, (revision, status.sampled > 0, status.complete)
+        before = self._seen
+        self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._seen[1:]:
             self.trees.settle_order()
         if before != self._seen:
             self.trees.take_up(self._whole())
             needle = self._names.needle
             self.trees.explain(lambda width: notice_lines(status, needle, width))
-            self._say_status()
-            self._detail_again()
-        elif not isinstance(status.link, Online):
-            self._say_status()
+            self._details.take_up(complete=status.complete)
+        if before != self._seen or not isinstance(status.link, Online):
+            self._scan.say()
         self._offer_commands()
-        self._look_again(REST_S if self._is_at_rest(status) and before == self._seen else FLUSH_S)
-
-    def _is_at_rest(self, status: BrowsingStatus) -> bool:
-        """Say whether hardly anything can change by itself: only the server's own figures, now and then."""
-        is_over = status.progress.state.is_over or status.progress.state is ScanState.PAUSED
-        is_known = isinstance(status.link, Online) and self._is_filling is None
-        return is_over and is_known and not self._names.is_searching
+        is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
+        self._look_again(REST_S if is_at_rest else FLUSH_S)
 
     def _look_again(self, after_s: float) -> None:
         """Look at the session once more after a while; a look that was due later is taken back."""
@@ -159,13 +165,6 @@ class BrowseScreen(Screen[None]):
         total = None if self._names.needle is not None else status.total
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
         return Whole(store.keys, complete=status.complete and not self._names.is_searching, expected_keys=expected)
-
-    def _say_status(self) -> None:
-        """Say who the server is and how the scan is doing."""
-        status, now = self.session.status, asyncio.get_running_loop().time()
-        filling = own("the demo is being loaded") if self._is_filling is not None else None
-        self.title_bar.tell(lambda width: title_line(status, width, self._label))
-        self.status_bar.tell(lambda width: status_line(status, now, width, shows_cost=self._shows_cost, note=filling))
 
     def _show_rows(self) -> None:
         """Show the rows of the keyspace, or of what its names are filtered by."""
@@ -209,59 +208,12 @@ class BrowseScreen(Screen[None]):
         return self.run_worker(work, group="detail", exit_on_error=False, description="details")
 
     def _show_detail(self, detail: Detail) -> None:
-        """Show what has come of the thing under the cursor."""
-        whole = self._whole()
-        lines = DetailLines(detail, whole, self._tab, self._zone)
-        self.pane.show_head(lines.head)
-        self.pane.show_tabs(lines.tabs, lines.chosen, lines.note)
-        self.pane.show_body(lines.body, from_top=detail is not self._shown)
-        self._shown = detail
-        self.summary_bar.tell(lambda width: summary_line(detail, whole, width))
+        self._details.show(detail)
         self._offer_commands()
-
-    def _detail_again(self) -> None:
-        """Show the figures of a namespace as they are now."""
-        detail = self._detail.detail
-        if detail.row is not None and detail.key is None:
-            self._show_detail(detail)
-            self._detail.look_again(complete=self.session.status.complete)
 
     @on(DetailPane.TabClicked)
     def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
-        self._choose_tab(event.index)
-
-    def _choose_tab(self, index: int) -> None:
-        self._tab = Tab(index % len(KEY_TABS))
-        self._shown = None
-        self._show_detail(self._detail.detail)
-
-    def action_value_tab(self) -> None:
-        """Show the value."""
-        self._choose_tab(Tab.VALUE)
-
-    def action_slot_tab(self) -> None:
-        """Show the slot."""
-        self._choose_tab(Tab.SLOT)
-
-    def action_next_tab(self) -> None:
-        """Show the next tab."""
-        self._choose_tab(self._tab + 1)
-
-    def action_previous_tab(self) -> None:
-        """Show the tab before."""
-        self._choose_tab(self._tab - 1)
-
-    def action_next_page(self) -> None:
-        """Fetch the next page of the value."""
-        preview = self._detail.detail.preview
-        if preview is not None and preview.next_page is not None:
-            self._detail.turn(preview.next_page)
-
-    def action_previous_page(self) -> None:
-        """Fetch the page before."""
-        preview = self._detail.detail.preview
-        if preview is not None and preview.previous_page is not None:
-            self._detail.turn(preview.previous_page)
+        self._details.choose(event.index)
 
     def action_reload(self) -> None:
         """Ask for facts and value again."""
@@ -269,31 +221,6 @@ class BrowseScreen(Screen[None]):
         if key is not None:
             self.trees.forget_facts(key)
             self._detail.reload()
-
-    # the scan
-
-    def action_pause(self) -> None:
-        """Hold the scan, or go on with it."""
-        if self.session.status.progress.state is ScanState.PAUSED:
-            self.session.resume()
-        else:
-            self.session.pause()
-        self._say_status()
-
-    def action_faster(self) -> None:
-        """Take the next faster pace."""
-        self.session.faster()
-        self._say_status()
-
-    def action_slower(self) -> None:
-        """Take the next slower pace."""
-        self.session.slower()
-        self._say_status()
-
-    def action_cost(self) -> None:
-        """Show or hide what the server was asked for in all."""
-        self._shows_cost = not self._shows_cost
-        self._say_status()
 
     def action_rescan(self) -> None:
         """Begin again."""
@@ -375,34 +302,11 @@ class BrowseScreen(Screen[None]):
         else:
             self.action_clear_filter()
 
-    # copies and columns
+    # columns and commands
 
-    def _name_at_cursor(self) -> bytes | None:
-        row, key = self.trees.key_tree.cursor, self._detail.detail.key
-        return row.key() if row is not None else key
-
-    def action_copy_name(self) -> None:
-        """Copy the name of what is under the cursor as text."""
-        name = self._name_at_cursor()
-        if name is not None:
-            self._copy(key_as_text(name))
-
-    def action_copy_menu(self) -> None:
-        """Choose what to copy."""
-        name, facts = self._name_at_cursor(), self._detail.detail.facts
-        if name is None:
-            return
-        entries = copies(self.session.target, name, facts if facts is not None and facts.key == name else None)
-
-        def chosen(index: int | None) -> None:
-            if index is not None:
-                self._copy(entries[index].text)
-
-        self.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
-
-    def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
-        self.notify(cut_middle(display_text(text), 60), title="Copied", markup=False, timeout=2)
+    def _subject(self) -> Subject:
+        row, detail = self.trees.key_tree.cursor, self._detail.detail
+        return (row.key() if row is not None else detail.key), detail.facts
 
     def action_columns(self) -> None:
         """Choose columns."""
@@ -411,8 +315,6 @@ class BrowseScreen(Screen[None]):
             self.trees.choose_columns(columns)
 
         self.app.push_screen(ColumnsScreen(self.trees.columns, change))
-
-    # commands
 
     def _holds(self) -> frozenset[When]:
         status = self.session.status
@@ -429,21 +331,28 @@ class BrowseScreen(Screen[None]):
         if self.filter_input.is_open:
             self.footer_bar.offer((), FILTER_HINT)
             return
-        scopes = [Scope.BROWSE, Scope.APP, *([] if self.pane.body.has_focus else [Scope.TREE])]
+        scopes = set(Scope) - ({Scope.TREE, Scope.CONNECT} if self.pane.body.has_focus else {Scope.CONNECT})
         self.footer_bar.offer(footer_commands(scopes, self._holds()), self._jump)
 
     @on(FooterBar.Clicked)
     async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
         await self.carry_out(event.command)
 
+    async def action_carry(self, binding_id: str) -> None:
+        """Carry out the command with this id, whose key was pressed."""
+        await self.carry_out(BY_BINDING_ID[binding_id])
+
     async def carry_out(self, command: Command) -> None:
         """Carry out a command wherever it belongs."""
-        if command.scope is Scope.TREE:
-            await self.trees.key_tree.run_action(command.id)
-        elif command.scope is Scope.APP:
-            await self.app.run_action(command.id)
-        else:
-            await self.run_action(command.id)
+        match command.scope:
+            case Scope.TREE:
+                await self.trees.key_tree.run_action(command.id)
+            case Scope.APP:
+                await self.app.run_action(command.id)
+            case Scope.BROWSE:
+                await self.run_action(command.id)
+            case scope:
+                getattr(self._desks[scope], command.id)()
 
     # work
 
@@ -457,7 +366,5 @@ class BrowseScreen(Screen[None]):
         if event.worker.is_finished:
             self.call_later(self.flush)
         error = event.worker.error
-        if event.state is WorkerState.ERROR and error is not None:
-            text = error.happened if isinstance(error, RtuiError) else display_text(type(error).__name__)
-            if isinstance(self.session.status.link, Online):
-                self.notify(text, title=event.worker.description, severity="error", markup=False)
+        if event.state is WorkerState.ERROR and error is not None and isinstance(self.session.status.link, Online):
+            self.notify(failure_notice(error), title=event.worker.description, severity="error", markup=False)

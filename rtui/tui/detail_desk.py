@@ -1,0 +1,93 @@
+"""Shows the details of what is under the cursor, and carries out the commands that are about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from rtui.tui.cursor_detail import CursorDetail, Detail
+from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
+from rtui.tui.lines.summary import summary_line
+from rtui.tui.lines.tree_row import Whole
+from rtui.tui.widgets.bars import Bar
+from rtui.tui.widgets.detail_pane import DetailPane
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Where details are shown: beside the tree, and in one line where there is no room."""
+
+    pane: DetailPane
+    summary: Bar
+
+
+class DetailDesk:
+    """Binds what is known of the thing under the cursor to the panels."""
+
+    def __init__(self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo) -> None:
+        """`source` fetches details, `whole` tells what shares are parts of, `zone` is where the reader's clock is."""
+        self.source = source
+        self.tab = Tab.VALUE
+        self.shown: Detail | None = None
+        self._whole = whole
+        self._zone = zone
+        self._panels: Panels | None = None
+
+    def use(self, panels: Panels) -> None:
+        """Show details in these panels."""
+        self._panels = panels
+
+    def show(self, detail: Detail) -> None:
+        """Show what has come of the thing under the cursor."""
+        if self._panels is None:
+            return
+        whole = self._whole()
+        lines = DetailLines(detail, whole, self.tab, self._zone)
+        pane = self._panels.pane
+        pane.show_head(lines.head)
+        pane.show_tabs(lines.tabs, lines.chosen, lines.note)
+        pane.show_body(lines.body, from_top=detail is not self.shown)
+        self._panels.summary.tell(lambda width: summary_line(detail, whole, width))
+        self.shown = detail
+
+    def take_up(self, *, complete: bool) -> None:
+        """Show the figures of a namespace as they are now; `complete` says that they are totals."""
+        detail = self.source.detail
+        if detail.row is not None and detail.key is None:
+            self.show(detail)
+            self.source.look_again(complete=complete)
+
+    def choose(self, index: int) -> None:
+        """Show another tab."""
+        self.tab = Tab(index % len(KEY_TABS))
+        self.shown = None
+        self.show(self.source.detail)
+
+    def value_tab(self) -> None:
+        """Show the value."""
+        self.choose(Tab.VALUE)
+
+    def slot_tab(self) -> None:
+        """Show the slot."""
+        self.choose(Tab.SLOT)
+
+    def next_tab(self) -> None:
+        """Show the next tab."""
+        self.choose(self.tab + 1)
+
+    def previous_tab(self) -> None:
+        """Show the tab before."""
+        self.choose(self.tab - 1)
+
+    def next_page(self) -> None:
+        """Fetch the next page of the value."""
+        preview = self.source.detail.preview
+        if preview is not None and preview.next_page is not None:
+            self.source.turn(preview.next_page)
+
+    def previous_page(self) -> None:
+        """Fetch the page before."""
+        preview = self.source.detail.preview
+        if preview is not None and preview.previous_page is not None:
+            self.source.turn(preview.previous_page)
