@@ -72,7 +72,8 @@ def _is_tried(release: Release, spec: Spec) -> bool:
 def _rules(release: Release, specs: Iterable[Spec]) -> list[str]:
     """Read-only key patterns where the server has them; what it takes for writers gets a selector of its own.
 
-    `%R~*` matches every key but the one with the empty name, on every server (`~*` is no pattern to them): it gets `%R~`.
+    `%R~*` matches every key but the one with the empty name, on every server (`~*` is no pattern to them), which gets
+    `%R~`.
     """
     if not release.has_read_key_patterns:
         return ["~*", "-@all", *_unique(specs)]
