@@ -38,6 +38,9 @@ APART_S = (0.01, 0.05)
 ROAM_ROWS = 60
 """The cursor goes up and down over so many rows; on half of them the tree scrolls."""
 
+ENOUGH_KEYS = 20_000
+"""So many keys show which namespace is the largest."""
+
 TYPING_S = 0.05
 """From one letter to the next of a name that is typed."""
 
@@ -91,16 +94,17 @@ def press_around(stage: Stage, taken: list[float]) -> None:
         if not stage.is_scanning:
             stage.call(stage.session.rescan)
             open_two(stage)
-        line = stage.call(lambda: stage.tree.cursor_line)
-        down = line == 0 or (down and line < ROAM_ROWS)
+        line, last = stage.call(lambda: (stage.tree.cursor_line, stage.tree.virtual_size.height - 1))
+        down = line == 0 or (down and line < min(ROAM_ROWS, last))
         seconds = stage.pressed_to_painted_s("down" if down else "up", time.perf_counter() + random.uniform(*APART_S))
         if seconds is not None and stage.is_scanning:
             taken.append(seconds)
 
 
 def open_two(stage: Stage) -> None:
-    """Open the first namespace and the first one in it, so that keys arrive among the rows."""
+    """Open the largest namespace and the largest one in it, so that keys arrive among the rows."""
     stage.wait(partial(has_fresh_rows, stage))
+    stage.press("S")
     stage.press("home")
     for line in (0, 1):
         stage.wait(partial(is_at, stage, line))
@@ -110,9 +114,9 @@ def open_two(stage: Stage) -> None:
 
 
 def has_fresh_rows(stage: Stage) -> bool:
-    """Whether there are rows, of the scan that is under way."""
-    cursor = stage.tree.cursor
-    return cursor is not None and cursor.namespace.root is stage.session.store.root
+    """Whether there are rows, of the scan that is under way, and enough to know what is large."""
+    cursor, store = stage.tree.cursor, stage.session.store
+    return cursor is not None and cursor.namespace.root is store.root and store.keys >= ENOUGH_KEYS
 
 
 def is_at(stage: Stage, line: int) -> bool:

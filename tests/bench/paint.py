@@ -226,13 +226,12 @@ async def _play(options: BrowseOptions, act: Callable[[Stage], None], folder: Pa
             act(stage)
         except BaseException as error:  # noqa: BLE001 - whatever it is belongs to the main thread
             failures.append(error)
-        stage.call(lambda: app.exit(0))
+        stage.call(app.action_quit)
 
     thread = threading.Thread(target=acting, name="keyboard")
     thread.start()
     with contextlib.suppress(asyncio.CancelledError):
         await app.run_async(size=(COLUMNS, LINES))
-    await session.close()
     await asyncio.to_thread(thread.join)
     if failures:
         raise failures[0]
