@@ -81,7 +81,7 @@ class Pace(enum.Enum):
 
 _ORDER: Final = (Pace.GENTLE, Pace.NORMAL, Pace.FULL)
 _LIMITS: Final = {
-    Pace.GENTLE: Limits(call_us=100.0, duty=0.1, ahead=2, width=MAX_WIDTH),
+    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=2, width=MAX_WIDTH),
     Pace.NORMAL: Limits(call_us=500.0, duty=0.5, ahead=2, width=MAX_WIDTH),
     Pace.FULL: Limits(call_us=4000.0, duty=1.0, ahead=4, width=MAX_WIDTH),
 }

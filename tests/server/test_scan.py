@@ -426,7 +426,7 @@ async def test_a_part_only(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         scan = Scan([ScanNode(connection, spans=(Span(0, 1 << 62),))], seen, pace=Pace.FULL)
         await scan.run()
-    assert seen.keys.total() == pytest.approx(MANY / 4, rel=0.1)
+    assert 0.9 * MANY / 4 < seen.keys.total() < 1.1 * MANY / 4 + 1000
 
 
 def plant_slots(server: Server, count: int) -> set[bytes]:
