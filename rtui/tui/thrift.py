@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x00-\x1f\x7f-\x9f]+)|(\r?\n)")
@@ -22,6 +23,9 @@ _BRIDGE_CELLS: Final = 5
 
 Cell = tuple[str, str]
 """A character and its style, as the parameters of SGR."""
+
+Run = tuple[tuple[int, int], str, str]
+"""Where a text goes (row and column from 1), the text, and its style."""
 
 
 class Style(NamedTuple):
@@ -54,6 +58,7 @@ class Thrift:
     def _frame(self, tokens: list[re.Match[str]]) -> str:
         """Rewrite a frame that consists of moves, styles and text."""
         out = _Writer()
+        before: dict[int, list[Cell | None]] = {}
         row = column = 0
         doubtful = False
         style = ""
@@ -65,27 +70,34 @@ class Thrift:
                 style = "" if parameters in ("", "0") else f"{style};{parameters}" if style else parameters
             elif text is not None and (doubtful or not _PLAIN.fullmatch(text)):
                 # Of characters of doubtful width nobody knows where they end: the line is sent as it is from here on.
+                for run in self._differences({row: before.pop(row)} if row in before else {}):
+                    out.write(*run)
                 out.write(None if doubtful else (row, column), text, style)
                 self._rows[row] = []
                 doubtful = True
             elif text is not None:
-                self._put(out, row, column, text, style)
+                before.setdefault(row, self._rows.get(row, [])[:])
+                self._put(row, column, text, style)
                 column += len(text)
+        for run in self._differences(before):
+            out.write(*run)
         return out.finish((row, column))
 
-    def _put(self, out: _Writer, row: int, column: int, text: str, style: str) -> None:
-        """Write a run of text, only where it differs from what is there."""
+    def _put(self, row: int, column: int, text: str, style: str) -> None:
+        """Take up a run of text."""
         line = self._rows.setdefault(row, [])
         first, end = column - 1, column - 1 + len(text)
         if len(line) < end:
             line.extend([None] * (end - len(line)))
-        cells: list[Cell | None] = [(character, style) for character in text]
-        before = line[first:end]
-        if before == cells:
-            return
-        line[first:end] = cells
-        for start, stop in _changed(before, cells):
-            out.write((row, column + start), text[start:stop], style)
+        line[first:end] = [(character, style) for character in text]
+
+    def _differences(self, before: dict[int, list[Cell | None]]) -> list[Run]:
+        """Return what differs from before, one style after the other: a move is shorter than a style."""
+        by_style: dict[str, list[Run]] = {}
+        for row, old in before.items():
+            for start, text, style in _changed(old, self._rows[row]):
+                by_style.setdefault(style, []).append(((row, start + 1), text, style))
+        return [run for runs in by_style.values() for run in runs]
 
 
 class _Writer:
@@ -140,20 +152,28 @@ def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
     return bool(tokens)
 
 
-def _changed(before: list[Cell | None], after: list[Cell | None]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches in which two runs of equal length differ, short gaps bridged."""
-    start = stop = -1
-    for index, (old, new) in enumerate(zip(before, after, strict=True)):
-        if old == new:
-            continue
-        if start >= 0 and index - stop <= _BRIDGE_CELLS:
-            stop = index + 1
-            continue
-        if start >= 0:
-            yield start, stop
-        start, stop = index, index + 1
-    if start >= 0:
-        yield start, stop
+def _changed(before: list[Cell | None], after: list[Cell | None]) -> Iterator[tuple[int, str, str]]:
+    """Yield the stretches in which a line differs, each of one style; short gaps in this style are bridged."""
+    text: list[str] = []
+    start, style, gap = 0, "", 0
+    for index, (old, new) in enumerate(zip_longest(before, after)):
+        if new is not None and new != old:
+            if text and new[1] == style:
+                gap = 0
+            else:
+                if text:
+                    yield start, "".join(text[: len(text) - gap]), style
+                text, start, style, gap = [], index, new[1], 0
+            text.append(new[0])
+        elif text:
+            gap += 1
+            if new is None or new[1] != style or gap > _BRIDGE_CELLS:
+                yield start, "".join(text[: len(text) - gap + 1]), style
+                text = []
+            else:
+                text.append(new[0])
+    if text:
+        yield start, "".join(text[: len(text) - gap]), style
 
 
 @lru_cache(1024)
