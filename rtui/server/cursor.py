@@ -79,11 +79,6 @@ def dialect_of(product: str, version: Sequence[int] | None, *, cluster_enabled: 
     return Dialect.SLOTTED if tuple(version[:2]) >= since else Dialect.STANDALONE
 
 
-def progress(cursor: int) -> float:
-    """How much of a single table lies before `cursor`, 0 … 1 (not 1 for the cursor 0 that ends a scan)."""
-    return bitreverse64(cursor) / POSITION_END
-
-
 def covered(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None) -> float:
     """The share of the keyspace, 0 … 1, between two positions; of the owned `slots` (inclusive pairs) if given."""
     if slots is None:

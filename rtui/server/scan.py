@@ -77,12 +77,6 @@ class Scan:
         return any(node.repeats_possible for node in self._nodes)
 
     @property
-    def size(self) -> int | None:
-        """Keys by DBSIZE over all nodes, expired ones that still lie there included; None when a node does not tell."""
-        sizes = [node.size for node in self._nodes]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-
-    @property
     def progress(self) -> Progress:
         """How far it is, now."""
         now = self._loop.time()

@@ -15,7 +15,6 @@ from rtui.server.cursor import (
     covered,
     dialect_of,
     pieces,
-    progress,
 )
 
 cursors = st.integers(min_value=0, max_value=POSITION_END - 1)
@@ -105,7 +104,3 @@ def test_covered_counts_owned_slots_only() -> None:
     assert covered(0, POSITION_END, [(0, 9)]) == pytest.approx(1.0)
     assert covered(0, POSITION_END // 4) == pytest.approx(0.25)
     assert covered(0, 1, []) == 1.0
-
-
-def test_progress_of_half_a_table() -> None:
-    assert progress(1) == 0.5

@@ -417,6 +417,7 @@ async def test_when_one_node_begins_again_all_do(cluster_node: Server, valkey: S
     assert scan.state is ScanState.DONE
     assert scan.progress.notes[0] is ScanNote.PLAIN
     assert set(seen.keys) == names
+    assert not seen.repeated
     assert scan.progress.keys == seen.keys.total()
 
 
