@@ -188,6 +188,8 @@ class KeyspacePass:
             if self._is_filling():
                 node = await self._filled()
             if node is not None:
+                if node.dialect is Dialect.SLOTTED:
+                    node = replace(node, slots=await owned_slots(self._connection))
                 await self._look_around(node.dialect)
                 await self._scan(node)
             else:
@@ -233,8 +235,7 @@ class KeyspacePass:
         if not cursor:
             return None
         dialect = dialect_for(self._connection.server)
-        slots = await owned_slots(self._connection) if dialect is Dialect.SLOTTED else None
-        return ScanNode(self._connection, dialect, first_cursor=cursor, slots=slots, size=self.size, run_id=run_id)
+        return ScanNode(self._connection, dialect, first_cursor=cursor, size=self.size, run_id=run_id)
 
     async def _filled(self) -> ScanNode:
         """Wait until the server has been filled, with a picture of what there is; return all of it to scan.
