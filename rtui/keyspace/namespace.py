@@ -173,7 +173,7 @@ class Namespace:
         return self._ordinal
 
     def is_exact(self, *, complete: bool) -> bool:
-        """Whether the count is a total, given that of the whole keyspace is one; not while a parent is being divided."""
+        """Whether the count is a total, if the whole keyspace's is; it is not while a parent is being divided."""
         at: Namespace | None = self
         while at is not None:
             complete = complete or (at.sealed and not at.refilling)
