@@ -85,26 +85,26 @@ def type_role(type_name: bytes | None) -> Role:
 
 def width_of(text: str) -> int:
     """Return how many terminal cells the text takes."""
-    return cell_len(text)
+    return len(text) if text.isascii() else cell_len(text)
 
 
 def line_width(line: Sequence[Span]) -> int:
     """Return how many cells the line takes."""
-    return sum(cell_len(span.text) for span in line)
+    return sum(map(width_of, [span.text for span in line]))
 
 
 def cut(text: SafeText, cells: int) -> SafeText:
     """Return at most `cells` cells of the text, with an ellipsis where the end was cut."""
     if cells <= 0:
         return SafeText("")
-    if cell_len(text) <= cells:
+    if width_of(text) <= cells:
         return text
     return SafeText(set_cell_size(text, cells - 1).rstrip() + ELLIPSIS)
 
 
 def cut_middle(text: SafeText, cells: int) -> SafeText:
     """Return at most `cells` cells of the text, cut in the middle: the end of a name tells more than its centre."""
-    if cell_len(text) <= cells or cells < 8:
+    if width_of(text) <= cells or cells < 8:
         return cut(text, cells)
     tail_cells = (cells - 1) // 2
     head = set_cell_size(text, cells - 1 - tail_cells)
@@ -121,13 +121,14 @@ def _last_cells(text: str, cells: int) -> str:
 
 def left(text: SafeText, cells: int) -> SafeText:
     """Return the text in exactly `cells` cells, left-aligned."""
-    return SafeText(set_cell_size(cut(text, cells), max(cells, 0)))
+    fitted = cut(text, cells)
+    return SafeText(fitted + " " * (cells - width_of(fitted)))
 
 
 def right(text: SafeText, cells: int) -> SafeText:
     """Return the text in exactly `cells` cells, right-aligned."""
     fitted = cut(text, cells)
-    return SafeText(" " * (cells - cell_len(fitted)) + fitted)
+    return SafeText(" " * (cells - width_of(fitted)) + fitted)
 
 
 def gap(cells: int, role: Role = Role.TEXT) -> Span:
@@ -147,7 +148,7 @@ def clip(line: Line, cells: int) -> Line:
     taken: list[Span] = []
     room = cells
     for span in line:
-        size = cell_len(span.text)
+        size = width_of(span.text)
         if size > room:
             if room > 0:
                 taken.append(Span(cut(span.text, room), span.role))
