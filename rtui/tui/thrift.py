@@ -95,6 +95,8 @@ class Thrift:
         """Return what differs from before, one style after the other: a move is shorter than a style."""
         by_style: dict[str, list[Run]] = {}
         for row, old in before.items():
+            if old == self._rows[row]:
+                continue
             for start, text, style in _changed(old, self._rows[row]):
                 by_style.setdefault(style, []).append(((row, start + 1), text, style))
         return [run for runs in by_style.values() for run in runs]
