@@ -4,4 +4,5 @@ from __future__ import annotations
 
 import os
 
-os.environ.setdefault("TEXTUAL_FPS", "120")  # read when textual is imported: a key waits at most 8 ms for the last paint
+# Textual reads it when it is imported: so a key waits at most 8 ms for the paint before.
+os.environ.setdefault("TEXTUAL_FPS", "120")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -20,8 +21,9 @@ from rtui.server.connection import Online
 from rtui.tui.columns import Column
 from rtui.tui.commands import BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
 from rtui.tui.copy_desk import CopyDesk, Subject
-from rtui.tui.cursor_detail import CursorDetail, Detail, Work
+from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.detail_desk import DetailDesk, Panels
+from rtui.tui.driving import Work
 from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.tree_row import Whole
@@ -137,7 +139,7 @@ class BrowseScreen(Screen[None]):
         """Take up what has changed since the last look."""
         status = self.session.status
         if self._scan.has_just_been_filled():
-            self._run(self.session.rescan(), "scan")
+            self._run(self.session.rescan, "scan")
         before = self._seen
         self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._seen[1:]:
@@ -197,7 +199,7 @@ class BrowseScreen(Screen[None]):
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
         if isinstance(self.session.status.link, Online):
-            self._run(self._fetch_facts(event.keys), "row facts")
+            self._run(partial(self._fetch_facts, event.keys), "row facts")
 
     async def _fetch_facts(self, keys: list[bytes]) -> None:
         self.trees.put_facts(await self.session.row_facts(keys))
@@ -225,7 +227,7 @@ class BrowseScreen(Screen[None]):
     def action_rescan(self) -> None:
         """Begin again."""
         self.trees.forget_facts()
-        self._run(self.session.rescan(), "scan")
+        self._run(self.session.rescan, "scan")
 
     # filters
 
@@ -251,16 +253,16 @@ class BrowseScreen(Screen[None]):
         self._close_filter()
         if is_glob:
             self._search("")
-            self._run(self.session.filter(text), "filter")
+            self._run(partial(self.session.filter, text), "filter")
         elif text:
-            self._run(self._look_up(text), "look up")
+            self._run(partial(self._look_up, text), "look up")
 
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
         self._names.choose(text.encode("utf-8", "surrogateescape"), self.trees.key_tree.cursor)
         self._show_rows()
         if self._names.needle is not None:
-            self._run(self._names.work(), "search")
+            self._run(self._names.work, "search")
 
     async def _look_up(self, name: bytes) -> None:
         """Go to the key of exactly this name, if there is one."""
@@ -275,7 +277,7 @@ class BrowseScreen(Screen[None]):
         if self._names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
-            self._run(self.session.filter(None), "filter")
+            self._run(partial(self.session.filter, None), "filter")
 
     def _close_filter(self) -> None:
         self.filter_input.close()
@@ -356,7 +358,7 @@ class BrowseScreen(Screen[None]):
 
     # work
 
-    def _run(self, work: Coroutine[Any, Any, object], what: str) -> None:
+    def _run(self, work: Callable[[], Coroutine[None, None, None]], what: str) -> None:
         """Do something that takes round trips; newer work of the same kind replaces it."""
         self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
 
