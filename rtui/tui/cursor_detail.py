@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.rows import Kind, Row
 from rtui.server.errors import RtuiError
 from rtui.server.preview.page import Page, Preview
-from rtui.tui.driving import drive
+from rtui.tui.driving import Work, drive
 from rtui.tui.inside import Inside, Look, look_inside
 from rtui.tui.session import Session
 
@@ -31,9 +31,6 @@ class Task(Protocol):
     def cancel(self) -> object:
         """End it."""
 
-
-Work = Callable[[], Coroutine[Any, Any, None]]
-"""Something to do; a coroutine comes of it when it begins, so none is left over from what is cancelled before."""
 
 Spawn = Callable[[Work], Task]
 """Starts work on the loop."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from rtui.keyspace.slices import Slices
 
 T = TypeVar("T")
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""Something to do; a coroutine comes of it when it begins, so none is left over from what is cancelled before."""
 
 PAUSE_S: Final = 0.001
 """A real pause between slices: yielding without one would make a keypress wait for ten slices."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from textual.worker import Worker
@@ -11,7 +12,7 @@ from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.ordering import Sort
 from rtui.keyspace.rows import ALL_BELOW_ROWS, Row, VisibleRows
 from rtui.keyspace.slices import Slices
-from rtui.tui.driving import drive
+from rtui.tui.driving import Work, drive
 from rtui.tui.widgets.key_tree import KeyTree
 
 _DONE: Final = object()
@@ -31,7 +32,7 @@ class TreeWork:
         if not self._is_of_now(node):
             return
         if self.rows.store.needs_scan(node):
-            self._spawn(self._scan_and_open(node))
+            self._spawn(partial(self._scan_and_open, node))
         elif below:
             self._begin(self.rows.expand_all(node, most_rows=most_rows))
         else:
@@ -43,17 +44,17 @@ class TreeWork:
         if next(work, _DONE) is _DONE:
             self._tree.rearranged(to_first=to_first)
         else:
-            self._spawn(self._finish_sorting(work, to_first=to_first))
+            self._spawn(partial(self._finish_sorting, work, to_first=to_first))
 
     def jump(self, typed: str) -> None:
         """Go to the first row beside the cursor's that begins with what was typed."""
         row = self._tree.cursor
         if row is not None:
-            self._spawn_search(self._go(self.rows.find_sibling(row, typed.encode(), ignore_case=True)))
+            self._spawn_search(partial(self._go, self.rows.find_sibling(row, typed.encode(), ignore_case=True)))
 
     def reveal(self, key: bytes) -> None:
         """Open what a key lies in and go to it."""
-        self._spawn_search(self._go(self.rows.reveal(key)))
+        self._spawn_search(partial(self._go, self.rows.reveal(key)))
 
     def stop(self) -> None:
         """Leave everything as it is."""
@@ -64,7 +65,7 @@ class TreeWork:
         with self._tree.keeping_place():
             has_more = next(work, _DONE) is not _DONE
         if has_more:
-            self._spawn(self._finish(work))
+            self._spawn(partial(self._finish, work))
 
     async def _finish(self, work: Slices[Any]) -> None:
         await drive(work)
@@ -94,11 +95,11 @@ class TreeWork:
                 pass
             self._tree.move_to_row(row)
 
-    def _spawn_search(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn_search(self, work: Work) -> None:
         """Start a search; an older one has become pointless."""
         if self._search is not None:
             self._search.cancel()
         self._search = self._spawn(work)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> Worker[None]:
+    def _spawn(self, work: Work) -> Worker[None]:
         return self._tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

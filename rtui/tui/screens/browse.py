@@ -358,9 +358,9 @@ class BrowseScreen(Screen[None]):
 
     # work
 
-    def _run(self, work: Callable[[], Coroutine[None, None, None]], what: str) -> None:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:
         """Do something that takes round trips; newer work of the same kind replaces it."""
-        self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
+        return self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
