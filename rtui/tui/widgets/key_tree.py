@@ -152,6 +152,7 @@ class KeyTree(TreeView):
     def on_key(self, event: events.Key) -> None:
         """While a name is being typed, take its characters; any other key ends that and does what it always does."""
         if self._typed is None:
+            self._act_at_once(event)
             return
         if event.key == "backspace":
             self._type(self._typed[:-1])
@@ -163,6 +164,17 @@ class KeyTree(TreeView):
                 return
         event.stop()
         event.prevent_default()
+
+    def _act_at_once(self, event: events.Key) -> None:
+        """Do what a key of the tree does here and now.
+
+        Otherwise the key would go up to the application first, a turn of the event loop for each widget on the way, and
+        while a scan runs each turn takes a while.
+        """
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            getattr(self, f"action_{binding.action}")()
+            event.stop()
+            event.prevent_default()
 
     def end_jump(self) -> None:
         """Stop taking characters as the beginning of a name."""
