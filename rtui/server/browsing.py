@@ -30,6 +30,9 @@ from rtui.server.targeted_scan import refill
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
 
+GIVE_WAY_S: Final = 0.015
+"""A key needs ten turns of the event loop until it is painted; the scan takes none of them for so long."""
+
 
 class Browsing:
     """What a screen pulls from: `revision` says whether anything changed, `status` and `store` what there is.
@@ -136,6 +139,10 @@ class Browsing:
         """Go on with the scan."""
         self._pass.resume()
         self._revision += 1
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now."""
+        self._pass.give_way(GIVE_WAY_S)
 
     def faster(self) -> None:
         """Take the next faster pace."""

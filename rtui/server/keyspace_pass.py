@@ -153,6 +153,11 @@ class KeyspacePass:
         if self.scan is not None:
             self.scan.resume()
 
+    def give_way(self, seconds: float) -> None:
+        """Leave the event loop to others for so long."""
+        if self.scan is not None:
+            self.scan.give_way(seconds)
+
     @contextlib.contextmanager
     def resting(self) -> Iterator[None]:
         """Let the scan rest while something else is scanned for."""

@@ -32,6 +32,9 @@ A keypress needs some ten turns until it is painted, and a page takes half a mil
 BREATH_S: Final = 0.001
 """The length of that sleep."""
 
+WAY_LOOK_S: Final = 0.005
+"""How often a scan that gives way looks whether it still has to."""
+
 PROBE_EVERY_S: Final = 2.0
 """How often the number of keys, the idle round trip and the server's own clock are looked at."""
 
@@ -103,6 +106,8 @@ class Control:
         self.going = asyncio.Event()
         self.going.set()
         self.stopping = asyncio.Event()
+        self.gives_way_until = float("-inf")
+        """Until this moment on the loop's clock the loop belongs to others."""
 
     @property
     def is_going(self) -> bool:
@@ -399,12 +404,20 @@ class NodeScan:
 
     async def _breathe(self, *, has_waited: bool) -> None:
         """Give the event loop to others unless it has been theirs while the server was waited for."""
-        if has_waited:
+        if self._control.gives_way_until > self._loop.time():
+            await self._give_way()
+        elif has_waited:
             self._held_since = self._loop.time()
         elif self._loop.time() - self._held_since > BUSY_S:
             await self._sleep(BREATH_S)
         else:
             await asyncio.sleep(0)
+
+    async def _give_way(self) -> None:
+        """Put nothing away while somebody else wants the loop; what the server sends waits."""
+        control = self._control
+        while not control.stopping.is_set() and (rest_s := control.gives_way_until - self._loop.time()) > 0:
+            await self._sleep(min(rest_s, WAY_LOOK_S))
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(seconds, BREATH_S))

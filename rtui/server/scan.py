@@ -144,6 +144,10 @@ class Scan:
         if self._is_running and self._final is None and self._going_since is None:
             self._going_since = self._loop.time()
 
+    def give_way(self, seconds: float) -> None:
+        """Leave the event loop to others for so long, such as to a key that was pressed."""
+        self._control.gives_way_until = self._loop.time() + seconds
+
     def stop(self) -> None:
         """End it for good; `run` returns once what is under way has been taken up."""
         self._control.stopping.set()

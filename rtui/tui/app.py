@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
+from textual import events
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
@@ -37,6 +38,9 @@ WAITING_LOOK_S: Final = 0.2
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
 """Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
+
+DEEDS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
+"""What a user does and wants to see the effect of at once; just moving the mouse is none."""
 
 
 class RtuiApp(App[int]):
@@ -76,6 +80,12 @@ class RtuiApp(App[int]):
     def get_default_screen(self) -> ConnectScreen:
         """Start with the screen that connects."""
         return ConnectScreen(self.options.target.label)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Have the scan give way to what the user does."""
+        if self._session is not None and isinstance(event, DEEDS):
+            self._session.give_way()
+        await super().on_event(event)
 
     def on_mount(self) -> None:
         """Connect behind the first paint."""

@@ -42,6 +42,9 @@ class Session(Protocol):
     def resume(self) -> None:
         """Go on with the scan."""
 
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now."""
+
     def faster(self) -> None:
         """Take the next faster pace."""
 

@@ -29,6 +29,7 @@ from rtui.server.browse_options import BrowseOptions
 from rtui.server.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.live_session import LiveSession
+from rtui.tui.thrifty_driver import thrifty
 from rtui.tui.widgets.key_tree import KeyTree
 from tests.bench.window import COLUMNS, LINES
 
@@ -89,7 +90,7 @@ class WatchedApp(RtuiApp):
 
     def __init__(self, options: BrowseOptions, session: LiveSession) -> None:
         super().__init__(options, session)
-        self.driver_class = SinkDriver
+        self.driver_class = thrifty(SinkDriver)
         self.painted = Painted()
         self.beats: list[float] = []
         self._cursor: Row | None = None

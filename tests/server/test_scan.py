@@ -11,6 +11,7 @@ import pytest
 
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
+from rtui.server import guard
 from rtui.server.connection import Connection, Lost
 from rtui.server.cursor import Dialect, dialect_of
 from rtui.server.node_scan import ScanNode
@@ -128,6 +129,36 @@ async def test_pause_resume_and_stop(valkey: Server) -> None:
         await again.run()
     assert set(seen.keys) | set(rest.keys) == names
     assert again.state is ScanState.DONE
+
+
+async def test_a_scan_that_gives_way_takes_up_nothing_meanwhile(valkey: Server) -> None:
+    names = plant(valkey, numbered(MANY))
+    seen = Seen()
+    async with connected(target_of(valkey)) as connection:
+        scan = make(connection, seen)
+        given = asyncio.Event()
+        seen.at(MANY // 3, both(lambda: scan.give_way(3600), given.set))
+        running = asyncio.create_task(scan.run())
+        await given.wait()
+        pages = seen.pages
+        for _ in range(20):
+            await connection.ask(guard.ping())
+        assert seen.pages == pages
+        assert scan.state is ScanState.RUNNING
+        scan.give_way(0)
+        await running
+    assert set(seen.keys) == names
+    assert not seen.repeated
+
+
+async def test_a_scan_that_gives_way_can_be_stopped(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    seen = Seen()
+    async with connected(target_of(valkey)) as connection:
+        scan = make(connection, seen)
+        seen.at(MANY // 3, both(lambda: scan.give_way(3600), scan.stop))
+        await scan.run()
+    assert scan.state is ScanState.STOPPED
 
 
 async def test_pace_changes_on_the_way(valkey: Server) -> None:

@@ -95,6 +95,7 @@ class FixedSession:
         self.revision = 1
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
+        self.ways_given = 0
 
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:
         """Have a sample say how many keys a namespace of the first level has."""
@@ -115,6 +116,9 @@ class FixedSession:
 
     def resume(self) -> None:
         self._turn(ScanState.RUNNING)
+
+    def give_way(self) -> None:
+        self.ways_given += 1
 
     def faster(self) -> None:
         self.status = replace(self.status, pace=self.status.pace.faster())
