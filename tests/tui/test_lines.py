@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import NO_TTL, Frequency, Reason, Unknown
+from rtui.keyspace.display import HOSTILE
+from rtui.keyspace.rows import VisibleRows
+from rtui.keyspace.segments import Segment
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.connection import Lost
+from rtui.server.handshake import NoTouch
+from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
+from rtui.server.progress import Progress, ScanState
+from rtui.tui.columns import plan
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, line_width
+from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines
+from rtui.tui.lines.preview import cell_text, preview_lines
+from rtui.tui.lines.slot import slot_lines
+from rtui.tui.lines.status import status_line
+from rtui.tui.lines.title import title_line
+from rtui.tui.lines.tree_row import Whole, known_count, row_line, share_of
+from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
+
+RUNNING = replace(
+    COMPLETE, complete=False, progress=Progress(state=ScanState.RUNNING, fraction=0.5, keys_per_s=2e5, eta_s=9.0)
+)
+STATUSES = [
+    COMPLETE,
+    RUNNING,
+    replace(RUNNING, link=Lost(None, 3, 12.0)),
+    replace(RUNNING, match=b"a*\x1b[31m", kind=b"hash"),
+]
+WIDTHS = st.integers(40, 240)
+
+
+def said(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+@given(st.sampled_from(STATUSES), WIDTHS, st.booleans())
+def test_bars_fill_their_width_exactly(status: BrowsingStatus, width: int, shows_cost: bool) -> None:
+    assert line_width(title_line(status, width)) == width
+    assert line_width(status_line(status, 0.0, width, shows_cost=shows_cost)) == width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_the_title_always_says_read_only_and_a_missing_no_touch(width: int) -> None:
+    denied = replace(COMPLETE, no_touch=NoTouch.DENIED)
+    assert "READ-ONLY" in said(title_line(denied, width))
+    assert "no-touch denied" in said(title_line(replace(denied, server=type(denied.server)()), max(width, 80)))
+
+
+def test_a_lost_connection_counts_down_and_hides_no_number() -> None:
+    lost = replace(RUNNING, link=Lost(None, 2, 107.4))
+    assert "connection lost · try 3 in 7 s" in said(status_line(lost, 100.0, 120))
+    assert "try 3 now" in said(status_line(lost, 200.0, 120))
+
+
+def test_a_count_says_what_it_is() -> None:
+    store = NamespaceStore()
+    store.add([b"a:%d" % number for number in range(5)])
+    node = store.root.child(b"a:")
+    assert known_count(node, complete=False).mark is Mark.AT_LEAST
+    store.expect([Segment(b"a", b":")], Estimate(80, 100, 120))
+    assert known_count(node, complete=False).mark is Mark.ABOUT
+    assert known_count(node, complete=False).keys == 100
+    assert share_of(node, Whole(5, complete=False, expected_keys=200.0)) == 0.5
+
+
+@given(st.integers(24, 200))
+def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
+    store = NamespaceStore()
+    store.add(keys())
+    rows = VisibleRows(store)
+    finish(rows.expand_all(store.root, most_rows=200))
+    found = plan(width)
+    for row in rows.window(0, 40):
+        line = row_line(row, found, Whole(store.keys, complete=True), is_open=False, facts={})
+        assert line_width(line) == width
+        assert not HOSTILE.search(said(line))
+
+
+@given(st.sampled_from(keys()[-24:]), st.integers(30, 120))
+def test_details_fit_their_panel_and_are_safe(key: bytes, width: int) -> None:
+    facts = key_facts(key)
+    lines = [
+        *fact_lines(facts, width, UTC),
+        *loading_lines(key, width),
+        *preview_lines(preview(facts, FIRST), width),
+        *slot_lines(key, width),
+    ]
+    assert all(line_width(line) <= width + 2 for line in lines)
+    assert not HOSTILE.search("".join(said(line) for line in lines))
+
+
+def test_the_head_has_the_same_shape_for_everything() -> None:
+    heads = [fact_lines(key_facts(key), 60) for key in (b"plain", b"gone", b"secret", b"")]
+    assert {len(head) for head in [*heads, loading_lines(b"x", 60)]} == {6}
+
+
+def test_a_missing_fact_is_never_a_zero_and_says_why_below() -> None:
+    facts = key_facts(b"secret")
+    text = "".join(said(line) for line in fact_lines(facts, 80))
+    assert "denied" in text
+    assert any("NOPERM" in sentence for sentence in explanations(facts))
+
+
+def test_expiry_is_a_moment_and_its_absence_is_said() -> None:
+    facts = replace(key_facts(b"plain"), ttl_ms=90_000)
+    assert "2027-01-01 00:01:30" in "".join(said(line) for line in fact_lines(facts, 80, UTC))
+    assert "never" in "".join(said(line) for line in fact_lines(replace(facts, ttl_ms=NO_TTL), 80))
+    far = replace(facts, ttl_ms=1 << 62)
+    assert "far future" in "".join(said(line) for line in fact_lines(far, 80))
+
+
+def test_frequency_stands_for_idle_time_where_the_server_counts() -> None:
+    facts = replace(key_facts(b"plain"), frequency=Frequency(255), idle_s=Unknown(Reason.UNSUPPORTED))
+    text = "".join(said(line) for line in fact_lines(facts, 80))
+    assert "255" in text
+    assert "≥" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "meaning", "text"),
+    [
+        (None, Meaning.VALUE, ""),
+        (b"", Meaning.VALUE, '""'),
+        (b"a\nb", Meaning.VALUE, "a⏎b"),
+        (1234, Meaning.COUNT, "1,234"),
+        (1234, Meaning.INDEX, "1234"),
+        (1.5, Meaning.SCORE, "1.5"),
+        (120.0, Meaning.SCORE, "120"),
+        (float("inf"), Meaning.SCORE, "inf"),
+        (3e30, Meaning.SCORE, "3e+30"),
+        (90_000, Meaning.DURATION_MS, "1m 30s"),
+        (2048, Meaning.SIZE_BYTES, "2.0K"),
+        (Unread(12 << 10), Meaning.VALUE, "(12K, not read)"),
+        (Unread(None), Meaning.VALUE, "(not read)"),
+    ],
+)
+def test_cells_are_written_by_what_they_mean(value: object, meaning: Meaning, text: str) -> None:
+    assert cell_text(value, meaning) == text  # type: ignore[arg-type]
+
+
+@given(st.binary(max_size=300), st.integers(40, 120), st.sampled_from([Kind.TEXT, Kind.BINARY, Kind.JSON]))
+def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: Kind) -> None:
+    shown = Preview(b"k", b"string", kind, window=Window(0, data, len(data), (data,) if kind is Kind.JSON else ()))
+    lines = preview_lines(shown, width)
+    assert all(line_width(line) <= width for line in lines)
+    assert not HOSTILE.search("".join(said(line) for line in lines))
+
+
+@given(
+    st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=400)), min_size=1, max_size=5), st.integers(40, 120)
+)
+def test_any_table_fits(rows: list[tuple[bytes, bytes]], width: int) -> None:
+    columns = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+    lines = preview_lines(Preview(b"k", b"hash", Kind.HASH, columns=columns, rows=tuple(rows)), width)
+    assert all(line_width(line) <= width + 2 for line in lines)
+
+
+def test_hex_has_as_many_bytes_a_line_as_fit() -> None:
+    shown = Preview(b"k", b"string", Kind.BINARY, window=Window(0, bytes(range(32)), 32))
+    assert "00000010  10 11" in "\n".join(said(line) for line in preview_lines(shown, 100))
+    assert "00000008  08 09" in "\n".join(said(line) for line in preview_lines(shown, 50))
