@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
+from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
 from rtui.server.browse_options import BrowseOptions
@@ -28,7 +28,7 @@ from rtui.tui.palette import CommandProvider
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.shown import choose_ascii, display_text
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
-from rtui.tui.thrifty_driver import thrifty
+from rtui.tui.thrifty_driver import forget_screen, thrifty
 
 if TYPE_CHECKING:
     from rtui.tui.session import Session
@@ -122,8 +122,7 @@ class RtuiApp(App[int]):
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         label = own("demo") if self.options.demo else None
-        zone = datetime.now().astimezone().tzinfo or UTC
-        await self.push_screen(BrowseScreen(session, label=label, zone=zone, is_filling=self.options.is_filling))
+        await self.push_screen(BrowseScreen(session, label=label, is_filling=self.options.is_filling))
 
     def _say_why_not_yet(self, session: Session) -> None:
         """Say what a connection waits for that is tried again by itself, such as a server that is loading."""
@@ -137,6 +136,19 @@ class RtuiApp(App[int]):
         screen = self.screen
         if isinstance(screen, ConnectScreen):
             screen.failed(error.title, error.happened, error.remedy)
+
+    @on(Worker.StateChanged)
+    def _worker_ended(self, event: Worker.StateChanged) -> None:
+        """Show what nobody foresaw on the first screen; the others have their own way."""
+        error = event.worker.error
+        if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
+            unforeseen = RtuiError("rtui has failed", f"{type(error).__name__} while connecting", "Please report it.")
+            self._connect_failed(unforeseen)
+
+    def action_redraw(self) -> None:
+        """Send everything again: something else has written to the terminal."""
+        forget_screen(self._driver)
+        self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
         """Leave; the session saves where it stands."""

@@ -320,6 +320,14 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Scope.CONNECT, _when(When.FAILED), footer=1
     ),
+    Command(
+        "redraw",
+        ("ctrl+l",),
+        "Redraw",
+        "Paint everything again, if something else wrote to the terminal.",
+        Group.APP,
+        Scope.APP,
+    ),
     Command("theme", ("t",), "Theme", "Choose another theme.", Group.APP, Scope.APP),
     Command(
         "help",

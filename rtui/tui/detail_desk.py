@@ -25,8 +25,8 @@ class Panels:
 class DetailDesk:
     """Binds what is known of the thing under the cursor to the panels."""
 
-    def __init__(self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo) -> None:
-        """`source` fetches details, `whole` tells what shares are parts of, `zone` is where the reader's clock is."""
+    def __init__(self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo | None) -> None:
+        """`source` fetches details, `whole` tells what shares are parts of, times are of `zone`, None for here."""
         self.source = source
         self.tab = Tab.VALUE
         self.shown: Detail | None = None

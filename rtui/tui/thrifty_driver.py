@@ -25,8 +25,20 @@ def thrifty(driver_class: type[Driver]) -> type[Driver]:
 
         def send_message(self, message: Message) -> None:
             """Forget what the terminal shows when it changes its size."""
-            if self.thrift is not None and isinstance(message, events.Resize):
-                self.thrift.forget()
+            if isinstance(message, events.Resize):
+                self.forget()
             super().send_message(message)
 
+        def forget(self) -> None:
+            """Send everything that is painted next."""
+            if self.thrift is not None:
+                self.thrift.forget()
+
     return ThriftyDriver
+
+
+def forget_screen(driver: Driver | None) -> None:
+    """Have the driver send everything that is painted next, if it keeps from that."""
+    forget = getattr(driver, "forget", None)
+    if callable(forget):
+        forget()

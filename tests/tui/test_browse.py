@@ -254,3 +254,22 @@ async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     async with browsing(FixedSession(status, [])) as desk:
         said = "\n".join("".join(span.text for span in line) for line in desk.screen.trees._notice.lines)
         assert "NOPERM" in said
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (99, 24), (101, 30), (300, 90)], ids=str)
+async def test_no_terminal_is_too_small_or_too_large(size: tuple[int, int]) -> None:
+    async with browsing(size=size) as desk:
+        await desk.press("right", "down", "right", "down", "enter")
+        await desk.press("escape", "slash", "c", "escape")
+        assert desk.screen.is_attached
+
+
+async def test_a_terminal_may_change_its_size_at_any_time() -> None:
+    async with browsing(size=(80, 24)) as desk:
+        await desk.go(b"plain")
+        await desk.press("enter")
+        for width, height in ((200, 50), (30, 8), (120, 36)):
+            await desk.pilot.resize_terminal(width, height)
+            await desk.settled()
+        assert '"id": 106' in desk.body
+        assert desk.screen.trees.key_tree.cursor_line in range(desk.screen.trees.key_tree.virtual_size.height)

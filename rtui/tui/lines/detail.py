@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from enum import IntEnum
 from typing import Final
 
@@ -37,7 +37,7 @@ class DetailLines:
     detail: Detail
     whole: Whole
     tab: Tab = Tab.VALUE
-    zone: tzinfo = UTC
+    zone: tzinfo | None = None
 
     def head(self, width: int) -> Sequence[Line]:
         """Return the facts."""

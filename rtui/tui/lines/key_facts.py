@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Final
 
 from rtui.analysis.facts import (
@@ -56,7 +56,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     ]
 
 
-def fact_lines(facts: KeyFacts, width: int, zone: tzinfo = UTC) -> list[Line]:
+def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places."""
     if facts.is_gone:
         return [
@@ -109,7 +109,7 @@ def _ttl(facts: KeyFacts) -> Fact:
     return Fact(own("TTL"), fmt.duration(facts.ttl_ms))
 
 
-def _expiry(facts: KeyFacts, width: int, zone: tzinfo) -> Fact:
+def _expiry(facts: KeyFacts, width: int, zone: tzinfo | None) -> Fact:
     moment_s = facts.expires_at_s
     if moment_s is None:
         never = facts.ttl_ms is NO_TTL
@@ -117,8 +117,8 @@ def _expiry(facts: KeyFacts, width: int, zone: tzinfo) -> Fact:
     return Fact(own("expires"), moment(moment_s, zone, in_full=width >= _WIDE_CELLS))
 
 
-def moment(moment_s: float, zone: tzinfo, *, in_full: bool) -> SafeText:
-    """Return a moment in the zone of the reader."""
+def moment(moment_s: float, zone: tzinfo | None, *, in_full: bool) -> SafeText:
+    """Return a moment in a zone, None for that of this machine."""
     try:
         when = datetime.fromtimestamp(moment_s, zone)
     except (OverflowError, ValueError, OSError):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.getters import query_one
 from textual.screen import Screen
 from textual.timer import Timer
@@ -38,6 +37,7 @@ from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.detail_pane import DetailPane
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.key_tree import KeyTree
+from rtui.tui.widgets.panes import Panes
 from rtui.tui.widgets.tree_pane import TreePane
 
 FLUSH_S: Final = 0.1
@@ -72,6 +72,7 @@ class BrowseScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
     ESCAPE_TO_MINIMIZE = False
+    BLANK = True
 
     trees = query_one("#tree-pane", TreePane)
     pane = query_one("#detail", DetailPane)
@@ -86,7 +87,7 @@ class BrowseScreen(Screen[None]):
         session: Session,
         *,
         label: SafeText | None = None,
-        zone: tzinfo = UTC,
+        zone: tzinfo | None = None,
         is_filling: Callable[[], bool] | None = None,
     ) -> None:
         """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
@@ -117,7 +118,7 @@ class BrowseScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
         yield Bar(id="title")
-        with Horizontal(id="body"):
+        with Panes(id="body"):
             yield TreePane(self.session.open_namespace, id="tree-pane")
             yield DetailPane(id="detail")
         yield Bar(id="summary")
