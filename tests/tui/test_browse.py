@@ -273,3 +273,22 @@ async def test_a_terminal_may_change_its_size_at_any_time() -> None:
             await desk.settled()
         assert '"id": 106' in desk.body
         assert desk.screen.trees.key_tree.cursor_line in range(desk.screen.trees.key_tree.virtual_size.height)
+
+
+async def test_what_a_filter_lets_through_is_not_told_as_everything() -> None:
+    async with browsing() as desk:
+        await desk.press("slash", *"cart", "down")
+        head = "".join(span.text for line in desk.screen.pane._head.lines for span in line)
+        assert "exact, of what the filter shows" in head
+
+
+async def test_another_scan_puts_the_largest_first_again() -> None:
+    async with browsing(FixedSession(RUNNING)) as desk:
+        await desk.press("down", "R")
+        desk.session.store.reset()
+        desk.session.store.add([b"a:1", b"b:1", b"b:2"])
+        desk.session.store.complete = True
+        desk.session.status = replace(desk.session.status, complete=True)
+        desk.session.revision += 1
+        await desk.until(lambda: desk.listed == [b"b:", b"a:"])
+        assert desk.name == b"b:"

@@ -35,7 +35,7 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
             Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width
         ),
         pair_line(Fact(own("level"), SafeText(str(_level(node)))), Fact(own("share"), share), width),
-        single_line(Fact(own("known"), _knowledge(node, known.mark)), width),
+        single_line(Fact(own("known"), _knowledge(node, known.mark, is_part=whole.is_part)), width),
         single_line(Fact(own("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
     ]
 
@@ -48,13 +48,13 @@ def _level(node: Namespace) -> int:
     return len(node.segments())
 
 
-def _knowledge(node: Namespace, mark: Mark) -> SafeText:
+def _knowledge(node: Namespace, mark: Mark, *, is_part: bool) -> SafeText:
     """Say where the count comes from."""
     match mark:
         case Mark.EXACT:
-            return own("exact: the scan has seen every key")
+            return own("exact, of what the filter shows") if is_part else own("exact: the scan has seen every key")
         case Mark.AT_LEAST:
-            return own("at least: the scan is not through")
+            return own("at least, of what the filter shows") if is_part else own("at least: the scan is not through")
         case _:
             low = node.estimate.low if node.estimate else 0.0
             high = node.estimate.high if node.estimate else 0.0

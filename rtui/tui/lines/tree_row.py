@@ -44,6 +44,8 @@ class Whole:
     """The scan has seen every key."""
     expected_keys: float | None = None
     """What the sample says of the whole keyspace."""
+    is_part: bool = False
+    """Only what a filter lets through is counted, and shares are of that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,7 @@ class BrowseScreen(Screen[None]):
         """Take up what has changed since the last look."""
         status = self.session.status
         if self._scan.has_just_been_filled():
-            self._run(self.session.rescan, "scan")
+            self.action_rescan()
         before = self._seen
         self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._seen[1:]:
@@ -167,7 +167,9 @@ class BrowseScreen(Screen[None]):
         status, store = self.session.status, self._names.rows.store
         total = None if self._names.needle is not None else status.total
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
-        return Whole(store.keys, complete=status.complete and not self._names.is_searching, expected_keys=expected)
+        complete = status.complete and not self._names.is_searching
+        is_part = self._names.needle is not None or status.match is not None or status.kind is not None
+        return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part)
 
     def _show_rows(self) -> None:
         """Show the rows of the keyspace, or of what its names are filtered by."""
@@ -227,7 +229,7 @@ class BrowseScreen(Screen[None]):
 
     def action_rescan(self) -> None:
         """Begin again."""
-        self.trees.forget_facts()
+        self.trees.begin_anew()
         self._run(self.session.rescan, "scan")
 
     # filters
@@ -254,6 +256,7 @@ class BrowseScreen(Screen[None]):
         self._close_filter()
         if is_glob:
             self._search("")
+            self.trees.begin_anew()
             self._run(partial(self.session.filter, text), "filter")
         elif text:
             self._run(partial(self._look_up, text), "look up")
@@ -278,6 +281,7 @@ class BrowseScreen(Screen[None]):
         if self._names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
+            self.trees.begin_anew()
             self._run(partial(self.session.filter, None), "filter")
 
     def _close_filter(self) -> None:

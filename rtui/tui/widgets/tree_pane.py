@@ -31,6 +31,8 @@ FACTS_REST_S = 0.1
 class TreePane(Vertical):
     """Shows the rows of one store; opening, sorting and searching them is its own work."""
 
+    BLANK = True
+
     class FactsWanted(Message):
         """These keys are in view and nothing is known of them."""
 
@@ -110,6 +112,11 @@ class TreePane(Vertical):
         """Show the facts of listed keys."""
         self._facts.put(found)
         self.key_tree.repaint_changes()
+
+    def begin_anew(self) -> None:
+        """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
+        self._is_touched = False
+        self.forget_facts()
 
     def forget_facts(self, key: bytes | None = None) -> None:
         """Ask again for the facts of one key, or of all."""
