@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
 from rtui.tui.ink import INK_CLASSES
 from rtui.tui.widgets.painter import Painter
+from rtui.tui.widgets.still_scrollbar import StillScrollBar
 
 
 class PaintedView(ScrollView):
@@ -28,6 +30,16 @@ class PaintedView(ScrollView):
         self._look: tuple[Any, ...] = ()
         super().__init__(id=id, classes=classes)
         self._painter = Painter(self)
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The scrollbar at the right, made when it is asked for, as Textual does it."""
+        if self._vertical_scrollbar is None:
+            bar = StillScrollBar(vertical=True, name="vertical", thickness=self.scrollbar_size_vertical)
+            bar.display = False
+            self._vertical_scrollbar = bar
+            self.app._start_widget(self, bar)
+        return self._vertical_scrollbar
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of a region, painting only those that are not there any more."""
