@@ -104,13 +104,20 @@ def press_around(stage: Stage, taken: list[float]) -> None:
 def open_two(stage: Stage) -> None:
     """Open the largest namespace and the largest one in it, so that keys arrive among the rows."""
     stage.wait(partial(has_fresh_rows, stage))
-    stage.press("S")
+    finish(stage, "S")
     stage.press("home")
     for line in (0, 1):
         stage.wait(partial(is_at, stage, line))
         stage.press("right")
         stage.wait(partial(has_row, stage, line + 1, depth=line + 1))
         stage.press("right")
+
+
+def finish(stage: Stage, key: str) -> None:
+    """Press a key and wait until all that it set going is done."""
+    stage.press(key)
+    time.sleep(TYPING_S)
+    stage.wait(lambda: not stage.is_working)
 
 
 def has_fresh_rows(stage: Stage) -> bool:
@@ -157,9 +164,7 @@ def walk(stage: Stage, opened: list[float], held: dict[str, list[float]]) -> Non
     held["a name of it is jumped to, letter by letter"] += hold
     for name in ("by name", "by count"):
         with stage.longest_hold() as hold:
-            stage.press("s")
-            time.sleep(TYPING_S)
-            stage.wait(lambda: not stage.is_working)
+            finish(stage, "s")
         held[f"it is sorted {name}"] += hold
     with stage.longest_hold() as hold:
         scroll(stage)
