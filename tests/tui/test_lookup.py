@@ -38,3 +38,15 @@ async def test_a_name_that_does_not_exist_stays_a_search(valkey: Server, tmp_pat
         await visitor.until_shown("Names with user:", "user")
         await visitor.press("escape")
         await visitor.until_shown("Namespaces")
+
+
+async def test_a_name_that_reads_like_a_pattern_is_found_before_it_is_taken_for_one(
+    valkey: Server, tmp_path: Path
+) -> None:
+    valkey.admin.mset({"user:[/]": "one", "user:/": "two"})
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("user:[/]")
+        assert visitor.session.status.match is None
+        await visitor.filter("user:[:/]")
+        await visitor.until(lambda: visitor.session.status.match == b"user:[:/]", "the filter")

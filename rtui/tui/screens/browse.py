@@ -254,12 +254,8 @@ class BrowseScreen(Screen[None]):
         text = event.value.encode("utf-8", "surrogateescape")
         is_glob = self.filter_input.is_glob
         self._close_filter()
-        if is_glob:
-            self._search("")
-            self.trees.begin_anew()
-            self._run(partial(self.session.filter, text), "filter")
-        elif text:
-            self._run(partial(self._look_up, text), "look up")
+        if text:
+            self._run(partial(self._look_up, text, is_glob=is_glob), "filter")
 
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
@@ -268,13 +264,17 @@ class BrowseScreen(Screen[None]):
         if self._names.needle is not None:
             self._run(self._names.work, "search")
 
-    async def _look_up(self, name: bytes) -> None:
-        """Go to the key of exactly this name, if there is one."""
+    async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
+        """Go to the key of exactly this name, if there is one; else a glob is what the server filters by."""
         if await self.session.lookup(name):
             with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
                 self._search("")
             self._detail.show_key(name)
             self.trees.reveal(name)
+        elif is_glob:
+            self._search("")
+            self.trees.begin_anew()
+            await self.session.filter(name)
 
     def action_clear_filter(self) -> None:
         """Show everything again."""
