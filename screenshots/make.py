@@ -82,7 +82,9 @@ async def search(visitor: Visitor) -> None:
     await visitor.press("slash")
     await visitor.until(lambda: visitor.app.focused is visitor.browse.filter_input, "the filter line")
     await visitor.paste("lock")
-    await visitor.until_shown("Names with")
+    await visitor.until(lambda: visitor.browse._names.rows and not visitor.browse._names.is_searching, "matches")
+    await visitor.until_shown("Names with", "ecm", "lock:*")
+    await visitor.settled()
 
 
 async def help_page(visitor: Visitor) -> None:
