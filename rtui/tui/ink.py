@@ -41,7 +41,10 @@ COMPONENT_PREFIX: Final = "ink--"
 """Every role is a component class of this prefix, so that themes and TCSS reach it."""
 
 INK_CLASSES: Final = frozenset(f"{COMPONENT_PREFIX}{role}" for role in Role)
-"""The component classes that a widget must declare to paint lines."""
+"""The component classes that a screen must declare to have lines painted on it.
+
+Not each widget: Textual works the rules of every component class out again for each change of a widget's classes.
+"""
 
 ELLIPSIS: Final = "…"
 """Stands where text was cut."""

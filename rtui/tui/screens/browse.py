@@ -23,7 +23,7 @@ from rtui.tui.copy_desk import CopyDesk, Subject
 from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.detail_desk import DetailDesk, Panels
 from rtui.tui.driving import Work
-from rtui.tui.ink import Line, Role, Span, own
+from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
 from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
@@ -73,6 +73,7 @@ class BrowseScreen(Screen[None]):
     AUTO_FOCUS = "#tree"
     ESCAPE_TO_MINIMIZE = False
     BLANK = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
     trees = query_one("#tree-pane", TreePane)
     pane = query_one("#detail", DetailPane)

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from rtui.keyspace.display import SafeText
 from rtui.tui.commands import Scope, When, bindings, footer_commands
-from rtui.tui.ink import Line, Role, Span, gap, own
+from rtui.tui.ink import INK_CLASSES, Line, Role, Span, gap, own
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.line_panel import LinePanel, MakeLines
@@ -30,6 +30,7 @@ class ConnectScreen(Screen[None]):
     """Says whom it connects to, then why it could not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.CONNECT)]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
     card = query_one("#connect-card", LinePanel)
     footer_bar = query_one("#footer", FooterBar)

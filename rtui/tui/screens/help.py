@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from rtui.keyspace.display import SafeText
 from rtui.tui.commands import COMMANDS, Group, Scope
-from rtui.tui.ink import Line, Role, Span, gap, left, line_width, own
+from rtui.tui.ink import INK_CLASSES, Line, Role, Span, gap, left, line_width, own
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.widgets.detail_pane import DetailBody
 
@@ -34,6 +34,7 @@ class HelpScreen(ModalScreen[None]):
     """Lists the commands; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
     def compose(self) -> ComposeResult:
         """Lay the list into a card."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 
-from rtui.tui.ink import INK_CLASSES
 from rtui.tui.widgets.painter import Painter
 from rtui.tui.widgets.still_scrollbar import StillScrollBar
 
@@ -23,7 +22,6 @@ class PaintedView(ScrollView):
     """
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(INK_CLASSES)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         self._frame: dict[int, Strip] = {}

@@ -17,7 +17,7 @@ KEPT_STRIPS: Final = 256
 
 
 class Painter:
-    """The styles of one widget, looked up once until they change; whoever owns it calls `forget` then.
+    """The styles of one widget and the inks of its screen, looked up once until they change; `forget` is called then.
 
     A strip that was painted before brings along what Textual has made of it, down to the bytes for the terminal.
     """
@@ -65,6 +65,6 @@ class Painter:
             return base
         style = self._inks.get((base, role))
         if style is None:
-            ink = self._widget.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
+            ink = self._widget.screen.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
             style = self._inks[base, role] = base + ink
         return style
