@@ -141,7 +141,7 @@ class Browsing:
         self._revision += 1
 
     def give_way(self) -> None:
-        """Leave the event loop to what the user does just now."""
+        """Leave the event loop to what the user does just now; may be called from any thread."""
         self._pass.give_way(GIVE_WAY_S)
 
     def faster(self) -> None:

@@ -14,11 +14,13 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
+from textual.message import Message
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.errors import RtuiError
+from rtui.tui.attentive_driver import attentive
 from rtui.tui.commands import Scope, bindings
 from rtui.tui.css import CSS_FILE, all_css
 from rtui.tui.failure import failure_text
@@ -66,8 +68,12 @@ class RtuiApp(App[int]):
         self._register_themes()
 
     def get_driver_class(self) -> type[Driver]:
-        """Use the platform's driver, but let it send only what is new."""
-        return thrifty(super().get_driver_class())
+        """Use the platform's driver, but let it write only what is new and tell of a key at once."""
+        return self.fit(super().get_driver_class())
+
+    def fit(self, driver_class: type[Driver]) -> type[Driver]:
+        """Return a driver class with all that this application wants of one."""
+        return attentive(thrifty(driver_class), self._hear)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Add the nets that catch what must not reach the terminal, last."""
@@ -81,17 +87,16 @@ class RtuiApp(App[int]):
         """Start with the screen that connects."""
         return ConnectScreen(self.options.target.label)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Have the scan give way to what the user does."""
-        if self._session is not None and isinstance(event, DEEDS):
-            self._session.give_way()
-        await super().on_event(event)
-
     def on_mount(self) -> None:
         """Connect behind the first paint."""
         for message in self._theme_messages:
             self.notify(message, title="Theme", severity="warning", markup=False)
         self.call_after_refresh(self._connect)
+
+    def _hear(self, message: Message) -> None:
+        """Have the scan give way to what the user does; called from the thread that reads the terminal."""
+        if self._session is not None and isinstance(message, DEEDS):
+            self._session.give_way()
 
     def on_connect_screen_retry(self) -> None:
         """Connect again."""

@@ -43,7 +43,7 @@ class Session(Protocol):
         """Go on with the scan."""
 
     def give_way(self) -> None:
-        """Leave the event loop to what the user does just now."""
+        """Leave the event loop to what the user does just now; may be called from any thread."""
 
     def faster(self) -> None:
         """Take the next faster pace."""

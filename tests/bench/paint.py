@@ -29,7 +29,6 @@ from rtui.server.browse_options import BrowseOptions
 from rtui.server.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.live_session import LiveSession
-from rtui.tui.thrifty_driver import thrifty
 from rtui.tui.widgets.key_tree import KeyTree
 from tests.bench.window import COLUMNS, LINES
 
@@ -90,7 +89,7 @@ class WatchedApp(RtuiApp):
 
     def __init__(self, options: BrowseOptions, session: LiveSession) -> None:
         super().__init__(options, session)
-        self.driver_class = thrifty(SinkDriver)
+        self.driver_class = self.fit(SinkDriver)
         self.painted = Painted()
         self.beats: list[float] = []
         self._cursor: Row | None = None
@@ -159,9 +158,9 @@ class Stage:
 
     def press(self, key: str, character: str | None = None) -> None:
         """Post a key as the driver does."""
-        event = events.Key(key, character)
-        event.set_sender(self.app)
-        asyncio.run_coroutine_threadsafe(self.app._post_message(event), self.loop)
+        driver = self.app._driver
+        assert driver is not None
+        driver.process_message(events.Key(key, character))
 
     def wait(self, holds: Callable[[], bool]) -> None:
         """Wait until this holds; it is looked at in the app's thread."""

@@ -161,14 +161,6 @@ async def test_pause_pace_and_cost() -> None:
         assert "pace normal" in said
 
 
-async def test_the_scan_gives_way_to_each_key() -> None:
-    async with browsing(FixedSession(RUNNING)) as desk:
-        for key in ("down", "up"):
-            before = desk.session.ways_given
-            await desk.press(key)
-            assert desk.session.ways_given > before
-
-
 async def test_columns_can_be_switched_off() -> None:
     async with browsing() as desk:
         await desk.pilot.press("c")
