@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -40,6 +41,9 @@ WAITING_LOOK_S: Final = 0.2
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
 """Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
+
+SWITCH_S: Final = 0.0005
+"""The thread that reads the terminal waits so long at most for its turn while the loop is busy; Python's 5 ms show."""
 
 DEEDS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
 """What a user does and wants to see the effect of at once; just moving the mouse is none."""
@@ -126,6 +130,7 @@ class RtuiApp(App[int]):
         self._session = session
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
+        sys.setswitchinterval(SWITCH_S)
         label = own("demo") if self.options.demo else None
         await self.push_screen(BrowseScreen(session, label=label, is_filling=self.options.is_filling))
 
