@@ -19,11 +19,12 @@ from rtui.server.connection import Connection
 from rtui.server.errors import ConnectionLost, ServerError
 from rtui.server.inspect import key_facts, row_facts
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
-from rtui.server.node_scan import BREATH_S, ScanNode
+from rtui.server.node_scan import BREATH_S
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost
 from rtui.server.savepoint import SaveFile
 from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan_node import ScanNode
 from rtui.server.target import Target
 from rtui.server.targeted_scan import refill
 

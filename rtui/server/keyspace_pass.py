@@ -16,7 +16,7 @@ from rtui.server.connection import Connection
 from rtui.server.cursor import Dialect, dialect_of
 from rtui.server.errors import ConnectionLost, RtuiError
 from rtui.server.identity import ServerIdentity
-from rtui.server.node_scan import BREATH_S, ScanNode
+from rtui.server.node_scan import BREATH_S
 from rtui.server.overview import Overview
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
@@ -26,6 +26,7 @@ from rtui.server.sampling import Sample, can_sample
 from rtui.server.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan import Scan
 from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan_node import ScanNode
 from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
 
 FIRST_COUNT: Final = 100

@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
-from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.errors import ConnectionLost, ServerError
+from rtui.server.cursor import POSITION_END, Dialect
+from rtui.server.errors import ConnectionLost
 from rtui.server.lane import Lane, Reply
-from rtui.server.pace import MAX_COUNT, MAX_WIDTH, Pace, Pacer
+from rtui.server.pace import Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
-from rtui.server.ranges import CursorOrderError, Range, Ranges, Slots, Span
+from rtui.server.ranges import CursorOrderError, Range
+from rtui.server.rider import Ride
+from rtui.server.scan_control import Control
+from rtui.server.scan_node import ScanNode
 from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
-from rtui.server.server_clock import ServerClock
+from rtui.server.scan_probe import ScanProbe
+from rtui.server.server_clock import SCAN, ServerClock
 from rtui.server.shrink import TableWatch
 
 BUSY_S: Final = 0.016
@@ -35,95 +38,28 @@ BREATH_S: Final = 0.001
 WAY_LOOK_S: Final = 0.005
 """How often a scan that gives way looks whether it still has to."""
 
-PROBE_EVERY_S: Final = 2.0
-"""How often the number of keys, the idle round trip and the server's own clock are looked at."""
-
-FIRST_PROBES_S: Final = (0.1, 0.3)
-"""Pauses between the first of these looks, which say how large a SCAN may be on this server."""
-
-CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
-"""Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
-
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
+
+RIDE: Final = 2
+"""A write carries questions for up to so many times the keys of its SCAN: pages overshoot COUNT."""
+
+BEHIND: Final = 6
+"""With more than so many COUNTs of keys waiting for questions, no further keys are listed."""
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
 
 
-class BulkSource(Protocol):
-    """What a scan needs of a connection."""
-
-    @property
-    def run_id(self) -> str | None:
-        """The server's name for this run of it, if it tells."""
-
-    async def bulk(self) -> Lane:
-        """A ready lane; waits while there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScanNode:
-    """A server to scan: how to reach it, how it counts, and what of it (None: everything)."""
-
-    source: BulkSource
-    dialect: Dialect = Dialect.STANDALONE
-    spans: tuple[Span, ...] | None = None
-    first_cursor: int = 0
-    """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
-    slots: Slots | None = None
-    size: int | None = None
-    """About how many keys there are, if known: a small keyspace is not cut."""
-    run_id: str | None = None
-    """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
-
-    def whole(self, dialect: Dialect) -> ScanNode:
-        """The same node from its beginning."""
-        return ScanNode(self.source, dialect, slots=self.slots, size=self.size)
-
-    def ranges(self) -> Ranges:
-        """The ranges to scan, cut to go side by side where the order of cursors allows it."""
-        if not self.dialect.is_ordered:
-            return Ranges(self.dialect, first_cursor=self.first_cursor)
-        if self.spans is not None:
-            return Ranges(self.dialect, self.spans, slots=self.slots)
-        if self.dialect is Dialect.SLOTTED:
-            return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
-        begin = self.dialect.position(self.first_cursor)
-        width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
-        cut = [(max(begin, start), end) for start, end in pieces(width) if end > begin]
-        return Ranges(self.dialect, [Span(start, end) for start, end in cut])
-
-
-class Control:
-    """What the nodes of a scan share: whether it goes on, and the way to say that it has to begin again."""
-
-    def __init__(self, pace: Pace, deliver: Callable[[list[bytes]], None], restart: Callable[[ScanNote], None]) -> None:
-        self.pace = pace
-        self.deliver = deliver
-        self.restart = restart
-        self.notes: dict[ScanNote, None] = {}
-        self.going = asyncio.Event()
-        self.going.set()
-        self.stopping = asyncio.Event()
-        self.gives_way_until = float("-inf")
-        """Until this moment on the loop's clock the loop belongs to others."""
-
-    @property
-    def is_going(self) -> bool:
-        """Whether another SCAN may be sent."""
-        return self.going.is_set() and not self.stopping.is_set()
-
-
 class _Asked(enum.Enum):
-    PAGE = "page"
+    WORK = "work"
     SIZE = "size"
     CLOCK = "clock"
 
 
 @dataclass(slots=True)
 class _Call:
-    """A request under way."""
+    """A request under way: a SCAN of one range, questions that ride along, or both; or a small look."""
 
     asked: _Asked
     sent_at: float
@@ -131,6 +67,12 @@ class _Call:
     epoch: int
     one: Range | None = None
     count: int = 0
+    ride: Ride | None = None
+
+    @property
+    def units(self) -> int:
+        """What it costs, in keys gone through."""
+        return self.count if self.ride is None else max(self.count, self.ride.keys)
 
 
 class NodeScan:
@@ -139,48 +81,47 @@ class NodeScan:
     def __init__(self, node: ScanNode, control: Control, *, match: bytes | None, kind: bytes | None) -> None:
         self.node = node
         self.ranges = node.ranges()
-        self.pacer = Pacer(control.pace)
+        self.rider = node.rider
+        self.pacer = Pacer(control.pace) if self.rider is None else Pacer(control.pace, key_us=self.rider.key_us)
         self.table = TableWatch()
-        self.clock = ServerClock()
         self.is_waiting = False
         self.waits_for: SafeText | None = None
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0
-        self.size: int | None = None
-        """Keys of the database by DBSIZE, if it tells."""
-        self._largest_size = 0
         self._control = control
         self._match = match
         self._kind = kind
         self._loop = asyncio.get_running_loop()
+        names = (*SCAN, *(() if self.rider is None else self.rider.command_names))
+        self.probe = ScanProbe(ServerClock(names), self._loop.time())
         self._calls: deque[_Call] = deque()
+        self._working = 0
+        """Calls under way that cost something."""
         self._epoch = 0
         """Grows when everything begins again, so that replies from before are known."""
         self._busy: set[Range] = set()
         self._lane: Lane | None = None
         self._run_id: str | None = None
         self._counted = (0, 0)
-        self._probe_at = self._loop.time()
-        self._probes = 0
-        self._asks_size = self._asks_clock = True
-        self._pages_since_clock = 0
-        self._keys_since_clock = 0
-        self._estimated_us = 0.0
         self._last_arrival = 0.0
         self._held_since = self._loop.time()
         self._stuck = 0
 
     @property
-    def server_us(self) -> float:
-        """The server's time for our SCANs: what it told, and an estimate of what came after that."""
-        return self.clock.us + self._estimated_us
+    def is_done(self) -> bool:
+        """Whether every key is delivered and every question about one is answered."""
+        return self.ranges.is_done and not self._rides_wait
+
+    @property
+    def _rides_wait(self) -> bool:
+        return self.rider is not None and self.rider.waiting > 0
 
     @property
     def fraction(self) -> float | None:
         """How much is done, 0 … 1: by its cursors, else by its number of keys, which a filter makes useless."""
-        by_cursor = self.ranges.fraction()
-        if by_cursor is not None or not self.size or self._match is not None or self._kind is not None:
+        by_cursor, size = self.ranges.fraction(), self.probe.size
+        if by_cursor is not None or not size or self._match is not None or self._kind is not None:
             return by_cursor
-        return 1.0 if self.ranges.is_done else min(0.99, self.keys / self.size)
+        return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
     @property
     def repeats_possible(self) -> bool:
@@ -192,15 +133,16 @@ class NodeScan:
         dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
+        self.probe.reset()
         self._epoch += 1
         self._busy.clear()
-        self.size = None
-        self._largest_size = 0
+        if self.rider is not None:
+            self.rider.reset()
 
     async def run(self) -> None:
         """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more."""
         attempt = 0
-        while not (self.ranges.is_done or self._control.stopping.is_set()):
+        while not (self.is_done or self._control.stopping.is_set()):
             lane = await self._open_lane()
             if lane is None:
                 return
@@ -240,7 +182,7 @@ class NodeScan:
         is_first = self._lane is None
         self._lane = lane
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
-        self.clock.forget()
+        self.probe.clock.forget()
         before, self._run_id = self._run_id, self.node.source.run_id
         if is_first:
             before = self.node.run_id or self._run_id
@@ -259,11 +201,11 @@ class NodeScan:
             if self.pacer.waits or not calls:
                 self._fill(lane)
             if not calls:
-                if self.ranges.is_done or self._control.stopping.is_set():
+                if self.is_done or self._control.stopping.is_set():
                     break
                 if not self._control.going.is_set():
                     await self._control.going.wait()
-                    self._probe_at = self._loop.time()
+                    self.probe.hurry(self._loop.time())
                 else:
                     await self._sleep(self.pacer.wait_s(self._loop.time()))
                 continue
@@ -274,20 +216,25 @@ class NodeScan:
             calls.popleft()
             self._take(lane, call, has_waited=has_waited)
             await self._breathe(has_waited=has_waited)
-        if self.ranges.is_done:
+        if self.is_done:
             await self._conclude(lane)
 
     async def _answered(self, call: _Call) -> bool:
         """Wait for the replies, but no longer than until another call may be sent."""
         wait_s = self.pacer.wait_s(self._loop.time())
-        if wait_s > 0 and self._control.is_going and self._idle_range() is not None:
+        if wait_s > 0 and self._control.is_going and self._has_work:
             await asyncio.wait([call.replies], timeout=wait_s)
             return call.replies.done()
         await call.replies
         return True
 
+    @property
+    def _has_work(self) -> bool:
+        """Whether another call could be sent if the pace allowed it."""
+        return self._working < self.pacer.depth and (self._rides_wait or self._idle_range() is not None)
+
     def _idle_range(self) -> Range | None:
-        if len(self._busy) >= self.pacer.depth:
+        if self._working >= self.pacer.depth:
             return None
         for one in self.ranges.under_way(self.pacer.pace.limits.width):
             if one not in self._busy:
@@ -300,30 +247,47 @@ class NodeScan:
             return
         now = self._loop.time()
         self.pacer.pace = self._control.pace
-        while self.pacer.wait_s(now) <= 0 and (one := self._idle_range()) is not None:
-            count = self.pacer.count
-            command = guard.scan(one.cursor, count=count, match=self._match, kind=self._kind)
-            self._calls.append(_Call(_Asked.PAGE, now, lane.run(command), self._epoch, one, count))
+        while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
+            pass
+        if self._working and self.probe.is_due(now):
+            self._look(lane, now)
+
+    def _send_next(self, lane: Lane, now: float) -> bool:
+        """Send the next SCAN together with what waits to ride, or that alone; whether there was anything to send."""
+        if self._working >= self.pacer.depth:
+            return False
+        count, rider = self.pacer.count, self.rider
+        is_behind = rider is not None and rider.waiting > BEHIND * count
+        one = None if is_behind else self._idle_range()
+        ride = None if rider is None else rider.board(RIDE * count)
+        if one is None and ride is None:
+            return False
+        commands = [] if ride is None else [*ride.commands]
+        if one is not None:
+            commands.append(guard.scan(one.cursor, count=count, match=self._match, kind=self._kind))
             one.is_started = True
             self._busy.add(one)
-            self.commands += 1
-            self.pacer.sent(count, now)
-        if now >= self._probe_at and self._busy:
-            self._probe(lane, now)
+        scanned = 0 if one is None else count
+        call = _Call(_Asked.WORK, now, lane.run(*commands), self._epoch, one, scanned, ride)
+        self._calls.append(call)
+        self._working += 1
+        self.commands += sum(command.replies for command in commands)
+        self.pacer.sent(call.units, now)
+        return True
 
-    def _probe(self, lane: Lane, now: float) -> None:
-        self._probe_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
-        self._probes += 1
-        size = guard.dbsize() if self._asks_size else guard.ping()
+    def _look(self, lane: Lane, now: float) -> None:
+        size, clock = self.probe.look(now)
         self._calls.append(_Call(_Asked.SIZE, now, lane.run(size), self._epoch))
         self.commands += 1
-        if self._asks_clock:
-            self._calls.append(_Call(_Asked.CLOCK, now, lane.run(guard.info("commandstats")), self._epoch))
+        if clock is not None:
+            self._calls.append(_Call(_Asked.CLOCK, now, lane.run(clock), self._epoch))
             self.commands += 1
 
     def _take(self, lane: Lane, call: _Call, *, has_waited: bool) -> None:
         """Take up the replies of a call; the next request goes out before its keys are put away."""
-        (reply,) = call.replies.result()
+        if call.asked is _Asked.WORK:
+            self._working -= 1
+        replies = call.replies.result()
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
         round_trip_s = now - max(call.sent_at, self._last_arrival - idle_s) if has_waited else None
@@ -331,63 +295,61 @@ class NodeScan:
         self._count_traffic(lane)
         if call.epoch != self._epoch:
             return
-        if call.one is None:
-            self._probed(call, reply, round_trip_s)
-            return
-        self._busy.discard(call.one)
-        cursor, keys = scan_page(reply)
-        self._check_moves(call.one, cursor)
-        fresh = self.ranges.arrived(call.one, cursor, keys)
-        if self.ranges.dialect is Dialect.STANDALONE:
-            self.table.saw(cursor)
-        self.pacer.answered(call.count, round_trip_s)
-        self._estimated_us += self.pacer.cost_us(call.count)
-        self._pages_since_clock += 1
-        self._keys_since_clock += call.count
-        self.keys += len(keys)
+        if call.asked is _Asked.WORK:
+            self._take_work(lane, call, replies, round_trip_s)
+        else:
+            self._looked(call, replies[0], round_trip_s)
+
+    def _take_work(self, lane: Lane, call: _Call, replies: list[Reply], round_trip_s: float | None) -> None:
+        one, ride, fresh = call.one, call.ride, None
+        if one is not None:
+            self._busy.discard(one)
+            cursor, keys = self._page(call, replies.pop())
+            self._check_moves(one, cursor)
+            fresh = self.ranges.arrived(one, cursor, keys)
+            if self.ranges.dialect is Dialect.STANDALONE:
+                self.table.saw(cursor)
+            self.keys += len(keys)
+        self.pacer.answered(call.units, round_trip_s)
+        self.probe.spent(len(replies) + (one is not None), call.units, self.pacer.cost_us(call.units))
+        if fresh and self.rider is not None:
+            self.rider.put(fresh)
         self._fill(lane)
+        if ride is not None:
+            call.ride = None
+            ride.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
         if fresh:
             self._control.deliver(fresh)
+
+    def _page(self, call: _Call, reply: Reply) -> tuple[int, list[bytes]]:
+        """Read a page; when it is none, what rode along is asked again."""
+        try:
+            return scan_page(reply)
+        except (ScanRefusedError, ServerBusyError):
+            if call.ride is not None:
+                call.ride.missed()
+            raise
 
     def _check_moves(self, one: Range, cursor: int) -> None:
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
         if self._stuck >= STUCK_AFTER:
             raise ScanRefusedError(SafeText("The server answers every SCAN with the cursor it was given."))
 
-    def _probed(self, call: _Call, reply: Reply, round_trip_s: float | None) -> None:
+    def _looked(self, call: _Call, reply: Reply, round_trip_s: float | None) -> None:
         if call.asked is _Asked.CLOCK:
-            self._clock_said(reply)
+            key_us = self.probe.clock_said(reply)
+            if key_us is not None:
+                self.pacer.told(key_us)
             return
         if round_trip_s is not None:
             self.pacer.idle(round_trip_s)
-        if isinstance(reply, ServerError):
-            self._asks_size = False
-        elif isinstance(reply, int):
-            self._size_said(reply)
-
-    def _clock_said(self, reply: Reply) -> None:
-        if not isinstance(reply, bytes):
-            self._asks_clock = False
-            return
-        spent_us = self.clock.said(reply, self._pages_since_clock)
-        if spent_us is not None:
-            self._estimated_us = 0.0
-            if self._keys_since_clock:
-                self.pacer.told(spent_us / self._keys_since_clock)
-        self._pages_since_clock = self._keys_since_clock = 0
-
-    def _size_said(self, size: int) -> None:
-        self.size = size
-        self._largest_size = max(self._largest_size, size)
-        if self.keys and size == 0:
-            self._control.notes[ScanNote.EMPTIED] = None
-        elif size * 2 < self._largest_size:
-            self._control.notes[ScanNote.SHRANK] = None
+        note = self.probe.size_said(reply, has_keys=self.keys > 0)
+        if note is not None:
+            self._control.notes[note] = None
 
     async def _conclude(self, lane: Lane) -> None:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
-        now = self._loop.time()
-        self._probe(lane, now)
+        self._look(lane, self._loop.time())
         commands = []
         if self.ranges.dialect is Dialect.STANDALONE and not self.table.is_sure and self.table.bits > 1:
             rng = Random()
@@ -432,5 +394,8 @@ class NodeScan:
     def _drop_calls(self) -> None:
         for call in self._calls:
             call.replies.cancel()
+            if call.ride is not None and call.epoch == self._epoch:
+                call.ride.missed()
         self._calls.clear()
         self._busy.clear()
+        self._working = 0

@@ -25,7 +25,7 @@ TINY_COUNT: Final = 40
 _APART: Final = 20
 """Two calls tell the time of a key when their COUNTs differ by this much at least."""
 
-_PRIOR_KEY_US: Final = 0.7
+PRIOR_KEY_US: Final = 0.7
 """Server time for one visited key until it is measured: Redis 7 with a million keys."""
 
 _LEAST_KEY_US: Final = 0.15
@@ -99,7 +99,9 @@ class Pacer:
     caller reads, unless the name says µs.
     """
 
-    def __init__(self, pace: Pace = Pace.GENTLE) -> None:
+    def __init__(self, pace: Pace = Pace.GENTLE, *, key_us: float = PRIOR_KEY_US) -> None:
+        """`key_us` is what a key is thought to cost the server until that is measured, in µs."""
+        self._prior_us = key_us
         self.count = START_COUNT
         """COUNT of the next call."""
         self.depth = 1
@@ -112,7 +114,7 @@ class Pacer:
         self._since_change = 0
         self._told_us: float | None = None
         self._free_at = float("-inf")
-        self.key_us = _PRIOR_KEY_US
+        self.key_us = key_us
         """Server time for one visited key, in µs."""
         self.idle_s: float | None = None
         """The idle round trip, None before the first reply."""
@@ -190,7 +192,7 @@ class Pacer:
         timed_us = low_quartile(self._key_us) if self._key_us else None
         told_us = self._told_us
         if told_us is None:
-            return _PRIOR_KEY_US if timed_us is None else timed_us
+            return self._prior_us if timed_us is None else timed_us
         is_loud = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
         return timed_us if timed_us is not None and is_loud and timed_us > 3 * told_us else told_us
 

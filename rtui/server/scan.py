@@ -9,10 +9,12 @@ from typing import TypeVar
 from rtui.keyspace.display import SafeText
 from rtui.server.cursor import Dialect
 from rtui.server.errors import RtuiError
-from rtui.server.node_scan import Control, NodeScan, ScanNode
+from rtui.server.node_scan import NodeScan
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.ranges import Span
+from rtui.server.scan_control import Control
+from rtui.server.scan_node import ScanNode
 from rtui.server.scan_page import ScanRefusedError
 
 _E = TypeVar("_E", bound=BaseException)
@@ -105,8 +107,8 @@ class Scan:
             keys=sum(node.keys for node in nodes),
             bytes_in=sum(node.bytes_in for node in nodes),
             bytes_out=sum(node.bytes_out for node in nodes),
-            server_us=sum(node.server_us for node in nodes),
-            is_measured=all(node.clock.has_told for node in nodes),
+            server_us=sum(node.probe.server_us for node in nodes),
+            is_measured=all(node.probe.clock.has_told for node in nodes),
             elapsed_s=self._elapsed(),
         )
 
@@ -129,7 +131,7 @@ class Scan:
         finally:
             self._clock_off()
             if self._final is None:
-                is_done = all(node.ranges.is_done for node in self._nodes)
+                is_done = all(node.is_done for node in self._nodes)
                 self._final = ScanState.DONE if is_done else ScanState.STOPPED
 
     def pause(self) -> None:

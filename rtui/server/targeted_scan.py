@@ -6,11 +6,11 @@ from rtui.keyspace.glob import prefix_pattern
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.refill import Refill
 from rtui.keyspace.store import NamespaceStore
-from rtui.server.node_scan import ScanNode
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, ScanState
 from rtui.server.scan import Scan
 from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan_node import ScanNode
 
 
 async def refill(store: NamespaceStore, namespace: Namespace, node: ScanNode, only: ScanFilter, pace: Pace) -> Cost:

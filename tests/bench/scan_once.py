@@ -14,10 +14,10 @@ import time
 from rtui.keyspace.store import NamespaceStore
 from rtui.server.connection import Connection
 from rtui.server.cursor import dialect_of
-from rtui.server.node_scan import ScanNode
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
 from rtui.server.scan import Scan
+from rtui.server.scan_node import ScanNode
 from rtui.server.target import Target
 from tests.bench.loads import Asking
 

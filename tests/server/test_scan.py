@@ -14,11 +14,11 @@ from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.connection import Connection, Lost
 from rtui.server.cursor import Dialect, dialect_of
-from rtui.server.node_scan import ScanNode
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanNote, ScanState
 from rtui.server.ranges import Span
 from rtui.server.scan import Scan
+from rtui.server.scan_node import ScanNode
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant, uproot
 from tests.server.targets import connected, target_of, until

@@ -54,3 +54,19 @@ async def test_every_version_tells(server: Server) -> None:
         clock.said(told, calls)
     lane.close()
     assert clock.has_told
+
+
+def test_the_time_of_several_commands_is_added_up() -> None:
+    clock = ServerClock(("scan", "type", "memory|usage"))
+    lines = b"".join(
+        b"cmdstat_%b:calls=%%d,usec=%%d,usec_per_call=1.00\r\n" % name
+        for name in (b"scan", b"type", b"memory|usage", b"memory|stats", b"typed")
+    )
+    assert clock.said(lines % (1, 10, 1, 10, 1, 10, 1, 10, 1, 10), 3) is None
+    assert clock.said(lines % (2, 11, 3, 13, 4, 17, 900, 900, 900, 900), 6) == 1 + 3 + 7
+
+
+def test_older_servers_count_a_container_as_one() -> None:
+    clock = ServerClock(("memory|usage",))
+    assert clock.said(b"cmdstat_memory:calls=1,usec=10,usec_per_call=1.00\r\n", 1) is None
+    assert clock.said(b"cmdstat_memory:calls=3,usec=14,usec_per_call=1.00\r\n", 2) == 4
