@@ -325,6 +325,9 @@ class Server:
         pipeline.execute_command("LATENCY", "RESET")
         pipeline.execute_command("CONFIG", "RESETSTAT")
         pipeline.execute()
+        if self.product == "redis" and self.version >= (8, 6):
+            admin.execute_command("HOTKEYS", "STOP")
+            admin.execute_command("HOTKEYS", "RESET")
 
     def _read_config(self) -> dict[str, str]:
         return {str(name): str(value) for name, value in self.admin.config_get("*").items()}

@@ -42,7 +42,8 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
     "also",
     multiple=True,
     type=_choice([group for group in OPTIONAL_GROUPS if group in ASKED_FOR_GROUPS and group is not Group.CLUSTER]),
-    help="Allow the commands of a module; a server without it rejects the line. May be repeated.",
+    help="Allow the commands of a module (a server without it rejects the line), reading settings, or starting hot-key "
+    "sessions. May be repeated.",
 )
 @click.option(
     "--without",

@@ -16,6 +16,9 @@ from rtui.server.guard.table import TABLE
 TOUCHES = "†"
 """Marks commands that count as a use of the key."""
 
+CONSENT = "§"
+"""Marks commands that change something in the server."""
+
 BULK = "‡"
 """Marks commands that may be sent for many keys at once."""
 
@@ -39,6 +42,7 @@ def _record(spec: Spec) -> dict[str, object]:
         "counts": spec.counts,
         "optional": spec.is_optional,
         "bulk": spec.in_bulk,
+        "consent": spec.needs_consent,
     }
 
 
@@ -57,10 +61,16 @@ def _details(spec: Spec) -> list[str]:
     return bounds + ([f"since {since}"] if since else [])
 
 
+def _marks(spec: Spec) -> list[str]:
+    marks = ((TOUCHES, spec.touches), (BULK, spec.in_bulk), (CONSENT, spec.needs_consent))
+    return [mark for mark, holds in marks if holds]
+
+
 def _footnotes() -> list[str]:
     return [
         f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)",
         f"{BULK} may be sent for many keys in one write, each key ≤ {size_words(MAX_BULK_KEY_BYTES)}",
+        f"{CONSENT} changes something in the server, and is sent only after the user has agreed to it",
         f"every {', '.join(Key().bounds())}, every request ≤ {size_words(MAX_REQUEST_BYTES)}",
     ]
 
@@ -78,7 +88,7 @@ def _print_table(specs: list[Spec]) -> None:
         table.add_row(Text(group.value.upper(), style="underline"))
         for spec in members:
             first = Text(spec.usage.replace("|", " | "), style="bold")
-            first.append((f" {TOUCHES}" if spec.touches else "") + (f" {BULK}" if spec.in_bulk else ""), "not bold")
+            first.append("".join(f" {mark}" for mark in _marks(spec)), "not bold")
             for detail in _details(spec):
                 first.append(f"\n{detail}", style="not bold dim")
             table.add_row(first, Text(spec.cost), Text(spec.why))

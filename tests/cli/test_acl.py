@@ -184,6 +184,22 @@ def test_a_node_of_a_cluster(cluster_node: Server) -> None:
         assert denied(raw(cluster_node, *line.split(), user="rtui", password=WORD))
 
 
+def test_settings_and_hot_key_sessions_are_allowed_on_request(server: Server) -> None:
+    allow(server)
+    setting = ("CONFIG", "GET", "lfu-log-factor")
+    session = ("HOTKEYS", "START", "METRICS", "1", "CPU", "COUNT", "1", "DURATION", "1", "SAMPLE", "10")
+    assert denied(raw(server, *setting, user="rtui", password=WORD))
+    has_sessions = server.product == "redis" and server.version >= (8, 6)
+    assert denied(raw(server, *session, user="rtui", password=WORD)) == has_sessions
+    allow(server, "--with", "settings", "--with", "hotkeys")
+    assert not isinstance(raw(server, *setting, user="rtui", password=WORD), Exception)
+    assert denied(raw(server, "CONFIG", "SET", "maxmemory", "0", user="rtui", password=WORD))
+    if has_sessions:
+        assert raw(server, *session, user="rtui", password=WORD) in (b"OK", "OK")
+        for word in ("STOP", "RESET"):
+            assert denied(raw(server, "HOTKEYS", word, user="rtui", password=WORD))
+
+
 def test_read_only_key_patterns_and_a_selector_where_there_are_such() -> None:
     assert " ~* " in run("--for", "redis-6.2").stdout
     newer = run("--for", "redis-8.0").stdout

@@ -48,6 +48,7 @@ def test_json_is_the_whole_list() -> None:
         assert record["bounds"] == list(spec.bounds)
         assert record["acl"] == spec.acl_rule
         assert record["touches"] is spec.touches
+        assert record["consent"] is spec.needs_consent
     assert by_usage["HPTTL key FIELDS n field […]"]["since_valkey"] == "9.0"
     assert by_usage["ARCOUNT key"]["since_valkey"] is None
 

@@ -19,11 +19,18 @@ SUB_ABOUT_A_KEY = {
 }
 """The same with a subcommand."""
 
-ALONE = {(b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLIENT", b"INFO"), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")}
-"""Commands that take nothing."""
+ALONE = {
+    *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLIENT", b"INFO"), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")),
+    (b"HOTKEYS", b"GET"),
+    *((b"CONFIG", b"GET", name) for name in (b"lfu-log-factor", b"lfu-decay-time")),
+}
+"""Commands that take nothing, or one of a few words."""
+
+SLOTS_BY = {b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"}
+"""What slots are ordered by."""
 
 SECTIONS = set(
-    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes".split()
+    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes hotkeys".split()
 )
 """Sections of INFO that cost next to nothing."""
 
@@ -44,7 +51,25 @@ def is_harmless(argv: Sequence[bytes]) -> bool:
     if sum(map(len, argv)) > 2 * 2**20:
         return False
     words = tuple(argv)
-    return words in ALONE or _of_connection(words) or _of_key(words) or _of_collection(words) or _of_stream(words)
+    judges = (_of_connection, _of_load, _of_key, _of_collection, _of_stream)
+    return words in ALONE or any(judge(words) for judge in judges)
+
+
+def _of_load(words: tuple[bytes, ...]) -> bool:
+    match words:
+        case (b"CLUSTER", b"SLOT-STATS", b"ORDERBY", metric, b"LIMIT", count, b"DESC"):
+            return metric in SLOTS_BY and between(count, 1, 100)
+        case (b"HOTKEYS", b"START", *options):
+            return not any(b" " in option for option in options) and _bounded_session(b" ".join(options))
+    return False
+
+
+def _bounded_session(options: bytes) -> bool:
+    found = re.fullmatch(rb"METRICS (?:1 CPU|1 NET|2 CPU NET) COUNT (\d+) DURATION (\d+) SAMPLE (\d+)", options)
+    if found is None:
+        return False
+    count, seconds, ratio = map(int, found.groups())
+    return 1 <= count <= 64 and 1 <= seconds <= 3600 and 10 <= ratio <= 10_000
 
 
 def _of_connection(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
-from rtui.server.guard import TABLE, Command, GuardError, Spec, admits
+from rtui.server.guard import TABLE, Command, Consent, GuardError, Metric, Spec, admits
 from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import checked, pack
 from rtui.server.secret import Secret
@@ -24,6 +24,7 @@ from tests.server.harmless import is_harmless
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it
 KEY = b"a:key"
+CONSENT = Consent(duration_s=60, sample_ratio=100)
 LINES = [line for spec in TABLE for line in spec.samples(KEY)]
 NUMBERS = (
     *(
@@ -122,7 +123,7 @@ def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
         with pytest.raises(GuardError):
             checked(*line)
     else:
-        assert parsed(checked(*line).packed) == [list(line)]
+        assert parsed(checked(*line, consent=CONSENT).packed) == [list(line)]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,19 @@ def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
         "PFCOUNT key", "TOUCH key", "MONITOR", "SUBSCRIBE a", "PSUBSCRIBE *", "EVAL return 0", "FCALL f 0",
         "SCRIPT FLUSH", "CONFIG SET maxmemory 1", "CONFIG GET *", "DEBUG SLEEP 1", "SHUTDOWN", "SAVE", "BGSAVE",
         "CLIENT KILL x", "CLIENT PAUSE 1", "CLIENT NO-TOUCH OFF", "CLIENT NO-EVICT ON", "CLIENT SETNAME other",
-        "CLIENT LIST", "CLIENT TRACKING ON", "BLPOP key 0", "XREAD STREAMS key 0", "WAIT 1 0", "MULTI", "EXEC",
+        "CLIENT LIST", "CLIENT TRACKING ON", "HOTKEYS STOP", "HOTKEYS RESET", "HOTKEYS HELP", "HOTKEYS GET x",
+        "HOTKEYS START METRICS 1 CPU", "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 60",
+        "HOTKEYS START METRICS 2 CPU COUNT 10 DURATION 60 SAMPLE 10",
+        "HOTKEYS START METRICS 1 CPU COUNT 65 DURATION 60 SAMPLE 10",
+        "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 0 SAMPLE 10",
+        "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 3601 SAMPLE 10",
+        "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 60 SAMPLE 9",
+        "HOTKEYS START METRICS 1 CPU COUNT 10 SAMPLE 10 DURATION 60",
+        "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 60 SAMPLE 10 SLOTS 1 0",
+        "CLUSTER SLOT-STATS SLOTSRANGE 0 16383", "CLUSTER SLOT-STATS ORDERBY key-count LIMIT 101 DESC",
+        "CLUSTER SLOT-STATS ORDERBY KEY-COUNT LIMIT 1 DESC", "CLUSTER SLOT-STATS ORDERBY key-count LIMIT 1",
+        "CONFIG GET requirepass", "CONFIG GET lfu*", "CONFIG GET lfu-log-factor requirepass", "CONFIG GET",
+        "BLPOP key 0", "XREAD STREAMS key 0", "WAIT 1 0", "MULTI", "EXEC",
         "MEMORY USAGE key SAMPLES 0", "MEMORY USAGE key SAMPLES 5", "MEMORY PURGE", "MEMORY DOCTOR",
         "XINFO STREAM key FULL", "XINFO STREAM key FULL COUNT 1", "XRANGE key - +", "XRANGE key - + COUNT 101",
         "LRANGE key 0 -1", "LRANGE key -1 -1", "LRANGE key 0 100", "LRANGE key 5 4", "ZRANGE key 0 -1 WITHSCORES",
@@ -157,6 +170,38 @@ def test_refused(text: str) -> None:
     assert admits(line) is None
     with pytest.raises(GuardError):
         checked(*line)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in TABLE if spec.needs_consent], ids=lambda spec: spec.name)
+def test_what_changes_the_server_is_not_made_without_consent(spec: Spec) -> None:
+    for line in spec.samples(KEY):
+        with pytest.raises(GuardError, match="consent"):
+            checked(*line)
+        forged: Any = True
+        with pytest.raises(GuardError, match="consent"):
+            checked(*line, consent=forged)
+        assert checked(*line, consent=CONSENT).name == spec.name
+
+
+def test_only_starting_a_hot_key_session_changes_the_server() -> None:
+    assert [spec.name for spec in TABLE if spec.needs_consent] == ["HOTKEYS START"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Consent(0, 100), Consent(3601, 100), Consent(60, 9), Consent(60, 10_001), Consent(60, 100, ()),
+        Consent(60, 100, count=0), Consent(60, 100, count=65),
+    ],
+)  # fmt: skip
+def test_consent_to_too_much_is_refused(wrong: Consent) -> None:
+    with pytest.raises(GuardError):
+        guard.hotkeys_start(wrong)
+
+
+def test_a_session_has_an_end_and_a_sample() -> None:
+    (line,) = parsed(guard.hotkeys_start(Consent(60, 100, (Metric.NET, Metric.CPU, Metric.NET), count=5)).packed)
+    assert b" ".join(line) == b"HOTKEYS START METRICS 2 CPU NET COUNT 5 DURATION 60 SAMPLE 100"
 
 
 def test_nothing_at_all_is_refused() -> None:
@@ -201,6 +246,8 @@ def built() -> list[Command]:
         *(guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch(), guard.readonly()),
         *(guard.client_info(), guard.info("memory"), guard.dbsize(), guard.command_info("scan", "memory|usage")),
         *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
+        *(guard.hotkeys_get(), guard.hotkeys_start(CONSENT), guard.slot_stats("cpu-usec", limit=100)),
+        *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
         guard.scan((1 << 64) - 1, count=1000, match=b"a*", kind=b"hash"),
         *(guard.getrange(KEY, 0, 65_535), guard.bitcount(KEY, 7, 7)),
         *(guard.hscan(KEY, 0, count=100), guard.hscan(KEY, 5, count=1, novalues=True)),

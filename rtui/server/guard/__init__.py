@@ -16,12 +16,15 @@ from rtui.server.guard.build import (
     cluster_nodes,
     cms_info,
     command_info,
+    config_get,
     dbsize,
     exists,
     getrange,
     hello,
     hlen,
     hmget,
+    hotkeys_get,
+    hotkeys_start,
     hpttl,
     hrandfield,
     hscan,
@@ -47,6 +50,7 @@ from rtui.server.guard.build import (
     select,
     set_info,
     set_name,
+    slot_stats,
     srandmember,
     sscan,
     strlen,
@@ -69,7 +73,9 @@ from rtui.server.guard.build import (
     zscan,
 )
 from rtui.server.guard.command import Command, GuardError
+from rtui.server.guard.consent import Consent, Metric
 from rtui.server.guard.keyspace_entries import MAX_SCAN_COUNT
+from rtui.server.guard.load_entries import MAX_SESSION_S, MIN_SAMPLE_RATIO
 from rtui.server.guard.shape import MAX_FIELD_BYTES, MAX_KEY_BYTES
 from rtui.server.guard.spec import Group, Spec
 from rtui.server.guard.table import TABLE, admits
@@ -84,11 +90,15 @@ __all__ = [
     "MAX_KEY_BYTES",
     "MAX_RANDOM",
     "MAX_SCAN_COUNT",
+    "MAX_SESSION_S",
     "MAX_WINDOW_BYTES",
+    "MIN_SAMPLE_RATIO",
     "TABLE",
     "Command",
+    "Consent",
     "Group",
     "GuardError",
+    "Metric",
     "PerKey",
     "Spec",
     "admits",
@@ -104,6 +114,7 @@ __all__ = [
     "cluster_nodes",
     "cms_info",
     "command_info",
+    "config_get",
     "dbsize",
     "each",
     "exists",
@@ -111,6 +122,8 @@ __all__ = [
     "hello",
     "hlen",
     "hmget",
+    "hotkeys_get",
+    "hotkeys_start",
     "hpttl",
     "hrandfield",
     "hscan",
@@ -137,6 +150,7 @@ __all__ = [
     "select",
     "set_info",
     "set_name",
+    "slot_stats",
     "srandmember",
     "sscan",
     "strlen",

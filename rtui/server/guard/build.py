@@ -9,6 +9,7 @@ from rtui import __version__
 from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import Command, GuardError, HiddenBytes, checked
 from rtui.server.guard.connection_entries import CLIENT_NAME
+from rtui.server.guard.consent import Consent, Metric
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""
@@ -112,6 +113,29 @@ def cluster_info() -> Command:
 def cluster_nodes() -> Command:
     """Ask for the nodes of the cluster and their slots."""
     return checked(b"CLUSTER", b"NODES")
+
+
+def hotkeys_get() -> Command:
+    """Ask for the server's own report on hot keys: Redis 8.6, Valkey 9.2."""
+    return checked(b"HOTKEYS", b"GET")
+
+
+def hotkeys_start(consent: Consent) -> Command:
+    """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
+    metrics = [metric.encode() for metric in Metric if metric in consent.metrics]
+    argv = [b"HOTKEYS", b"START", b"METRICS", _number(len(metrics)), *metrics, b"COUNT", _number(consent.count)]
+    argv += [b"DURATION", _number(consent.duration_s), b"SAMPLE", _number(consent.sample_ratio)]
+    return checked(*argv, consent=consent)
+
+
+def slot_stats(metric: str, *, limit: int) -> Command:
+    """Ask for the slots with most of `metric`, such as `cpu-usec`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
+    return checked(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", _number(limit), b"DESC")
+
+
+def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
+    """Ask for one setting."""
+    return checked(b"CONFIG", b"GET", _text(setting))
 
 
 def scan(cursor: int, *, count: int, match: bytes | None = None, kind: bytes | None = None) -> Command:

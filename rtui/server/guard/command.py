@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
+from rtui.server.guard.consent import Consent
 from rtui.server.guard.table import admits, usage_of
 
 _TOKEN: Final = object()
@@ -75,11 +76,16 @@ def pack(argv: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def checked(*argv: bytes) -> Command:
-    """Make a Command of a command line that the list admits; GuardError for any other."""
+def checked(*argv: bytes, consent: Consent | None = None) -> Command:
+    """Make a Command of a command line that the list admits and, where it changes something, the user has agreed to.
+
+    GuardError for any other.
+    """
     spec = admits(argv)
     if spec is None:
         raise GuardError(refusal(argv))
+    if spec.needs_consent and not isinstance(consent, Consent):
+        raise GuardError(f"{spec.name} changes something in the server: it takes the user's consent")
     return Command(_TOKEN, spec.name, pack(argv), redacted=spec.has_secret)
 
 

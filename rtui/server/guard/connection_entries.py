@@ -12,7 +12,7 @@ CLIENT_NAME: Final = b"rtui"
 """The name that every connection gives itself."""
 
 INFO_SECTIONS: Final = tuple(
-    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes".split()
+    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes hotkeys".split()
 )
 """Sections of INFO that may be asked for, one at a time as servers before 7.0 want it."""
 

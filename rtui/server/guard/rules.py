@@ -16,9 +16,9 @@ NEEDED_GROUPS: Final = frozenset({Group.CONNECTION, Group.KEYSPACE})
 OPTIONAL_GROUPS: Final = tuple(group for group in Group if group not in NEEDED_GROUPS)
 """Groups that a user may lack: the panels that need them say so."""
 
-ASKED_FOR_GROUPS: Final = MODULE_GROUPS | {Group.CLUSTER}
-"""Groups that are granted on request only: a server without the module rejects the line, and one that is no cluster
-has no use for the rest."""
+ASKED_FOR_GROUPS: Final = MODULE_GROUPS | {Group.CLUSTER, Group.SETTINGS, Group.HOTKEYS}
+"""Groups that are granted on request only: a server without the module rejects the line, one that is no cluster has no
+use for its commands, who may read one setting may read all of them, and a hot-key session changes the server."""
 
 PLACEHOLDER: Final = ">PASSWORD"
 """What stands where the password goes."""

@@ -25,6 +25,8 @@ class Group(enum.Enum):
 
     CONNECTION = "connection"
     SERVER = "server"
+    SETTINGS = "settings"
+    HOTKEYS = "hotkeys"
     KEYSPACE = "keyspace"
     STRING = "string"
     HASH = "hash"
@@ -75,6 +77,8 @@ class Spec:
     """Whether it may be sent for many keys in one write: constant time and one key only."""
     has_write_key_spec: bool = False
     """Whether the server takes it for a writer of its key, as it does with commands of modules: `%R~` denies it."""
+    needs_consent: bool = False
+    """Whether it changes something in the server beside this connection: it is sent only when the user has agreed."""
 
     @property
     def name(self) -> str:

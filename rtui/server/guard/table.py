@@ -7,11 +7,12 @@ from typing import Final
 
 from rtui.server.guard.connection_entries import CONNECTION, SERVER, command_info
 from rtui.server.guard.keyspace_entries import KEYSPACE
+from rtui.server.guard.load_entries import LOAD
 from rtui.server.guard.module_entries import MODULES
 from rtui.server.guard.spec import Spec
 from rtui.server.guard.value_entries import VALUES
 
-_OTHERS: Final[tuple[Spec, ...]] = (*CONNECTION, *SERVER, *KEYSPACE, *VALUES, *MODULES)
+_OTHERS: Final[tuple[Spec, ...]] = (*CONNECTION, *SERVER, *LOAD, *KEYSPACE, *VALUES, *MODULES)
 
 
 def _server_names() -> frozenset[bytes]:
