@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
@@ -22,6 +23,9 @@ NOTHING: Final = SafeText("–")
 _BYTE_UNITS: Final = ("B", "K", "M", "G", "T", "P", "E")
 _COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
 _PERCENT_STEPS: Final = 100
+
+SHORT_FROM: Final = 1000
+"""From here on an estimated count is rounded to two or three figures and a unit."""
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -84,6 +88,30 @@ def duration(ms: int) -> SafeText:
     return SafeText("0s")
 
 
+def seconds(value_s: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a span of seconds as `duration` does, nothing as `0s`."""
+    return SafeText(f"{mark}{duration(int(value_s * SECOND_MS)) if value_s else '0s'}")
+
+
 def short_duration(ms: int) -> SafeText:
     """Return a span of time in its largest unit, for a column: `29m`, `3h`, `12d`."""
     return SafeText(duration(ms).split(" ", 1)[0])
+
+
+def ratio(value: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return how many times something is: `1.0×`, `12×`."""
+    return SafeText(f"{mark}{value:.1f}×" if value < 9.95 else f"{mark}{value:,.0f}×")
+
+
+def decimal(value: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number whole, or below ten with one figure after the point if it has any: `2,501`, `0.4`."""
+    text = f"{value:,.0f}" if abs(value) >= 9.95 or float(value).is_integer() else f"{value:,.1f}"
+    return SafeText(f"{mark}{text}")
+
+
+def moment(epoch_s: float) -> SafeText:
+    """Return a moment in UTC to the second: `2026-09-21 14:13:20`."""
+    try:
+        return SafeText(f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S}")
+    except (ValueError, OverflowError, OSError):
+        return SafeText("beyond the calendar")

@@ -1,0 +1,94 @@
+"""The one way from a cell to text: exact `1,204`, at least `≥ 1,204`, estimated `≈ 1.2k`, unknown `–` or `denied`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rtui.analysis import words
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import NoTtl, Reason, Unknown
+from rtui.analysis.tables.table import AtLeast, Cell, Column, Unit
+from rtui.analysis.words import Mark
+from rtui.keyspace.display import Display, SafeText
+
+EMPTY_NAME: Final = SafeText("(empty)")
+"""Stands for a name of no bytes."""
+
+NAMES_IN_A_MIX: Final = 3
+"""Names of a mix that are shown; the rest is a number."""
+
+_DISPLAY: Final = Display()
+_SPELLED: Final[dict[Unit, Callable[[float, Mark], SafeText]]] = {
+    Unit.BYTES: words.size,
+    Unit.SHARE: words.share,
+    Unit.RATIO: words.ratio,
+    Unit.DURATION: words.seconds,
+    Unit.TIME: lambda value, mark: SafeText(mark + words.moment(value)),
+}
+_ASCII_MARKS: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "..."})
+
+
+def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText:
+    """Return a cell as people read it, in one line; with an ASCII `display`, in ASCII."""
+    if isinstance(cell, bytes):
+        return display.name(cell) if cell else EMPTY_NAME
+    if isinstance(cell, str):
+        return display.text(cell)
+    text = _mix(cell, display) if isinstance(cell, tuple) else _figure(cell, column.unit)
+    return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
+
+
+def cell_interval(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText | None:
+    """Return the 95 % interval of an estimate: `1.1k … 1.3k`; None where the cell is none."""
+    if not isinstance(cell, Estimate):
+        return None
+    low, high = (number_text(bound, column.unit, Mark.EXACT, short=True) for bound in (cell.low, cell.high))
+    text = f"{low} … {high}"
+    return SafeText(text.translate(_ASCII_MARKS) if display.ascii_only else text)
+
+
+def cell_reason(cell: Cell) -> SafeText:
+    """Return why there is no value, a safe sentence without a full stop; empty where there is one."""
+    if not isinstance(cell, Unknown):
+        return SafeText("")
+    return SafeText(f"{cell.reason}: {cell.detail}" if cell.detail else cell.reason)
+
+
+def number_text(value: float, unit: Unit, mark: Mark, *, short: bool = False) -> SafeText:
+    """Return a number in its unit; `short` rounds counts to two or three figures."""
+    spell = _SPELLED.get(unit)
+    if spell is not None:
+        return spell(value, mark)
+    if short and value >= words.SHORT_FROM:
+        return words.short_count(value, mark)
+    return words.decimal(value, mark)
+
+
+def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Unit) -> SafeText:
+    """Return a figure, or what stands in its place."""
+    if cell is None:
+        return words.NOTHING
+    if isinstance(cell, Unknown):
+        return SafeText("denied") if cell.reason is Reason.DENIED else words.NOTHING
+    if isinstance(cell, NoTtl):
+        return SafeText(cell.value)
+    if isinstance(cell, Estimate):
+        return number_text(cell.value, unit, Mark.ABOUT, short=True)
+    if isinstance(cell, AtLeast):
+        return number_text(cell.value, unit, Mark.AT_LEAST)
+    return number_text(cell, unit, Mark.EXACT)
+
+
+def _mix(cell: tuple[tuple[bytes, int | float | Estimate], ...], display: Display) -> SafeText:
+    """Return names with their figures: `hash 150k, set 100k`; a single name needs none."""
+    if len(cell) == 1:
+        return display.name(cell[0][0], limit=64) or EMPTY_NAME
+    parts = []
+    for name, figure in cell[:NAMES_IN_A_MIX]:
+        value = figure.value if isinstance(figure, Estimate) else figure
+        mark = Mark.ABOUT if isinstance(figure, Estimate) else Mark.EXACT
+        parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {words.short_count(value, mark)}")
+    if len(cell) > NAMES_IN_A_MIX:
+        parts.append(f"{len(cell) - NAMES_IN_A_MIX} more")
+    return SafeText(", ".join(parts)) if parts else words.NOTHING

@@ -1,0 +1,97 @@
+"""What the namespaces hold: at one level, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rtui.analysis.report import DAY_S, IDLE_EDGES_S, Node, NodeKind, Report, Stats
+from rtui.analysis.tables.cells import Cells, share_above
+from rtui.analysis.tables.place import Path, Step, find, label, path_of
+from rtui.analysis.tables.table import Cell, Column, Table, Unit
+from rtui.keyspace.display import display
+
+OTHER = "(other)"
+"""What is shown for the namespaces beyond the budget."""
+
+_LONG_IDLE_S = 30 * DAY_S
+_LONG_IDLE_BIN = IDLE_EDGES_S.index(_LONG_IDLE_S) + 1
+
+NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
+_KEYS = Column("keys", "keys", Unit.KEYS, 11)
+_MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
+_SHARE = Column("share_of_memory", "share", Unit.SHARE, 5, "Of the memory of all keys")
+_SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
+_MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
+_P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "Memory that 99 % of the keys do not exceed")
+_NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of the keys that never expire")
+_IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of the keys that nobody used for 30 days")
+_COLD = Column("cold_share", "cold", Unit.SHARE, 6, "Share of the keys whose access counter has gone down to 0")
+_TYPES = Column("types", "types", Unit.MIX, 22)
+
+
+def namespaces(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
+    """Return the namespaces directly below one, most memory first; of one without any, itself.
+
+    A path that is not there gives a table without rows.
+    """
+    nodes = find(report.summary.root, path)
+    if nodes is None:
+        return _table(report, "namespaces", "Namespaces", ())
+    below = [(*nodes, child) for child in nodes[-1].children]
+    if not below and len(nodes) > 1:
+        below = [nodes]
+    return _table(report, "namespaces", "Namespaces", below)
+
+
+def all_namespaces(report: Report, depth: int | None = None) -> Table:
+    """Return every namespace down to a depth (all, where it is None), each followed by those below it."""
+    paths = (
+        nodes for nodes in report.summary.root.walk() if len(nodes) > 1 and (depth is None or len(nodes) <= depth + 1)
+    )
+    return _table(report, "all_namespaces", "Namespaces at every level", paths)
+
+
+def namespace_cell(nodes: Sequence[Node]) -> Cell:
+    """Return the name of a namespace: how its keys begin, or that it stands for all the others."""
+    if nodes[-1].kind is NodeKind.OTHER:
+        return f"{display(label(nodes[:-1]))}{OTHER}"
+    return label(nodes)
+
+
+def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
+    """Return the table of the last nodes of some paths."""
+    cells = Cells(report)
+    top = report.summary.root.stats
+    share = _SHARE if top.memory_bytes is not None else _SHARE_OF_KEYS
+    use = _COLD if top.idle is None and top.frequency is not None else _IDLE
+    columns = (NAMESPACE, _KEYS, _MEMORY, share, _MEAN, _P99, _NO_TTL, use, _TYPES)
+    rows: list[tuple[Cell, ...]] = []
+    subjects: list[Path] = []
+    for nodes in paths:
+        stats = nodes[-1].stats
+        rows.append((namespace_cell(nodes), *_figures(cells, stats, share, use)))
+        subjects.append(path_of(nodes))
+    return Table(table_id, title, columns, tuple(rows), tuple(subjects))
+
+
+def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Cell, ...]:
+    """Return the cells after the name."""
+    spread = stats.memory
+    return (
+        cells.amount(stats.keys),
+        cells.memory(stats),
+        cells.quality(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
+        cells.quality(None if spread is None else spread.mean, "memory"),
+        cells.quality(None if spread is None else spread.p99, "memory"),
+        cells.quality(stats.no_ttl_share, "ttl"),
+        _use(cells, stats, use),
+        stats.types,
+    )
+
+
+def _use(cells: Cells, stats: Stats, use: Column) -> Cell:
+    """Return the share of keys that nobody uses, by what the server keeps of it."""
+    if use is _IDLE:
+        return cells.quality(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
+    counters = None if stats.frequency is None else stats.frequency[::-1]
+    return cells.quality(share_above(counters, len(counters or ()) - 1), "frequency")
