@@ -1,0 +1,189 @@
+"""What became of a keyspace between two reports: per namespace what grew, shrank, came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rtui.analysis.change import Change, Reading, Verdict
+from rtui.analysis.diff_notes import notes_of
+from rtui.analysis.report import Head, Node, NodeKind, Report
+from rtui.analysis.report_side import Readings, Side
+from rtui.keyspace.display import display
+
+ALL_KEYS: Final = "all keys"
+"""What the root is called."""
+
+
+class Fate(StrEnum):
+    """What became of a namespace."""
+
+    CAME = "came"
+    WENT = "went"
+    GREW = "grew"
+    """In bytes, or where these do not tell, in keys."""
+    SHRANK = "shrank"
+    SHIFTED = "no-TTL share changed"
+    """As large as before, with another share of keys that never expire."""
+    SAME = "same"
+    UNCLEAR = "not distinguishable"
+    """The intervals of both reports overlap, or one of them may have missed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceChange:
+    """One namespace in two reports."""
+
+    path: tuple[Node, ...]
+    """From the first level on, as one of the reports has them; empty for the whole keyspace."""
+    keys: Change
+    memory: Change
+    """Bytes."""
+    no_ttl: Change
+    """The share of keys that never expire, 0 … 1."""
+    children: tuple[NamespaceChange, ...] = ()
+
+    @property
+    def level(self) -> int:
+        """0 for the whole keyspace, 1 for a first segment."""
+        return len(self.path)
+
+    @property
+    def raw(self) -> bytes:
+        """How its keys begin, names and separators as they are: `shop:session:`."""
+        return b"".join(node.name + node.separator for node in self.path)
+
+    @property
+    def label(self) -> str:
+        """The same, safe to show."""
+        if not self.path:
+            return ALL_KEYS
+        if self.path[-1].kind is not NodeKind.OTHER:
+            return display(self.raw)
+        above = b"".join(node.name + node.separator for node in self.path[:-1])
+        return f"{display(above)}(other)"
+
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name, with or without its last separator, as bytes or as it is shown."""
+        separator = self.path[-1].separator if self.path else b""
+        names = {self.raw, self.raw.removesuffix(separator)}
+        return name.encode("utf-8", "surrogateescape") in names or name in {self.label, *map(display, names)}
+
+    @property
+    def is_new(self) -> bool | None:
+        """Whether only the later report has it; None when the earlier one may have missed it."""
+        return _is_only_in(self.keys.after, self.keys.before)
+
+    @property
+    def is_gone(self) -> bool | None:
+        """Whether only the earlier report has it; None when the later one may have missed it."""
+        return _is_only_in(self.keys.before, self.keys.after)
+
+    @property
+    def fate(self) -> Fate:
+        """What became of it."""
+        if self.is_new:
+            return Fate.CAME
+        if self.is_gone:
+            return Fate.WENT
+        verdicts = (self.memory.verdict, self.keys.verdict)
+        for verdict in verdicts:
+            if verdict is Verdict.GREW:
+                return Fate.GREW
+            if verdict is Verdict.SHRANK:
+                return Fate.SHRANK
+        if self.no_ttl.verdict in {Verdict.GREW, Verdict.SHRANK}:
+            return Fate.SHIFTED
+        return Fate.UNCLEAR if Verdict.UNCLEAR in (*verdicts, self.no_ttl.verdict) else Fate.SAME
+
+    def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
+        """Itself and all below it, down to a level."""
+        yield self
+        if depth is None or self.level < depth:
+            for child in self.children:
+                yield from child.walk(depth)
+
+    def outlined(self, depth: int | None = None) -> Iterator[NamespaceChange]:
+        """The same, but nothing below what came or went, and one only of those in a line that hold the same keys."""
+        whole = self.is_new or self.is_gone
+        deeper = not whole and (depth is None or self.level < depth)
+        if not (deeper and self._is_its_only_child()):
+            yield self
+        if deeper:
+            for child in self.children:
+                yield from child.outlined(depth)
+
+    def _is_its_only_child(self) -> bool:
+        if not self.path or len(self.children) != 1:
+            return False
+        (child,) = self.children
+        return (child.keys, child.memory, child.no_ttl) == (self.keys, self.memory, self.no_ttl)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Two reports compared."""
+
+    before: Head
+    after: Head
+    root: NamespaceChange
+    notes: tuple[str, ...] = ()
+    """What one has to know to read it, safe sentences."""
+    levels: int | None = None
+    """How deep both reports go, None without a limit; 0 where their namespaces can't be compared."""
+
+    def find(self, name: str) -> NamespaceChange | None:
+        """The namespace of this name, see `is_called`; a key of its own only where no namespace is called so."""
+        found = [change for change in self.root.walk() if change.path and change.is_called(name)]
+        return max(found, key=lambda change: bool(change.path[-1].separator), default=None)
+
+
+def compare(before: Report, after: Report) -> Diff:
+    """Compare two reports of any kind. Pure; takes time with the number of namespaces."""
+    sides = Side(before), Side(after)
+    scopes = before.head.scope, after.head.scope
+    levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
+    if scopes[0].separators != scopes[1].separators:
+        levels = 0
+    tops = before.summary.root, after.summary.root
+    root = _change((), sides, tops, (sides[0].read(tops[0]), sides[1].read(tops[1])), levels)
+    return Diff(before.head, after.head, root, notes_of(before, after), levels)
+
+
+def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
+    if here is None or there is None or there.is_present:
+        return False
+    return True if there.high == 0 else None
+
+
+def _change(
+    path: tuple[Node, ...],
+    sides: tuple[Side, Side],
+    nodes: tuple[Node | None, Node | None],
+    readings: tuple[Readings, Readings],
+    levels: int | None,
+) -> NamespaceChange:
+    """Pair what both reports have below a namespace; `nodes` are its two forms, None where a report has it not."""
+    children = []
+    if levels is None or len(path) < levels:
+        named = [{_identity(child): child for child in node.children} if node else {} for node in nodes]
+        for identity, shown in {**named[0], **named[1]}.items():
+            pair = named[0].get(identity), named[1].get(identity)
+            found = [
+                side.read(child) if child else side.absent(node, within, shown)
+                for side, child, node, within in zip(sides, pair, nodes, readings, strict=True)
+            ]
+            children.append(_change((*path, shown), sides, pair, (found[0], found[1]), levels))
+    return NamespaceChange(
+        path,
+        Change(readings[0].keys, readings[1].keys),
+        Change(readings[0].memory, readings[1].memory),
+        Change(readings[0].no_ttl, readings[1].no_ttl),
+        tuple(children),
+    )
+
+
+def _identity(node: Node) -> tuple[NodeKind, bytes, bytes]:
+    return node.kind, node.name, node.separator

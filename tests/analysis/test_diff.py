@@ -1,0 +1,285 @@
+"""Two reports compared: what grew, shrank, came and went, and what can't be told apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.change import Change, Reading, Verdict, reading
+from rtui.analysis.diff import Diff, Fate, NamespaceChange, compare
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.report import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
+from tests.made_report import (
+    denied_report,
+    empty_report,
+    estimate_report,
+    estimate_stats,
+    made_report,
+    node,
+    partial_report,
+)
+
+
+def report(*children: Node, kind: CoverageKind = CoverageKind.EXACT, sampled: int = 0) -> Report:
+    """A report of these namespaces."""
+    keys = sum(child.stats.keys for child in children if isinstance(child.stats.keys, int))
+    memory = sum(child.stats.memory_bytes for child in children if isinstance(child.stats.memory_bytes, int))
+    root = node(b"", (keys, memory, 0), *children)
+    made = made_report()
+    coverage = Coverage(kind, sampled or keys, 1.0 if kind is CoverageKind.EXACT else 0.5, keys)
+    return replace(made, head=replace(made.head, coverage=coverage), summary=Summary(root=root))
+
+
+def fates(diff: Diff) -> dict[str, Fate]:
+    return {change.label.removesuffix(":"): change.fate for change in diff.root.walk()}
+
+
+def found(diff: Diff, name: str) -> NamespaceChange:
+    change = diff.find(name)
+    assert change is not None
+    return change
+
+
+def test_a_report_and_itself_are_the_same() -> None:
+    assert set(fates(compare(made_report(), made_report())).values()) == {Fate.SAME}
+
+
+def test_what_became_of_each_namespace() -> None:
+    before = report(
+        node(b"grew", (10, 1000, 0)),
+        node(b"shrank", (10, 1000, 0)),
+        node(b"fewer", (10, 1000, 0)),
+        node(b"kept", (10, 1000, 5)),
+        node(b"ttl", (10, 1000, 0)),
+        node(b"went", (10, 1000, 0)),
+    )
+    after = report(
+        node(b"grew", (11, 1200, 0)),
+        node(b"shrank", (12, 900, 0)),
+        node(b"fewer", (9, 1000, 0)),
+        node(b"kept", (10, 1000, 5)),
+        node(b"ttl", (10, 1000, 9)),
+        node(b"came", (1, 90, 0)),
+    )
+    assert fates(compare(before, after)) == {
+        "all keys": Fate.SHRANK,
+        "grew": Fate.GREW,
+        "shrank": Fate.SHRANK,
+        "fewer": Fate.SHRANK,
+        "kept": Fate.SAME,
+        "ttl": Fate.SHIFTED,
+        "went": Fate.WENT,
+        "came": Fate.CAME,
+    }
+
+
+def test_what_came_is_told_once_and_with_all_of_it() -> None:
+    inner = node(b"b", (5, 500, 0), node(b"c", (5, 500, 0), last=True))
+    diff = compare(report(), report(node(b"a", (5, 500, 0), inner)))
+    assert [change.label for change in diff.root.outlined()] == ["all keys", "a:"]
+    assert [change.label for change in diff.root.walk()] == ["all keys", "a:", "a:b:", "a:b:c"]
+
+
+def test_of_a_line_of_namespaces_with_the_same_keys_the_last_is_told() -> None:
+    def line(keys: int) -> Node:
+        return node(b"a", (keys, 500, 0), node(b"b", (keys, 500, 0), node(b"c", (keys, 500, 0), last=True)))
+
+    diff = compare(report(line(5)), report(line(6)))
+    assert [change.label for change in diff.root.outlined()] == ["all keys", "a:b:c"]
+    assert [change.label for change in diff.root.outlined(2)] == ["all keys", "a:b:"]
+
+
+def test_a_key_and_a_namespace_of_one_name_are_two() -> None:
+    before = report(node(b"user", (1, 60, 1), last=True), node(b"user", (5, 500, 0)))
+    after = report(node(b"user", (1, 60, 1), last=True), node(b"user", (7, 700, 0)))
+    diff = compare(before, after)
+    assert [change.fate for change in diff.root.children] == [Fate.SAME, Fate.GREW]
+    assert found(diff, "user").fate is Fate.GREW
+    assert found(diff, "user:").fate is Fate.GREW
+
+
+def test_names_are_found_as_bytes_and_as_shown() -> None:
+    diff = compare(made_report(), made_report())
+    assert found(diff, "\x1b[31mred\udcff") is found(diff, "␛[31mred\\xff")
+    assert found(diff, "shop:user:{id}").level == 3
+    assert diff.find("shop:nobody") is None
+
+
+@pytest.mark.parametrize(("spread", "fate"), [(0.05, Fate.UNCLEAR), (0.01, Fate.GREW)])
+def test_an_estimate_changed_only_where_intervals_do_not_overlap(spread: float, fate: Fate) -> None:
+    def about(keys: int) -> Node:
+        made = node(b"a", (keys, keys * 100, 0))
+        figure = Estimate(keys * (1 - spread), float(keys), keys * (1 + spread))
+        memory = figure.scaled(100)
+        return replace(made, stats=replace(estimate_stats(made.stats), keys=figure, memory_bytes=memory))
+
+    estimate = CoverageKind.ESTIMATE
+    diff = compare(report(about(1000), kind=estimate, sampled=500), report(about(1080), kind=estimate, sampled=500))
+    assert found(diff, "a").fate is fate
+
+
+def test_the_same_keyspace_estimated_and_counted_is_not_distinguishable() -> None:
+    diff = compare(estimate_report(), made_report())
+    assert set(fates(diff).values()) == {Fate.UNCLEAR}
+    assert any("estimate from 20,000 keys" in note for note in diff.notes)
+
+
+def test_a_small_namespace_that_a_sample_lacks_may_have_been_missed() -> None:
+    sampled = report(node(b"a", (100_000, 1, 0)), kind=CoverageKind.ESTIMATE, sampled=1000)
+    after = report(node(b"a", (100_000, 1, 0)), node(b"rare", (10, 1, 0)), node(b"large", (20_000, 1, 0)))
+    diff = compare(sampled, after)
+    assert found(diff, "rare").fate is Fate.UNCLEAR
+    assert found(diff, "rare").is_new is None
+    assert found(diff, "large").keys.verdict is Verdict.GREW
+
+
+def test_a_partial_report_says_at_least() -> None:
+    full, half = made_report(), partial_report()
+    assert set(fates(compare(full, half)).values()) == {Fate.UNCLEAR}
+    grown = report(node(b"a", (20, 900, 0)), kind=CoverageKind.PARTIAL)
+    diff = compare(report(node(b"a", (10, 400, 0)), node(b"b", (1, 1, 0))), grown)
+    assert found(diff, "a").fate is Fate.GREW
+    assert found(diff, "b").fate is Fate.UNCLEAR
+    assert found(diff, "b").is_gone is None
+    assert found(diff, "a").no_ttl.verdict is Verdict.UNCLEAR
+    assert any("partial" in note for note in diff.notes)
+
+
+def test_what_was_denied_is_unknown_and_the_rest_compares() -> None:
+    diff = compare(made_report(), denied_report())
+    assert diff.root.memory.verdict is Verdict.UNKNOWN
+    assert diff.root.keys.verdict is Verdict.SAME
+    assert any("memory is denied, NOPERM" in note for note in diff.notes)
+
+
+def test_memory_that_leaves_out_keys_is_at_least_so_much() -> None:
+    def gappy(memory: int) -> Node:
+        made = node(b"a", (10, memory, 0))
+        return replace(made, stats=replace(made.stats, memory_known_keys=9))
+
+    diff = compare(report(gappy(100)), report(gappy(90)))
+    assert found(diff, "a").memory.verdict is Verdict.UNCLEAR
+
+
+def test_names_beyond_the_budget_may_be_among_the_others() -> None:
+    other = Node(b"", b"", NodeKind.OTHER, node(b"x", (50, 500, 0)).stats)
+    many = node(b"{*}", (50, 500, 0), kind="PATTERN")
+    for folded in (other, many):
+        diff = compare(report(node(b"a", (30, 300, 0)), node(b"big", (60, 900, 0))), report(folded))
+        assert found(diff, "a").fate is Fate.UNCLEAR
+        assert found(diff, "big").fate is Fate.SHRANK
+        assert found(diff, "big").is_gone is None
+        assert diff.root.children[-1].is_new is None
+
+
+def test_other_separators_leave_only_the_totals() -> None:
+    made = made_report()
+    slashed = replace(made, head=replace(made.head, scope=Scope(separators=(b"/",))))
+    diff = compare(made, slashed)
+    assert diff.root.children == ()
+    assert any("separators differ" in note for note in diff.notes)
+
+
+def test_namespaces_are_compared_as_far_down_as_both_reports_go() -> None:
+    made = made_report()
+    diff = compare(made, replace(made, head=replace(made.head, scope=Scope(depth=1))))
+    assert max(change.level for change in diff.root.walk()) == 1
+
+
+def test_notes_say_what_differs_beside_the_keys() -> None:
+    made = made_report()
+    other = replace(
+        made,
+        head=replace(
+            made.head,
+            made_at_s=made.head.made_at_s - 60,
+            server=replace(made.head.server, label="evil\x1b[31m", version="8.0", db=3, role="replica"),
+            scope=Scope(match=b"user:\x07*", kind=b"hash", depth=3),
+        ),
+    )
+    said = "\n".join(compare(made, other).notes)
+    for word in ("later one", "servers differ", "databases", "roles", "versions", "patterns", "types", "depths"):
+        assert word in said
+    assert "\x1b" not in said
+    assert "\x07" not in said
+
+
+def test_nothing_at_all_compares() -> None:
+    diff = compare(empty_report(), made_report())
+    assert diff.root.fate is Fate.GREW
+    assert {change.fate for change in diff.root.children} == {Fate.CAME}
+    assert set(fates(compare(empty_report(), empty_report())).values()) == {Fate.SAME}
+
+
+counts = st.integers(0, 1000)
+names = st.sampled_from([b"a", b"b", b"c"])
+leaves = st.builds(lambda name, keys: node(name, (keys, keys * 7, keys // 2), last=True), names, counts)
+
+
+def unique(nodes: list[Node]) -> list[Node]:
+    return list({one.name: one for one in nodes}.values())
+
+
+def grouped(name: bytes, below: list[Node]) -> Node:
+    keys = sum(one.stats.keys for one in unique(below) if isinstance(one.stats.keys, int))
+    return node(name, (keys, keys * 7, 0), *unique(below))
+
+
+trees = st.lists(st.builds(grouped, names, st.lists(leaves, min_size=1, max_size=3)), max_size=3).map(unique)
+
+
+@given(trees, trees)
+def test_a_comparison_the_other_way_round_says_the_opposite(first: list[Node], second: list[Node]) -> None:
+    ahead, back = fates(compare(report(*first), report(*second))), fates(compare(report(*second), report(*first)))
+    opposite = {Fate.GREW: Fate.SHRANK, Fate.SHRANK: Fate.GREW, Fate.CAME: Fate.WENT, Fate.WENT: Fate.CAME}
+    assert ahead.keys() == back.keys()
+    for label, fate in ahead.items():
+        assert back[label] is opposite.get(fate, fate)
+
+
+@given(trees, trees)
+def test_every_namespace_of_both_is_there_with_its_figures(first: list[Node], second: list[Node]) -> None:
+    diff = compare(report(*first), report(*second))
+    there = {change.raw: change for change in diff.root.walk()}
+    for side, tops in (("before", first), ("after", second)):
+        for top in tops:
+            for path in top.walk():
+                name = b"".join(one.name + one.separator for one in path)
+                read = getattr(there[name].keys, side)
+                assert read == reading(path[-1].stats.keys)
+
+
+bounds = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)).map(sorted)
+
+
+@given(bounds, bounds)
+def test_whatever_the_truth_is_the_intervals_hold_it(first: list[int], second: list[int]) -> None:
+    before, after = (Reading(low, float(low), float(high)) for low, high in (first, second))
+    change = Change(before, after)
+    for truth_before in (*first, sum(first) // 2):
+        for truth_after in (*second, sum(second) // 2):
+            more = change.difference()
+            growth = change.growth()
+            assert more is not None
+            assert growth is not None
+            assert more.low <= truth_after - truth_before <= more.high
+            if truth_before:
+                assert growth.low <= truth_after / truth_before - 1 + 1e-9
+                assert truth_after / truth_before - 1 - 1e-9 <= growth.high
+            if change.verdict is Verdict.GREW:
+                assert truth_after > truth_before
+            if change.verdict is Verdict.SHRANK:
+                assert truth_after < truth_before
+
+
+def test_growth_from_nothing_is_infinite_and_of_nothing_none() -> None:
+    grown = Change(reading(0), reading(5)).growth()
+    assert grown is not None
+    assert grown.low == math.inf
+    still = Change(reading(0), reading(0)).growth()
+    assert still is not None
+    assert (still.low, still.high) == (0, 0)
