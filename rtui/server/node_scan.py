@@ -260,6 +260,8 @@ class NodeScan:
         is_behind = rider is not None and rider.waiting > BEHIND * count
         one = None if is_behind else self._idle_range()
         ride = None if rider is None else rider.board(RIDE * count)
+        if ride is not None and ride.goes_alone:
+            one = None
         if one is None and ride is None:
             return False
         commands = [] if ride is None else [*ride.commands]

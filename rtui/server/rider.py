@@ -20,8 +20,15 @@ class Ride(Protocol):
     def keys(self) -> int:
         """How many keys' whole inspection this is worth: the measure of its cost."""
 
+    @property
+    def goes_alone(self) -> bool:
+        """Whether nothing else may be in the same write, so that its time is its own."""
+
     def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Take up the replies; the round trip less an idle one, None when it was not seen in time."""
+        """Take up the replies; the round trip less an idle one, None when it was not seen in time.
+
+        Raises ServerBusyError when all of it is to be asked again.
+        """
 
     def missed(self) -> None:
         """The connection is gone: ask again on the next."""

@@ -28,11 +28,16 @@ class ServerBusyError(Exception):
         self.reason = reason
 
 
+def raise_if_busy(reply: Reply) -> None:
+    """Raise ServerBusyError when a reply says that the server can't answer just now."""
+    if isinstance(reply, ServerError) and reply.code in _TEMPORARY:
+        raise ServerBusyError(reply.text)
+
+
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
     """The cursor and the keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else."""
+    raise_if_busy(reply)
     if isinstance(reply, ServerError):
-        if reply.code in _TEMPORARY:
-            raise ServerBusyError(reply.text)
         raise ScanRefusedError(SafeText(f"SCAN was refused: {reply.code} {reply.text}"))
     if isinstance(reply, list) and len(reply) == 2:
         cursor, keys = reply

@@ -18,6 +18,11 @@ FIRST_PROBES_S: Final = (0.1, 0.3)
 """Pauses between the first looks, which say how large a SCAN may be on this server."""
 
 
+COMMAND_US: Final = 0.3
+"""Reading and answering a command in a pipeline, which the server does not count as the command's time: five commands a
+key took 2.7–3.2 µs of processor, of which the statistics told 0.6–1.5."""
+
+
 class ScanProbe:
     """What the looks have told of one node; what is refused once is not asked again."""
 
@@ -32,12 +37,13 @@ class ScanProbe:
         self._asks_size = self._asks_clock = True
         self._calls_since = 0
         self._keys_since = 0
+        self._around_us = 0.0
         self._estimated_us = 0.0
 
     @property
     def server_us(self) -> float:
-        """The server's time for our commands: what it told, and an estimate of what came after that."""
-        return self.clock.us + self._estimated_us
+        """The server's time for our commands: what it told, what lies around it, and an estimate of what came after."""
+        return self.clock.us + self._around_us + self._estimated_us
 
     def reset(self) -> None:
         """Forget the sizes: another keyspace may be there."""
@@ -83,9 +89,11 @@ class ScanProbe:
             self._asks_clock = False
             return None
         spent_us = self.clock.said(reply, self._calls_since)
-        keys = self._keys_since
+        calls, keys = self._calls_since, self._keys_since
         self._calls_since = self._keys_since = 0
         if spent_us is None:
             return None
         self._estimated_us = 0.0
-        return spent_us / keys if keys else None
+        around_us = COMMAND_US * calls
+        self._around_us += around_us
+        return (spent_us + around_us) / keys if keys else None

@@ -1,0 +1,180 @@
+"""The way of every key through an inspection: looked at, measured, handed on; it rides with the scan's own requests.
+
+A key's questions go out in two writes, each together with the SCAN of a later page. The first asks what touches
+nothing: type, time to live, idle time or frequency. The second asks what depends on the type: memory and length.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from rtui.analysis.inspected import Inspected
+from rtui.server import guard
+from rtui.server.errors import ServerError
+from rtui.server.guard import MAX_BULK_KEY_BYTES, PerKey
+from rtui.server.inspection.legs import Encodings, Journey, Leg, Look, Measure, Watched
+from rtui.server.inspection.memory_cost import Manner
+from rtui.server.inspection.plan import NAMES, Plan
+from rtui.server.inspection.stations import Station
+from rtui.server.inspection.watch import CostWatch
+from rtui.server.rider import Ride
+from rtui.server.unknowns import concerns_command
+
+KEY_US: Final = 3.0
+"""Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
+
+DEAR_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
+
+
+class Findings(Protocol):
+    """Where what was learnt goes."""
+
+    def add(self, batch: Inspected, asked_at_s: float) -> None:
+        """Take up keys of one type; `asked_at_s` is seconds since the epoch."""
+
+    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
+        """Take up the encodings of some keys that were chosen without regard to them."""
+
+    def vanish(self, count: int) -> None:
+        """Take up that so many keys went before they were looked at."""
+
+    def unread(self, keys: Sequence[bytes]) -> None:
+        """Take up keys with names too long to be sent in bulk."""
+
+
+class Conveyor:
+    """A rider that inspects every key it is given and hands what it learns to findings."""
+
+    command_names = NAMES
+    key_us = KEY_US
+
+    def __init__(
+        self,
+        plan: Plan,
+        findings: Findings,
+        *,
+        encoding_every: int = 16,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Ask the encoding of every n-th key of a type, 1 for all; `clock` gives seconds since the epoch."""
+        self.plan = plan
+        self.findings = findings
+        self.clock = clock
+        self.encoding_every = encoding_every
+        self.watch = CostWatch()
+        self._listed: list[bytes] = []
+        self._looked = Station()
+        self._watched = Station()
+        self._is_watching = False
+        self._encoding_turn: dict[bytes, int] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Keys for which something is still to be sent."""
+        return len(self._listed) + self._looked.keys + self._watched.keys
+
+    def put(self, keys: list[bytes]) -> None:
+        """Take up a page of keys."""
+        if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
+            self.findings.unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
+            keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
+        if self.plan.look:
+            self._listed += keys
+        elif keys:
+            self.look_done(Inspected(None, keys))
+
+    def board(self, most: int) -> Ride | None:
+        """Questions about as many keys as `most`; what has to be watched goes alone."""
+        if self._watched.keys and not self._is_watching:
+            return self._board_watched()
+        legs: list[Leg] = []
+        if self._listed:
+            keys, self._listed = self._listed[:most], self._listed[most:]
+            legs.append(Look(self, keys, self.plan.look))
+        for batch in self._looked.take(most):
+            legs += self._measure(batch)
+        return Journey(legs) if legs else None
+
+    def reset(self) -> None:
+        """Forget all that waits: the scan begins again."""
+        self._listed = []
+        self._looked.clear()
+        self._watched.clear()
+        self._is_watching = False
+
+    def look_again(self, keys: Sequence[bytes]) -> None:
+        """Put keys back whose first questions were not answered."""
+        self._listed += keys
+
+    def look_done(self, batch: Inspected) -> None:
+        """Let keys whose type is known wait for what depends on it; hand on those of which no more is asked."""
+        is_asked = self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None
+        if is_asked:
+            self._looked.put(batch)
+        else:
+            self.measured(batch)
+
+    def measured(self, batch: Inspected) -> None:
+        """Hand on keys of which all is known that is asked freely."""
+        cost = self.plan.memory(batch.kind)
+        if batch.memory_bytes is not None or cost.manner is Manner.FREELY:
+            self.findings.add(batch, self.clock())
+        elif cost.manner is Manner.WATCHED and not self.watch.is_over:
+            self._watched.put(batch)
+        else:
+            self.findings.add(replace(batch, note=self._skipped(batch.kind)), self.clock())
+
+    def watch_done(self, batch: Inspected, seconds: float | None) -> None:
+        """Hand on keys whose memory was asked with an eye on the clock."""
+        self._is_watching = False
+        self.watch.took(len(batch.keys), seconds)
+        self.findings.add(batch, self.clock())
+        if self.watch.is_over:
+            for rest in self._watched.take(self._watched.keys):
+                self.findings.add(replace(rest, note=DEAR_NOTE), self.clock())
+
+    def watch_again(self, batch: Inspected) -> None:
+        """Put keys back whose memory was not told."""
+        self._is_watching = False
+        self._watched.put(batch)
+
+    def refused(self, ask: PerKey, error: ServerError) -> None:
+        """Remember that a command is refused for every key."""
+        if concerns_command(error) or "maxmemory" in error.text.lower():
+            self.plan.capabilities.note(ask.spec.name, error)
+
+    def _skipped(self, kind: bytes | None) -> str:
+        cost = self.plan.memory(kind)
+        return DEAR_NOTE if cost.manner is Manner.WATCHED else f"memory skipped, because {cost.why}"
+
+    def _board_watched(self) -> Ride:
+        self._is_watching = True
+        batch = next(self._watched.take(self.watch.most))
+        return Journey([Watched(self, batch)], goes_alone=True)
+
+    def _measure(self, batch: Inspected) -> list[Leg]:
+        asks = []
+        if batch.memory_bytes is None and self.plan.memory(batch.kind).manner is Manner.FREELY:
+            asks.append(guard.memory_usage)
+        length = self.plan.length(batch.kind)
+        if length is not None:
+            asks.append(length)
+        if not asks:  # it has been refused since
+            self.measured(batch)
+            return []
+        legs: list[Leg] = [Measure(self, batch, tuple(asks))]
+        chosen = self._chosen(batch)
+        if chosen and batch.kind is not None:
+            legs.append(Encodings(self, batch.kind, chosen))
+        return legs
+
+    def _chosen(self, batch: Inspected) -> Sequence[bytes]:
+        """Every n-th key of the type, counted over all batches."""
+        if batch.kind is None or not self.plan.asks_encodings:
+            return ()
+        turn = self._encoding_turn.get(batch.kind, 0)
+        self._encoding_turn[batch.kind] = (turn - len(batch.keys)) % self.encoding_every
+        return batch.keys[turn :: self.encoding_every]

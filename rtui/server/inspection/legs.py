@@ -1,0 +1,239 @@
+"""The questions of one write, and what becomes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from rtui.analysis.inspected import Inspected
+from rtui.server import guard
+from rtui.server.errors import ServerError
+from rtui.server.guard import Command, PerKey
+from rtui.server.inspection.columns import Columns, Kinds, sort_replies
+from rtui.server.reply import Reply
+from rtui.server.scan_page import ServerBusyError, raise_if_busy
+
+if TYPE_CHECKING:
+    from rtui.server.inspection.conveyor import Conveyor
+
+NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
+"""Types that the server removes with their last element: a length of 0 means that the key is gone."""
+
+
+class Leg(Protocol):
+    """Questions of one sort about some keys."""
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """What to send."""
+
+    @property
+    def weight(self) -> float:
+        """What it costs, in keys wholly inspected."""
+
+    def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
+        """Take up the replies and the server's time for the write."""
+
+    def missed(self) -> None:
+        """Nothing has come back."""
+
+
+class Journey:
+    """The questions of one write."""
+
+    def __init__(self, legs: Sequence[Leg], *, goes_alone: bool = False) -> None:
+        self.goes_alone = goes_alone
+        self._legs = legs
+        self.commands = [command for leg in legs for command in leg.commands]
+        self.keys = max(1, round(sum(leg.weight for leg in legs)))
+
+    def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
+        """Give each its replies; raises ServerBusyError when the server can't answer just now."""
+        try:
+            raise_if_busy(replies[0])
+        except ServerBusyError:
+            self.missed()
+            raise
+        at = 0
+        for leg in self._legs:
+            end = at + sum(command.replies for command in leg.commands)
+            leg.answered(replies[at:end], round_trip_s)
+            at = end
+
+    def missed(self) -> None:
+        """Have everything asked again."""
+        for leg in self._legs:
+            leg.missed()
+
+
+def _batches(asks: Sequence[PerKey], keys: Sequence[bytes]) -> tuple[Command, ...]:
+    return tuple(guard.each(asks, portion) for portion in guard.portions(keys, len(asks)))
+
+
+class Look:
+    """Type, time to live, and idle time or frequency."""
+
+    def __init__(self, conveyor: Conveyor, keys: Sequence[bytes], asks: tuple[PerKey, ...]) -> None:
+        self._conveyor = conveyor
+        self._keys = keys
+        self._asks = asks
+        self.commands = _batches(asks, keys)
+        self.weight = len(keys) / 2
+
+    def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
+        """Sort the keys by type and send each on its way."""
+        conveyor = self._conveyor
+        kinds: Kinds = tuple(bytes if ask is guard.key_type else int for ask in self._asks)
+        found = sort_replies(self._keys, replies, kinds)
+        for place, error in found.errors.items():
+            conveyor.refused(self._asks[place], error)
+        if found.gone:
+            conveyor.findings.vanish(found.gone)
+        for part in found.parts:
+            for batch in self._by_type(part):
+                conveyor.look_done(batch)
+
+    def missed(self) -> None:
+        """Put the keys back."""
+        self._conveyor.look_again(self._keys)
+
+    def _by_type(self, part: Columns) -> list[Inspected]:
+        """A batch for each type of a part."""
+        said = dict(zip(self._asks, part.answers, strict=True))
+        types = cast("Sequence[bytes] | None", said.get(guard.key_type))
+        columns = [said.get(ask) for ask in (guard.pttl, guard.object_idletime, guard.object_freq)]
+        if types is None or len(set(types)) == 1:
+            return [_looked(None if types is None else types[0], part.keys, columns)]
+        rows: dict[bytes, list[int]] = {kind: [] for kind in set(types)}
+        for index, kind in enumerate(types):
+            rows[kind].append(index)
+        return [
+            _looked(
+                kind,
+                [*map(part.keys.__getitem__, places)],
+                [None if column is None else [*map(column.__getitem__, places)] for column in columns],
+            )
+            for kind, places in rows.items()
+        ]
+
+
+def _looked(kind: bytes | None, keys: Sequence[bytes], columns: Sequence[Sequence[Reply] | None]) -> Inspected:
+    ttl_ms, idle_s, frequency = cast("Sequence[Sequence[int] | None]", columns)
+    return Inspected(kind, keys, ttl_ms=ttl_ms, idle_s=idle_s, frequency=frequency)
+
+
+class Measure:
+    """Memory and length, as far as they are asked freely."""
+
+    def __init__(self, conveyor: Conveyor, batch: Inspected, asks: tuple[PerKey, ...]) -> None:
+        self._conveyor = conveyor
+        self._batch = batch
+        self._asks = asks
+        self.commands = _batches(asks, batch.keys)
+        self.weight = len(batch.keys) / 2
+
+    def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
+        """Put the columns beside what is known already."""
+        conveyor, batch = self._conveyor, self._batch
+        found = sort_replies(batch.keys, replies, (int,) * len(self._asks))
+        for place, error in found.errors.items():
+            conveyor.refused(self._asks[place], error)
+        if found.gone:
+            conveyor.findings.vanish(found.gone)
+        for part in found.parts:
+            self._measured(_only(batch, part.keys), part)
+
+    def missed(self) -> None:
+        """Let the keys wait again."""
+        self._conveyor.look_done(self._batch)
+
+    def _measured(self, batch: Inspected, part: Columns) -> None:
+        said = cast("dict[PerKey, Sequence[int] | None]", dict(zip(self._asks, part.answers, strict=True)))
+        memory = said.pop(guard.memory_usage, None)
+        lengths = next(iter(said.values()), None)
+        if batch.kind in NEVER_EMPTY and lengths is not None and 0 in lengths:
+            there = [index for index, length in enumerate(lengths) if length]
+            self._conveyor.findings.vanish(len(lengths) - len(there))
+            batch = _only(batch, [batch.keys[index] for index in there])
+            memory = None if memory is None else [memory[index] for index in there]
+            lengths = [lengths[index] for index in there]
+        if batch.keys:
+            self._conveyor.measured(replace(batch, memory_bytes=memory, lengths=lengths))
+
+
+class Watched:
+    """MEMORY USAGE where nothing bounds its cost."""
+
+    weight = 1.0
+
+    def __init__(self, conveyor: Conveyor, batch: Inspected) -> None:
+        self._conveyor = conveyor
+        self._batch = batch
+        self.commands = _batches((guard.memory_usage,), batch.keys)
+
+    def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
+        """Hand the keys on."""
+        conveyor, batch = self._conveyor, self._batch
+        found = sort_replies(batch.keys, replies, (int,))
+        for error in found.errors.values():
+            conveyor.refused(guard.memory_usage, error)
+        if found.gone:
+            conveyor.findings.vanish(found.gone)
+        for part in found.parts:
+            memory = cast("Sequence[int] | None", part.answers[0])
+            conveyor.watch_done(replace(_only(batch, part.keys), memory_bytes=memory), seconds)
+        if not found.parts:
+            conveyor.watch_done(replace(batch, keys=()), None)
+
+    def missed(self) -> None:
+        """Ask again."""
+        self._conveyor.watch_again(self._batch)
+
+
+class Encodings:
+    """The encodings of some keys of a type."""
+
+    def __init__(self, conveyor: Conveyor, kind: bytes, keys: Sequence[bytes]) -> None:
+        self._conveyor = conveyor
+        self._kind = kind
+        self.commands = _batches((guard.object_encoding,), keys)
+        self.weight = len(keys) / 5
+
+    def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
+        """Hand on those that were told."""
+        for reply in replies:
+            if isinstance(reply, ServerError):
+                self._conveyor.refused(guard.object_encoding, reply)
+                break
+        self._conveyor.findings.add_encodings(self._kind, [reply for reply in replies if isinstance(reply, bytes)])
+
+    def missed(self) -> None:
+        """Others will do: the keys were chosen without regard to what they are."""
+
+
+@dataclass(slots=True)
+class _Picker:
+    """Takes the same places out of every column."""
+
+    places: Sequence[int]
+
+    def __call__(self, column: Sequence[int] | None) -> Sequence[int] | None:
+        return None if column is None else [*map(column.__getitem__, self.places)]
+
+
+def _only(batch: Inspected, keys: Sequence[bytes]) -> Inspected:
+    """The part of a batch that is about these keys, which are in its order."""
+    if keys is batch.keys or len(keys) == len(batch.keys):
+        return batch
+    wanted = set(keys)
+    pick = _Picker([index for index, key in enumerate(batch.keys) if key in wanted])
+    return replace(
+        batch,
+        keys=keys,
+        ttl_ms=pick(batch.ttl_ms),
+        memory_bytes=pick(batch.memory_bytes),
+        idle_s=pick(batch.idle_s),
+        frequency=pick(batch.frequency),
+        lengths=pick(batch.lengths),
+    )

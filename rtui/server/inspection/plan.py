@@ -1,0 +1,115 @@
+"""What an inspection asks of each key, as far as the server knows it, the user may, and asking changes nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.analysis.report import ColumnReport, ColumnState
+from rtui.server import guard
+from rtui.server.capability import Capabilities, Feature, Verdict
+from rtui.server.guard import PerKey
+from rtui.server.handshake import NoTouch
+from rtui.server.identity import ServerIdentity
+from rtui.server.inspect import LENGTHS
+from rtui.server.inspection.memory_cost import Manner, MemoryCost, memory_cost
+
+_RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
+"""By whether the policy is an LFU one."""
+
+_STATES: Final = {
+    Verdict.DENIED: ColumnState.DENIED,
+    Verdict.UNKNOWN_COMMAND: ColumnState.UNSUPPORTED,
+    Verdict.UNSUPPORTED: ColumnState.UNSUPPORTED,
+}
+
+TOUCHING: Final = "asking for lengths would count as an access here; they were asked for the largest keys alone"
+"""Why most keys have no length where the server does not know NO-TOUCH."""
+
+NAMES: Final = (
+    "type",
+    "pttl",
+    "memory|usage",
+    *(f"object|{what}" for what in ("idletime", "freq", "encoding")),
+    *(ask.spec.name.lower() for ask in LENGTHS.values()),
+)
+"""What a pass sends in numbers, as the server's statistics name it."""
+
+
+class Plan:
+    """The questions of a pass; follows what is learnt about the user's rights on the way."""
+
+    def __init__(self, capabilities: Capabilities, server: ServerIdentity, no_touch: NoTouch) -> None:
+        self.capabilities = capabilities
+        self._server = server
+        self._no_touch = no_touch
+        self._revision = -1
+        self._look: tuple[PerKey, ...] = ()
+        self._costs: dict[bytes | None, MemoryCost] = {}
+
+    @property
+    def asks_lengths(self) -> bool:
+        """Whether a length may be asked of every key: nothing counts as an access."""
+        return self._no_touch is NoTouch.ON
+
+    @property
+    def look(self) -> tuple[PerKey, ...]:
+        """What is asked first, in this order: type, TTL, idle time or frequency; nothing of it touches a key."""
+        if self._revision != self.capabilities.revision:
+            self._revision = self.capabilities.revision
+            asks = (guard.key_type, guard.pttl, self.recency)
+            self._look = tuple(ask for ask in asks if ask is not None and self._may(ask))
+        return self._look
+
+    @property
+    def recency(self) -> PerKey | None:
+        """The one of idle time and frequency that the server keeps; None where neither may be asked."""
+        wanted = _RECENCY[bool(self._server.is_lfu)]
+        if self._server.is_lfu is None and not self._may(wanted):
+            wanted = guard.object_freq
+        return wanted if self._may(wanted) else None
+
+    @property
+    def keeps_frequency(self) -> bool:
+        """Whether recency is a frequency."""
+        return self.recency is guard.object_freq
+
+    def memory(self, kind: bytes | None) -> MemoryCost:
+        """How MEMORY USAGE is asked for keys of a type."""
+        found = self._costs.get(kind)
+        if found is None:
+            found = self._costs[kind] = memory_cost(self._server, kind)
+        return found if self._may(guard.memory_usage) else MemoryCost(Manner.NEVER, "MEMORY USAGE is refused")
+
+    def length(self, kind: bytes | None) -> PerKey | None:
+        """What tells the length of keys of a type in constant time without changing anything; None for nothing."""
+        ask = LENGTHS.get(kind) if kind is not None and self.asks_lengths else None
+        return ask if ask is not None and ask.spec.in_bulk and self._may(ask) else None
+
+    @property
+    def asks_encodings(self) -> bool:
+        """Whether encodings may be asked."""
+        return self._may(guard.object_encoding)
+
+    def columns(self) -> dict[str, ColumnReport]:
+        """What becomes of each fact, as far as rights and server decide it."""
+        lengths = self._column(guard.strlen)
+        if not self.asks_lengths and lengths.state is ColumnState.COMPLETE:
+            lengths = ColumnReport(ColumnState.NOT_ASKED, TOUCHING)
+        return {
+            "type": self._column(guard.key_type),
+            "ttl": self._column(guard.pttl),
+            "memory": self._column(guard.memory_usage),
+            "idle": self._column(guard.object_idletime),
+            "frequency": self._column(guard.object_freq),
+            "length": lengths,
+            "encoding": self._column(guard.object_encoding),
+        }
+
+    def _column(self, ask: PerKey) -> ColumnReport:
+        found = self.capabilities[Feature(ask.spec.name)]
+        if found.usable:
+            return ColumnReport(ColumnState.COMPLETE)
+        return ColumnReport(_STATES[found.verdict], found.reason)
+
+    def _may(self, ask: PerKey) -> bool:
+        return self.capabilities.may(ask.spec.name)
