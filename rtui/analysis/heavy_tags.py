@@ -1,0 +1,84 @@
+"""The hash tags that hold most keys, found without a count for each of them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from operator import add
+from typing import Final
+
+from rtui.analysis.report import SlotTag
+from rtui.keyspace.slot import SLOTS, crc16
+
+CAPACITY: Final = 512
+"""How many tags are followed; each that holds more than 1/513 of all tagged keys is among them for certain."""
+
+
+class HeavyTags:
+    """Counts keys by tag for at most a few times `capacity` tags: Space-Saving, in batches.
+
+    Whenever there are too many, the tags of lowest upper bound (counted + missed) go, and the highest bound among
+    those becomes `floor`: what any tag that is not followed may hold at most. That is Misra and Gries' summary with
+    its subtractions written down instead of made, so `floor` is at most (tagged keys) / (capacity + 1), and a tag
+    that was followed from its first key on has its exact count (Agarwal et al., Mergeable Summaries, PODS 2012).
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self.floor = 0
+        """The most keys that a tag can have that is not followed."""
+        self._capacity = capacity
+        self._keys: Counter[bytes] = Counter()
+        """Keys of each followed tag since it was taken up."""
+        self._missed: dict[bytes, int] = {}
+        """At most so many keys of it came before."""
+        self._memory: defaultdict[bytes, int] = defaultdict(int)
+        self._knows_memory = True
+
+    def add(self, tags: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
+        """Count keys by their tags (without braces); both parallel, None where memory is not known."""
+        self._keys.update(tags)
+        self._missed.update(dict.fromkeys(set(tags).difference(self._missed), self.floor))
+        if memory_bytes is None:
+            self._knows_memory = self._knows_memory and not tags
+        else:
+            sums = self._memory
+            for tag, size in zip(tags, memory_bytes, strict=True):
+                sums[tag] += size
+        if len(self._keys) > 4 * self._capacity:
+            self._shed()
+
+    def _shed(self) -> None:
+        """Follow no more than the heaviest tags."""
+        if len(self._keys) <= self._capacity:
+            return
+        bounds = list(map(add, self._keys.values(), map(self._missed.__getitem__, self._keys)))
+        self.floor = sorted(bounds)[-self._capacity - 1]
+        kept = [tag for tag, bound in zip(self._keys, bounds, strict=True) if bound > self.floor]
+        self._keys = Counter({tag: self._keys[tag] for tag in kept})
+        self._missed = {tag: self._missed[tag] for tag in kept}
+        self._memory = defaultdict(int, {tag: self._memory[tag] for tag in kept})
+
+    def merge(self, other: HeavyTags) -> None:
+        """Take up another's counts; a tag that only one of both follows may have been missed by the other."""
+        missed = self._missed.keys() | other._missed.keys()
+        self._missed = {tag: self._missed.get(tag, self.floor) + other._missed.get(tag, other.floor) for tag in missed}
+        self._keys.update(other._keys)
+        for tag, size in other._memory.items():
+            self._memory[tag] += size
+        self.floor += other.floor
+        self._knows_memory = self._knows_memory and other._knows_memory
+        self._shed()
+
+    def heaviest(self, most: int = 100) -> tuple[SlotTag, ...]:
+        """The tags with most keys first, ties by tag; a count that may be too low says so."""
+        ranked = sorted(self._keys.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
+        return tuple(
+            SlotTag(
+                slot=crc16(tag) % SLOTS,
+                tag=tag,
+                keys=count,
+                memory_bytes=self._memory[tag] if self._knows_memory else None,
+                at_least=self._missed[tag] > 0,
+            )
+            for tag, count in ranked
+        )

@@ -1,0 +1,130 @@
+"""What counts as a big key: thresholds by type under the name of whoever set them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+STRING: Final = b"string"
+"""The one type whose length is bytes, as the server names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Above which size a key of one type is big; None where that measure does not count."""
+
+    length: int | None = None
+    """Bytes of a string, else the number of elements."""
+    memory_bytes: int | None = None
+
+    def exceeded(self, memory_bytes: int | None, length: int | None) -> bool:
+        """Whether one of the two is above its limit; what is not known is not above."""
+        return (self.length is not None and length is not None and length > self.length) or (
+            self.memory_bytes is not None and memory_bytes is not None and memory_bytes > self.memory_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Thresholds of one origin."""
+
+    name: str
+    """What `--big` takes."""
+    title: str
+    """The thresholds in words."""
+    source: str
+    """Who set them, and where it says so."""
+    string_bytes: int
+    elements: int | None = None
+    """Of every type but strings, unless `by_type` says otherwise."""
+    memory_bytes: int | None = None
+    """Of every type but strings."""
+    by_type: dict[bytes, int | None] = field(default_factory=dict)
+    """Elements of the types that have a number of their own; None where their number does not count."""
+
+    def limits(self, kind: bytes | None) -> Limits:
+        """The limits of one type; of a type that may not be asked, those on memory alone."""
+        if kind == STRING:
+            return Limits(length=self.string_bytes)
+        if kind is None:
+            return Limits(memory_bytes=self.memory_bytes or self.string_bytes)
+        return Limits(length=self.by_type.get(kind, self.elements), memory_bytes=self.memory_bytes)
+
+    def is_big(self, kind: bytes | None, memory_bytes: int | None, length: int | None) -> bool:
+        """Whether a key is above a threshold of its type.
+
+        A string of unknown length is judged by its memory, which is its length and some tens of bytes.
+        """
+        if kind == STRING and length is None:
+            length = memory_bytes
+        return self.limits(kind).exceeded(memory_bytes, length)
+
+
+DEFAULT_PRESET: Final = "rtui"
+
+_PRESETS: Final = (
+    Preset(
+        name=DEFAULT_PRESET,
+        title="strings over 128 KiB, others over 10,000 elements or 1 MiB",
+        source="rtui: reading or deleting more than this at once takes about a millisecond, of the server or of a "
+        "gigabit link",
+        string_bytes=128 * KIB,
+        elements=10_000,
+        memory_bytes=MIB,
+    ),
+    Preset(
+        name="alibaba",
+        title="strings over 5 MB, others over 10,000 elements or 100 MB",
+        source="Alibaba Cloud Tair and Redis: Identify and handle large keys and hotkeys",
+        string_bytes=5 * MIB,
+        elements=10_000,
+        memory_bytes=100 * MIB,
+    ),
+    Preset(
+        name="alibaba-realtime",
+        title="strings over 5 MB, others over 2,000 elements",
+        source="Alibaba Cloud Tair and Redis: Real-time key statistics (bigkey-threshold); strings as in its guide to "
+        "large keys",
+        string_bytes=5 * MIB,
+        elements=2_000,
+    ),
+    Preset(
+        name="tencent",
+        title="strings over 10 MB, others over 10,000 elements or 1,000 MB",
+        source="Tencent Cloud TencentDB for Redis: big keys and hot keys",
+        string_bytes=10 * MIB,
+        elements=10_000,
+        memory_bytes=1_000 * MIB,
+    ),
+    Preset(
+        name="huawei",
+        title="strings over 10 KB, others over 5,000 elements or 50 MB",
+        source="Huawei Cloud Distributed Cache Service: analysing big keys and hot keys",
+        string_bytes=10 * KIB,
+        elements=5_000,
+        memory_bytes=50 * MIB,
+    ),
+    Preset(
+        name="redisinsight",
+        title="strings over 100,000 bytes, hashes over 5,000 fields, lists and sets over 1,000 elements",
+        source="Redis Insight: thresholds of its recommendations",
+        string_bytes=100_000,
+        by_type={b"hash": 5_000, b"list": 1_000, b"set": 1_000},
+    ),
+)
+
+
+def names() -> tuple[str, ...]:
+    """The names of all presets, the default first."""
+    return tuple(one.name for one in _PRESETS)
+
+
+def preset(name: str) -> Preset:
+    """The preset of this name; KeyError with the names there are for any other."""
+    for one in _PRESETS:
+        if one.name == name:
+            return one
+    raise KeyError(f"there is no preset {name!r}; there are {', '.join(names())}")
