@@ -39,6 +39,11 @@ class Reading:
     """False for a namespace that the report does not have: then it is what may have been missed."""
 
     @property
+    def value(self) -> int | float:
+        """The figure as one number."""
+        return self.figure.value if isinstance(self.figure, Estimate) else self.figure
+
+    @property
     def is_exact(self) -> bool:
         """Whether it is this very number."""
         return self.low == self.high

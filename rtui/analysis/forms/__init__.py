@@ -1,0 +1,1 @@
+"""Files of a report: text, JSON, Markdown, CSV and HTML."""

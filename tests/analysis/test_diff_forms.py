@@ -1,0 +1,171 @@
+"""A comparison in words, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from rtui.analysis.change import Change, Reading, reading, share_reading
+from rtui.analysis.diff import compare
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.fail_on import judge, parse_fail_on
+from rtui.analysis.forms.diff_json import DIFF_SCHEMA, write_json
+from rtui.analysis.forms.diff_lines import DiffLines, diff_lines
+from rtui.analysis.forms.diff_markdown import write_markdown
+from rtui.analysis.forms.diff_text import write_text
+from rtui.analysis.forms.diff_words import both_text, count, growth_text, points_text
+from rtui.analysis.report import ColumnState, CoverageKind
+from rtui.keyspace.display import HOSTILE
+from rtui.keyspace.escapes import unescape
+from tests.analysis.test_diff import report
+from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
+
+BEFORE = report(node(b"a", (1000, 102_400, 250)), node(b"gone", (1, 60, 0)), node(b"kept", (5, 500, 0)))
+AFTER = report(node(b"a", (1200, 204_800, 360)), node(b"new", (3, 90, 0)), node(b"kept", (5, 500, 0)))
+THRESHOLDS = ("memory>+20%", "keys>+1000%", "nobody keys>1")
+
+
+def lines(top: int = 20) -> DiffLines:
+    diff = compare(BEFORE, AFTER)
+    return diff_lines(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
+
+
+def test_text() -> None:
+    assert write_text(lines()) == (
+        "before  2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,006 keys, exact\n"
+        "after   2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,208 keys, exact\n"
+        "\n"
+        "namespace           keys        change       memory        change     no TTL   change\n"
+        "all keys   1,006 → 1,208          +20%  101K → 201K          +99%         0%        =\n"
+        "\n"
+        "Came (1)\n"
+        "new:               0 → 3  from nothing   0 B → 90 B  from nothing     – → 0%        –\n"
+        "\n"
+        "Went (1)\n"
+        "gone:              1 → 0         -100%   60 B → 0 B         -100%     0% → –        –\n"
+        "\n"
+        "Grew (1)\n"
+        "a:         1,000 → 1,200          +20%  100K → 200K         +100%  25% → 30%  +5.0 pt\n"
+        "\n"
+        "same: 1\n"
+        "\n"
+        "REACHED  memory>+20%  it is 99.4852%\n"
+        "not reached  keys>+1000%  it is 20.0795%\n"
+        "CAN'T BE JUDGED  nobody keys>1  neither report has a namespace of this name\n"
+    )
+
+
+def test_markdown_holds_the_same_rows() -> None:
+    written = write_markdown(lines())
+    assert "| `a:` | 1,000 → 1,200 | +20% | 100K → 200K | +100% | 25% → 30% | +5.0 pt |" in written
+    assert "- REACHED  memory\\>+20%" in written
+    assert all(re.fullmatch(r"\|( .+ \|){7}", line) for line in written.splitlines() if line.startswith("|"))
+
+
+def test_names_stay_names_in_markdown() -> None:
+    evil = report(node(b"a|b`c``<script>", (1, 1, 0)), node(b"`", (1, 1, 0), last=True), node(b"\x1b[31m", (1, 1, 0)))
+    written = write_markdown(diff_lines(compare(report(), evil)))
+    assert "```a\\|b`c``<script>:```" in written
+    assert "`` ` ``" in written
+    assert not HOSTILE.search(written.replace("\n", ""))
+
+
+def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
+    grown = [node(b"n%d" % number, (10 + number, 1000 + number, 0)) for number in range(30)]
+    small = [node(b"n%d" % number, (10, 1000, 0)) for number in range(1, 30)]
+    made = diff_lines(compare(report(*small), report(*grown)), top=5)
+    came, grew = made.sections
+    assert came.rows[0][0] == "n0:"
+    assert [row[0] for row in grew.rows] == ["n29:", "n28:", "n27:", "n26:", "n25:"]
+    assert grew.left_off == 24
+    assert "… and 24 more" in write_text(made)
+    assert "… and 24 more" in write_markdown(made)
+
+
+@pytest.mark.parametrize("other", [made_report(), estimate_report(), partial_report(), denied_report()])
+def test_every_kind_of_report_has_its_words(other: object) -> None:
+    diff = compare(made_report(), other)  # type: ignore[arg-type]
+    written = write_text(diff_lines(diff))
+    for note in diff.notes:
+        assert note in written
+    assert not HOSTILE.search(written.replace("\n", ""))
+    assert json.loads(write_json(diff))["notes"] == list(diff.notes)
+
+
+def test_json_has_every_namespace_and_its_bounds() -> None:
+    diff = compare(BEFORE, AFTER)
+    document = json.loads(write_json(diff, [judge(parse_fail_on("memory>+20%"), diff)]))
+    assert document["rtui_diff"] == DIFF_SCHEMA
+    assert document["total"]["keys"]["after"] == {"value": 1208, "low": 1208, "high": 1208, "is_present": True}
+    by_name = {one["namespace"]: one for one in document["namespaces"]}
+    assert by_name.keys() == {"a:", "gone:", "kept:", "new:"}
+    assert by_name["new:"]["fate"] == "came"
+    assert by_name["a:"]["keys"]["difference"] == {"low": 200, "high": 200}
+    assert by_name["new:"]["keys"]["growth"] == {"low": None, "high": None}
+    assert document["fail_on"] == [{"expression": "memory>+20%", "outcome": "reached", "why": "it is 99.4852%"}]
+
+
+def test_json_keeps_the_first_and_counts_the_rest() -> None:
+    document = json.loads(write_json(compare(BEFORE, AFTER), top=1))
+    assert len(document["namespaces"]) == 1
+    assert document["namespaces_left_off"] == 3
+
+
+def test_json_is_ascii_and_names_are_exact() -> None:
+    evil = report(node(b'\x1b\xff"\\', (1, 1, 0)))
+    written = write_json(compare(report(), evil))
+    assert written.isascii()
+    (found,) = json.loads(written)["namespaces"]
+    assert unescape(found["namespace_quoted"].encode()) == b'\x1b\xff"\\:'
+
+
+PRESENT = (ColumnState.COMPLETE, ColumnState.COMPLETE)
+
+
+@pytest.mark.parametrize(
+    ("change", "both", "growth"),
+    [
+        (Change(reading(5), reading(5)), "5", "="),
+        (Change(reading(1000), reading(1001)), "1,000 → 1,001", "+0.1%"),
+        (Change(reading(10_000_000), reading(10_000_001)), "10,000,000 → 10,000,001", "+<0.1%"),
+        (Change(reading(10_000_001), reading(10_000_000)), "10,000,001 → 10,000,000", "-<0.1%"),
+        (Change(reading(5), reading(Estimate(4, 5, 6))), "5 → ≈ 5", "not distinguishable"),
+        (Change(reading(100), reading(Estimate(150, 200, 250))), "100 → ≈ 200", "≈ +50 … +150%"),
+        (Change(reading(100), reading(110, at_least=True)), "100 → ≥ 110", "≥ +10%"),
+        (Change(reading(100), None), "100 → –", "–"),
+        (Change(None, None), "–", "–"),
+        (Change(Reading(0, 0, 12, is_present=False), reading(30)), "≤ 12 → 30", "≥ +150%"),
+        (Change(Reading(0, 0, float("inf"), is_present=False), reading(30)), "? → 30", "not distinguishable"),
+    ],
+)
+def test_the_words_of_a_change(change: Change, both: str, growth: str) -> None:
+    assert both_text(change, count, PRESENT) == both
+    assert growth_text(change) == growth
+
+
+def test_denied_is_said() -> None:
+    assert both_text(Change(reading(1), None), count, (ColumnState.COMPLETE, ColumnState.DENIED)) == "1 → denied"
+
+
+def test_the_words_of_a_share() -> None:
+    seen = share_reading(0.25, of_seen=True)
+    assert both_text(Change(reading(0.25), seen), lambda value, mark: f"{mark}{value:.0%}", PRESENT) == (
+        "25% → 25% of those seen"
+    )
+    assert points_text(Change(reading(0.25), reading(0.30))) == "+5.0 pt"
+    assert points_text(Change(reading(0.25), seen)) == "not distinguishable"
+
+
+def test_a_long_name_is_cut_in_tables() -> None:
+    long = report(node(b"x" * 3000, (1, 1, 0)))
+    assert max(map(len, write_text(diff_lines(compare(report(), long))).splitlines())) < 200
+
+
+def test_the_kind_of_coverage_is_said() -> None:
+    made = made_report()
+    for kind, said in ((CoverageKind.PARTIAL, "partial"), (CoverageKind.ESTIMATE, "estimate from")):
+        head = replace(made.head, coverage=replace(made.head.coverage, kind=kind))
+        assert said in diff_lines(compare(made, replace(made, head=head))).after
