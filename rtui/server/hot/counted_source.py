@@ -1,0 +1,75 @@
+"""Hot keys by what the server keeps of each key: its access counter, or the time since its last use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.facts import Frequency, IdleBasis, LfuSettings
+from rtui.analysis.report import HotKey, HotList, HotSource, KeyRecord, Summary
+from rtui.server.capability import Capabilities, Feature
+from rtui.server.hot.source import Source
+
+NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
+"""Why counters are not turned into rates."""
+
+ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
+"""What is wrong with rates when CONFIG GET is denied."""
+
+
+def counted_source(
+    summary: Summary,
+    capabilities: Capabilities,
+    *,
+    lfu: LfuSettings,
+    is_lfu_policy: bool | None,
+    basis: IdleBasis,
+    now_s: float,
+) -> Source:
+    """Rank the hottest keys that were inspected by frequency, else by idle time."""
+    counted = [record for record in summary.hottest if record.frequency is not None]
+    used = [record for record in summary.hottest if record.idle_s is not None]
+    if counted and is_lfu_policy is not False:
+        source = _by_frequency(counted, lfu)
+    elif used:
+        source = _by_idle(used, basis)
+    else:
+        return Source(better=_why_nothing(capabilities))
+    asked_at_s = min(record.asked_at_s for record in summary.hottest)
+    return replace(source, age_s=max(0.0, now_s - asked_at_s) if asked_at_s else None)
+
+
+def _by_frequency(records: Sequence[KeyRecord], lfu: LfuSettings) -> Source:
+    keys = sorted((_counted(record, lfu) for record in records), key=lambda hot: (-hot.value, hot.record.key))
+    if lfu.decay_minutes <= 0:
+        counters = (HotList("Access counter", "LFU counter", tuple(keys)),)
+        return Source(HotSource.FREQUENCY, counters, "the access counter of each key, 0 to 255", better=(NO_RATE,))
+    about = "accesses a minute that hold the access counter where it is"
+    if any(hot.at_least for hot in keys):
+        about += "; keys at the top of the counter have no rank among themselves"
+    lists = (HotList("Accesses", "accesses/min", tuple(keys)),)
+    return Source(HotSource.FREQUENCY, lists, about, better=(ASSUMED,) if lfu.assumed else ())
+
+
+def _counted(record: KeyRecord, lfu: LfuSettings) -> HotKey:
+    frequency = Frequency(record.frequency or 0, lfu)
+    rate = frequency.per_minute
+    return HotKey(record, float(frequency.counter if rate is None else rate), frequency.is_saturated)
+
+
+def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis) -> Source:
+    keys = sorted((HotKey(one, float(one.idle_s or 0)) for one in records), key=lambda hot: (hot.value, hot.record.key))
+    use = "write" if basis is IdleBasis.WRITE else "use"
+    about = f"time since the last {use}, to the second; keys in use all the time can't be told apart"
+    better = "The server keeps no access counters; an LFU maxmemory-policy such as allkeys-lfu would rank keys by use."
+    return Source(HotSource.IDLE, (HotList("Last use", "seconds idle", tuple(keys)),), about, better=(better,))
+
+
+def _why_nothing(capabilities: Capabilities) -> tuple[str, ...]:
+    refused = [
+        f"{feature} can't be used: {capabilities.reason(feature)}."
+        for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
+        if not capabilities.may(feature)
+    ]
+    return tuple(refused) or ("No key was there whose frequency or idle time is known.",)
