@@ -1,0 +1,62 @@
+"""What is asked of the largest keys alone, at the end of a pass: length where it was not asked of all, and encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from rtui.analysis.report import BigReport, KeyRecord
+from rtui.server import guard
+from rtui.server.guard import MAX_BULK_KEY_BYTES, Command
+from rtui.server.inspect import LENGTHS
+from rtui.server.inspection.plan import Plan
+from rtui.server.lane import Lane
+
+PORTION: Final = 25
+"""Keys of one write: two commands each, 60 µs of the server's time."""
+
+
+class Learner(Protocol):
+    """Who wants to know more of its keys."""
+
+    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
+        """Take up what was learnt of a key."""
+
+
+async def complete_top(lane: Lane, plan: Plan, big: BigReport, learner: Learner, *, top: int) -> int:
+    """Ask for what the lists of biggest keys lack; returns how many commands that took. Raises ConnectionLost.
+
+    Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then.
+    """
+    asked = 0
+    lacking = _lacking(big, plan, top)
+    for start in range(0, len(lacking), PORTION):
+        questions = [one for record in lacking[start : start + PORTION] for one in _questions(record, plan)]
+        if questions:
+            replies = await lane.run(*(command for _, _, command in questions))
+            asked += len(questions)
+            for (record, what, _), reply in zip(questions, replies, strict=True):
+                if what == "length" and isinstance(reply, int):
+                    learner.learn(record.key, length=reply)
+                elif what == "encoding" and isinstance(reply, bytes):
+                    learner.learn(record.key, encoding=reply)
+    return asked
+
+
+def _lacking(big: BigReport, plan: Plan, top: int) -> Sequence[KeyRecord]:
+    """The records to ask about, each key once."""
+    lists: Iterable[tuple[KeyRecord, ...]] = (big.by_memory[:top],)
+    if plan.asks_lengths:
+        lists = (*lists, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
+    records = {record.key: record for records in lists for record in records}
+    return [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
+
+
+def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Command]]:
+    found = []
+    if record.encoding is None and plan.asks_encodings:
+        found.append((record, "encoding", guard.object_encoding(record.key)))
+    length = LENGTHS.get(record.kind or b"")
+    if record.length is None and length is not None and plan.capabilities.may(length.spec.name):
+        found.append((record, "length", length(record.key)))
+    return found

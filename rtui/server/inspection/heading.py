@@ -1,0 +1,90 @@
+"""The head of a report: what was asked of whom, how much of it was had, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rtui import __version__
+from rtui.analysis.report import (
+    ColumnReport,
+    ColumnState,
+    CostReport,
+    Coverage,
+    Head,
+    Scope,
+    ServerReport,
+)
+from rtui.keyspace.display import SafeText
+from rtui.server.connection import Connection
+from rtui.server.inspection.plan import Plan
+from rtui.server.progress import Cost
+
+REPLICA_NOTE = "Idle times and frequencies are this replica's own: what clients read on the primary is not in them."
+
+
+def server_report(connection: Connection) -> ServerReport:
+    """Who is asked, as far as it says so."""
+    server, target = connection.server, connection.target
+    return ServerReport(
+        label=target.label,
+        product=server.product_name or "",
+        version=server.version_text or "",
+        role=server.role or "",
+        db=target.db,
+        run_id=server.run_id or "",
+        cluster_enabled=bool(server.cluster_enabled),
+        maxmemory_policy=server.maxmemory_policy or "",
+        used_memory_bytes=server.used_memory_bytes,
+        maxmemory_bytes=server.maxmemory_bytes or None,
+        no_touch=str(connection.no_touch),
+    )
+
+
+def cost_report(cost: Cost) -> CostReport:
+    """What it took the server."""
+    return CostReport(
+        commands=cost.commands,
+        bytes_in=cost.bytes_in,
+        bytes_out=cost.bytes_out,
+        server_us=cost.server_us,
+        is_measured=cost.is_measured,
+        elapsed_s=cost.elapsed_s,
+    )
+
+
+def columns_report(plan: Plan, *, encoding_every: int) -> dict[str, ColumnReport]:
+    """What became of each fact."""
+    columns = plan.columns()
+    if encoding_every > 1 and columns["encoding"].state is ColumnState.COMPLETE:
+        columns["encoding"] = ColumnReport(ColumnState.SOME, f"every {encoding_every}th key of a type was asked")
+    return columns
+
+
+def head(
+    connection: Connection,
+    *,
+    scope: Scope,
+    coverage: Coverage,
+    cost: Cost,
+    columns: dict[str, ColumnReport],
+    notes: Sequence[SafeText],
+    made_at_s: float,
+) -> Head:
+    """Put it together."""
+    server = server_report(connection)
+    texts = [str(note) for note in notes]
+    if server.role == "replica":
+        texts.append(REPLICA_NOTE)
+    if connection.server.cluster_note is not None:
+        texts.append(f"Only what this node holds: {connection.server.cluster_note}.")
+    return Head(
+        made_at_s=made_at_s,
+        server=server,
+        scope=replace(scope),
+        coverage=coverage,
+        cost=cost_report(cost),
+        columns=columns,
+        notes=tuple(texts),
+        rtui_version=__version__,
+    )

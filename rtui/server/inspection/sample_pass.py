@@ -1,0 +1,174 @@
+"""An estimate's pass: keys from random places of the keyspace, each inspected like any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final, Protocol
+
+from rtui.analysis.estimate import Estimate, wilson
+from rtui.keyspace.display import SafeText
+from rtui.server import guard
+from rtui.server.errors import RtuiError
+from rtui.server.inspection.conveyor import KEY_US, Conveyor
+from rtui.server.lane import Lane
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, Progress, ScanState
+from rtui.server.reply import Reply
+from rtui.server.rider import Ride
+from rtui.server.sampling import CALL_US, sample
+from rtui.server.scan_filter import ScanFilter
+
+BATCH_US: Final = 120.0
+"""Server time of a write at the gentlest pace; there are few, so that an estimate is there within a second."""
+
+UNDER_WAY: Final = 4
+"""Writes whose replies may be outstanding."""
+
+REST_S: Final = 0.05
+"""How often a pause is looked at."""
+
+
+class Source(Protocol):
+    """What a sample needs of a connection."""
+
+    async def bulk(self) -> Lane:
+        """A ready lane."""
+
+
+class SamplePass:
+    """Draws keys and inspects them; `run` it once, everything else may be called at any time."""
+
+    def __init__(
+        self, source: Source, conveyor: Conveyor, *, keys: int, size: int | None, only: ScanFilter, pace: Pace
+    ) -> None:
+        """Draw about so many `keys` of a database of `size` keys."""
+        self.pace = pace
+        self.drawn = 0
+        """Distinct keys drawn, whatever their names."""
+        self.population: int | Estimate | None = size
+        """Keys of the keyspace that the inspected ones stand for, as far as names decide it."""
+        self._source = source
+        self._conveyor = conveyor
+        self._wanted = keys
+        self._size = size
+        self._only = only
+        self._names = only.names()
+        self._kept = 0
+        self._commands = self._bytes_in = self._bytes_out = 0
+        self._server_us = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._began: float | None = None
+        self._elapsed_s = 0.0
+        self._state = ScanState.READY
+        self._reason: SafeText | None = None
+        self._is_paused = self._is_stopping = False
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is: of the keys to draw, then of those to inspect."""
+        left = self._conveyor.waiting
+        fraction = (1 - left / (2 * self._kept)) if self._kept else 0.0
+        state = ScanState.PAUSED if self._is_paused and not self._state.is_over else self._state
+        done = self._state is ScanState.DONE
+        speed = self._kept / self._elapsed_s if self._elapsed_s else 0.0
+        return Progress(state, 1.0 if done else max(0.0, fraction), self._kept, speed, reason=self._reason)
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost, by what such commands take elsewhere."""
+        running_s = 0.0 if self._began is None else self._loop.time() - self._began
+        return Cost(
+            commands=self._commands,
+            keys=self.drawn,
+            bytes_in=self._bytes_in,
+            bytes_out=self._bytes_out,
+            server_us=self._server_us,
+            elapsed_s=self._elapsed_s + running_s,
+        )
+
+    def pause(self) -> None:
+        """Send nothing more until `resume`."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+
+    def stop(self) -> None:
+        """End soon."""
+        self._is_stopping = True
+
+    def give_way(self, seconds: float) -> None:
+        """Leave the event loop to others: its writes are small and spread out, so it is theirs most of the time."""
+
+    async def run(self) -> None:
+        """Draw and inspect; a failure is in `progress`."""
+        self._began = self._loop.time()
+        self._state = ScanState.SAMPLING
+        try:
+            lane = await self._source.bulk()
+            before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
+            try:
+                await self._draw(lane)
+                self._state = ScanState.RUNNING
+                await self._inspect(lane)
+            finally:
+                traffic = lane.traffic
+                after = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
+                self._commands, self._bytes_in, self._bytes_out = (
+                    now - then for now, then in zip(after, before, strict=True)
+                )
+            self._state = ScanState.STOPPED if self._is_stopping else ScanState.DONE
+        except RtuiError as lost:
+            self._state, self._reason = ScanState.FAILED, lost.happened
+        finally:
+            self._elapsed_s = self._loop.time() - self._began
+            self._began = None
+
+    async def _draw(self, lane: Lane) -> None:
+        taken = await sample(lane, keys=self._wanted, pace=self.pace, on_keys=self._drawn)
+        self._server_us += taken.calls * CALL_US
+        total = self._size if self._size is not None else taken.total
+        if self._names is not None and total is not None:
+            number = total.value if isinstance(total, Estimate) else total
+            population = max(self.drawn, round(number))
+            self.population = wilson(self._kept, self.drawn, population=population).scaled(number)
+        else:
+            self.population = total
+
+    def _drawn(self, keys: list[bytes]) -> None:
+        self.drawn += len(keys)
+        if self._names is not None:
+            keys = [*filter(self._names, keys)]
+        self._kept += len(keys)
+        self._conveyor.put(keys)
+
+    async def _inspect(self, lane: Lane) -> None:
+        """Send the questions in small writes spread over time as the pace wants it."""
+        conveyor = self._conveyor
+        idle_s = await self._idle_round_trip(lane)
+        under_way: deque[tuple[Ride, asyncio.Future[list[Reply]]]] = deque()
+        free_at = self._loop.time()
+        while (conveyor.waiting or under_way) and not (self._is_stopping and not under_way):
+            limits = self.pace.limits
+            most = max(10, int(max(BATCH_US, limits.call_us) / KEY_US))
+            now = self._loop.time()
+            may_send = now >= free_at and len(under_way) < UNDER_WAY and not (self._is_paused or self._is_stopping)
+            ride = conveyor.board(most) if may_send and conveyor.waiting else None
+            if ride is not None:
+                under_way.append((ride, lane.run(*ride.commands)))
+                spent_us = ride.keys * KEY_US
+                self._server_us += spent_us
+                free_at = max(free_at, now - 2 * BATCH_US / 1e6 / limits.duty) + spent_us / 1e6 / limits.duty
+            elif under_way:
+                first, replies = under_way.popleft()
+                first.answered(await replies, max(0.0, self._loop.time() - now - idle_s))
+            else:
+                await asyncio.sleep(REST_S if self._is_paused else max(0.0, free_at - now))
+
+    async def _idle_round_trip(self, lane: Lane) -> float:
+        """Seconds that a command takes which costs nothing."""
+        began = self._loop.time()
+        await lane.run(guard.ping())
+        return self._loop.time() - began
