@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.store import NamespaceStore
@@ -19,6 +19,7 @@ from rtui.server.connection import Connection
 from rtui.server.errors import ConnectionLost, ServerError
 from rtui.server.inspect import key_facts, row_facts
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
+from rtui.server.lfu_settings import lfu_settings
 from rtui.server.node_scan import BREATH_S
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost
@@ -71,6 +72,7 @@ class Browsing:
         self._file = SaveFile(target.label, target.db, state_folder)
         self._revision = 0
         self._size: int | None = None
+        self._lfu = LfuSettings()
         self._spent = Cost()
         self._pass = self._new_pass()
         self._care: asyncio.Task[None] | None = None
@@ -190,7 +192,7 @@ class Browsing:
 
     async def key_facts(self, key: bytes) -> KeyFacts:
         """What the key under the cursor shows, see `inspect.key_facts`."""
-        return await key_facts(self.connection, key, self.capabilities)
+        return await key_facts(self.connection, key, self.capabilities, lfu=self._lfu)
 
     def _new_pass(self) -> KeyspacePass:
         return KeyspacePass(
@@ -217,6 +219,7 @@ class Browsing:
                     self._generation = self.connection.generation
                     self.capabilities.forget()
                 await self.capabilities.probe(self.connection)
+                self._lfu = await lfu_settings(self.connection, self.capabilities)
                 if self.capabilities.may(Feature.INFO):
                     await self.connection.refresh()
                 if self.capabilities.may(Feature.DBSIZE):

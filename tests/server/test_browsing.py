@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.keyspace.glob import PatternError
 from rtui.keyspace.segments import Segment
 from rtui.server.browsing import Browsing
@@ -280,6 +281,15 @@ async def test_facts_come_through(valkey: Server, tmp_path: Path) -> None:
         rows = await session.row_facts([b"a", b"b"])
         assert [row.key for row in rows] == [b"a", b"b"]
         assert (await session.key_facts(b"a")).key == b"a"
+
+
+async def test_frequencies_are_read_by_the_servers_own_settings(lfu_server: Server, tmp_path: Path) -> None:
+    plant(lfu_server, [b"a"])
+    async with browsing(target_of(lfu_server), tmp_path) as session:
+        await until(session, lambda: session.capabilities.verdict("CONFIG GET") is Verdict.YES)
+        frequency = (await session.key_facts(b"a")).frequency
+        assert isinstance(frequency, Frequency)
+        assert frequency.settings == LfuSettings(log_factor=0, decay_minutes=1, assumed=False)
 
 
 async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
