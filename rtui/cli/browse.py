@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from dataclasses import replace
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import click
 
 from rtui.cli.options import HELP, Given, connection_options
-from rtui.keyspace.glob import PatternError, check_pattern
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions, PaceName
+from rtui.cli.scope_options import scope_options
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions
 from rtui.server.target import Target
 
 MAX_DEMO_KEYS: Final = 10_000_000
@@ -32,43 +32,9 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     return int(found[1]) << _UNITS[found[2].lower()]
 
 
-def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Take the very bytes that were given; none at all is refused."""
-    if value == "":
-        raise click.BadParameter("it is empty", ctx, param)
-    return None if value is None else os.fsencode(value)
-
-
-def _all_bytes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Take each of several, once."""
-    found = [_bytes(ctx, param, value) for value in values]
-    return tuple(dict.fromkeys(one for one in found if one is not None))
-
-
-def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Take a glob within the bounds of what is sent."""
-    raw = _bytes(ctx, param, value)
-    try:
-        return None if raw is None else check_pattern(raw)
-    except PatternError as error:
-        raise click.BadParameter(str(error), ctx, param) from None
-
-
 @click.command("browse", epilog=HELP)
 @connection_options
-@click.option(
-    "--separator",
-    "separators",
-    metavar="TEXT",
-    multiple=True,
-    callback=_all_bytes,
-    help="What ends a segment (:); may be repeated.",
-)
-@click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters.")
-@click.option("--type", "kind", metavar="TYPE", callback=_bytes, help="Only keys of this type.")
-@click.option(
-    "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
-)
+@scope_options
 @click.option(
     "--memory-budget", metavar="SIZE", callback=_size, help="For the names of keys, then only counts are kept (512M)."
 )
