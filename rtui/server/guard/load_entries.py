@@ -91,7 +91,7 @@ LOAD: Final = (
         (token("ORDERBY"), Token(SLOT_METRICS), token("LIMIT"), Integer("limit", 1, MAX_SLOTS), token("DESC")),
         Group.CLUSTER,
         "sorts the node's slots; all 16,384 0.7–1.2 ms",
-        "counters that the node keeps anyway; asked once an analysis",
+        "counters that the node keeps anyway; asked every few seconds at most",
         since_redis=(8, 2),
         since_valkey=(8, 0),
         is_optional=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report import HotReport, Summary
+from rtui.analysis.report import HotReport, HotSource, Summary
 from rtui.server.asking import Asking, Looks
 from rtui.server.capability import Capabilities
 from rtui.server.hot.counted_source import counted_source
@@ -47,6 +47,6 @@ async def hot_report(
         better=(*told.better, *counted.better, *missing),
         lists=(*told.lists, *counted.lists),
         slots=slots,
-        lfu=lfu if is_lfu_policy else None,
+        lfu=lfu if is_lfu_policy or counted.kind is HotSource.FREQUENCY else None,
         idle_basis=basis,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report import HotReport, HotSource, Summary
@@ -24,7 +25,7 @@ SESSION_S = 3600
 
 
 async def report_of(
-    server: Server, summary: Summary = IDLE, *, capabilities: Capabilities | None = None, **login: object
+    server: Server, summary: Summary = IDLE, *, capabilities: Capabilities | None = None, **login: Any
 ) -> HotReport:
     async with connected(target_of(server, **login)) as connection:
         return await hot_report(
@@ -143,7 +144,7 @@ async def test_denied(session_server: Server) -> None:
     use(session_server)
     raw(session_server, "ACL", "SETUSER", "few", "on", ">word", "~*", "+@all", "-hotkeys")
     capabilities = Capabilities()
-    login = {"user": "few", "password": Secret("word")}
+    login: dict[str, Any] = {"user": "few", "password": Secret("word")}
     found = await report_of(session_server, capabilities=capabilities, **login)
     again = await report_of(session_server, capabilities=capabilities, **login)
     assert found.source is again.source is HotSource.IDLE
