@@ -40,9 +40,7 @@ WIDEST = {
     "LRANGE": (b"LRANGE", b"list", b"150000", b"150099"),
     "ZRANGE": (b"ZRANGE", b"zset", b"150000", b"150099", b"WITHSCORES"),
     "GETRANGE": (b"GETRANGE", b"string", b"50000000", b"50065535"),
-    "BITCOUNT": (b"BITCOUNT", b"string", b"50000000", b"50065535"),
     "ARSCAN": (b"ARSCAN", b"array", b"0", b"18446744073709551614", b"LIMIT", b"100"),
-    "COMMAND INFO": (b"COMMAND", b"INFO", *[b"hscan"] * 50),
 }
 """The widest form of commands whose sample is narrow."""
 

@@ -146,6 +146,7 @@ def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
         "CLUSTER SLOT-STATS SLOTSRANGE 0 16383", "CLUSTER SLOT-STATS ORDERBY key-count LIMIT 101 DESC",
         "CLUSTER SLOT-STATS ORDERBY KEY-COUNT LIMIT 1 DESC", "CLUSTER SLOT-STATS ORDERBY key-count LIMIT 1",
         "CONFIG GET requirepass", "CONFIG GET lfu*", "CONFIG GET lfu-log-factor requirepass", "CONFIG GET",
+        "BITCOUNT key 0 1", "XRANGE key - + COUNT 1", "ZSCAN key 0 COUNT 1", "ZRANDMEMBER key 1", "COMMAND INFO type",
         "BLPOP key 0", "XREAD STREAMS key 0", "WAIT 1 0", "MULTI", "EXEC",
         "MEMORY USAGE key SAMPLES 0", "MEMORY USAGE key SAMPLES 5", "MEMORY PURGE", "MEMORY DOCTOR",
         "XINFO STREAM key FULL", "XINFO STREAM key FULL COUNT 1", "XRANGE key - +", "XRANGE key - + COUNT 101",
@@ -244,19 +245,18 @@ def built() -> list[Command]:
         *(guard.ping(), guard.hello(2), guard.hello(3, "me", secret), guard.hello(3, None, secret)),
         *(guard.auth(None, secret), guard.auth("me", secret), guard.select(3), guard.set_name()),
         *(guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch(), guard.readonly()),
-        *(guard.client_info(), guard.info("memory"), guard.dbsize(), guard.command_info("scan", "memory|usage")),
+        *(guard.client_info(), guard.info("memory"), guard.dbsize()),
         *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
         *(guard.hotkeys_get(), guard.hotkeys_start(CONSENT), guard.slot_stats("cpu-usec", limit=100)),
         *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
         guard.scan((1 << 64) - 1, count=1000, match=b"a*", kind=b"hash"),
-        *(guard.getrange(KEY, 0, 65_535), guard.bitcount(KEY, 7, 7)),
+        guard.getrange(KEY, 0, 65_535),
         *(guard.hscan(KEY, 0, count=100), guard.hscan(KEY, 5, count=1, novalues=True)),
         *(guard.hrandfield(KEY, 50), guard.hrandfield(KEY, 1, withvalues=True), guard.hmget(KEY, b"", b"f")),
         *(guard.hstrlen(KEY, b"f"), guard.hpttl(KEY, b"a", b"b"), guard.lrange(KEY, 100, 199)),
         *(guard.sscan(KEY, 0, count=3), guard.srandmember(KEY, 3), guard.zrange(KEY, 0, 99)),
-        *(guard.zscan(KEY, 0, count=3), guard.zrandmember(KEY, 3), guard.zrandmember(KEY, 3, withscores=True)),
-        *(guard.xinfo_consumers(KEY, b"g"), guard.xrange(KEY, b"(1-1", b"+", count=9)),
-        *(guard.xrevrange(KEY, b"+", b"-", count=9), guard.xpending(KEY, b"g")),
+        guard.xinfo_consumers(KEY, b"g"),
+        *(guard.xrevrange(KEY, b"+", b"(1-1", count=9), guard.xpending(KEY, b"g")),
         guard.arscan(KEY, 0, 10**15, limit=100),
     ]
 
@@ -275,7 +275,7 @@ def test_every_builder_writes_a_line_of_the_list_and_every_entry_has_a_builder()
 
 @given(st.binary(max_size=300), st.integers(), st.integers())
 def test_windows_are_bounded_whatever_is_asked(key: bytes, first: int, last: int) -> None:
-    for build, most in ((guard.getrange, 65_536), (guard.bitcount, 65_536), (guard.lrange, 100), (guard.zrange, 100)):
+    for build, most in ((guard.getrange, 65_536), (guard.lrange, 100), (guard.zrange, 100)):
         if 0 <= first <= last < 1 << 63 and last - first < most:
             assert parsed(build(key, first, last).packed)[0][1:4] == [key, b"%d" % first, b"%d" % last]
         else:

@@ -19,7 +19,7 @@ HARMFUL = {"write", "blocking", "may_replicate", "pubsub", "denyoom"}
 
 CONNECTION_LEVEL = {
     *("ping", "hello", "auth", "select", "readonly", "client|setname", "client|setinfo", "client|no-touch"),
-    *("client|info", "info", "cluster|info", "cluster|nodes", "command|info"),
+    *("client|info", "info", "cluster|info", "cluster|nodes"),
     *("cluster|slot-stats", "config|get", "hotkeys|get", "hotkeys|start"),
 }
 """Commands without a readonly flag, since they read no key: the server's word is that they write none either."""

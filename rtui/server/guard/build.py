@@ -100,11 +100,6 @@ def dbsize() -> Command:
     return checked(b"DBSIZE")
 
 
-def command_info(*names: str) -> Command:
-    """Ask what the server knows about commands, named as it names them: `memory|usage`."""
-    return checked(b"COMMAND", b"INFO", *map(_text, names))
-
-
 def cluster_info() -> Command:
     """Ask for the summary of the cluster."""
     return checked(b"CLUSTER", b"INFO")
@@ -169,7 +164,6 @@ arcount: Final = PerKey("ARCOUNT")
 arlen: Final = PerKey("ARLEN")
 
 vcard: Final = PerKey("VCARD")
-vdim: Final = PerKey("VDIM")
 vinfo: Final = PerKey("VINFO")
 json_type: Final = PerKey("JSON.TYPE")
 json_objlen: Final = PerKey("JSON.OBJLEN")
@@ -186,11 +180,6 @@ tdigest_info: Final = PerKey("TDIGEST.INFO")
 def getrange(key: bytes, start: int, end: int) -> Command:
     """Read the bytes from `start` to `end`, both included: at most 64 KiB."""
     return checked(b"GETRANGE", key, _number(start), _number(end))
-
-
-def bitcount(key: bytes, start: int, end: int) -> Command:
-    """Count the bits of the bytes from `start` to `end`, both included: at most 64 KiB."""
-    return checked(b"BITCOUNT", key, _number(start), _number(end))
 
 
 def hscan(key: bytes, cursor: int, *, count: int, novalues: bool = False) -> Command:
@@ -238,24 +227,9 @@ def zrange(key: bytes, start: int, stop: int) -> Command:
     return checked(b"ZRANGE", key, _number(start), _number(stop), b"WITHSCORES")
 
 
-def zscan(key: bytes, cursor: int, *, count: int) -> Command:
-    """List a page of a sorted set: count ≤ 100."""
-    return checked(b"ZSCAN", key, _number(cursor), b"COUNT", _number(count))
-
-
-def zrandmember(key: bytes, count: int, *, withscores: bool = False) -> Command:
-    """Read up to 50 random members, none twice."""
-    return checked(b"ZRANDMEMBER", key, _number(count), *([b"WITHSCORES"] if withscores else []))
-
-
 def xinfo_consumers(key: bytes, group: bytes) -> Command:
     """List the consumers of one group."""
     return checked(b"XINFO", b"CONSUMERS", key, group)
-
-
-def xrange(key: bytes, start: bytes, end: bytes, *, count: int) -> Command:
-    """Read up to 100 entries from `start` on; ids as Redis writes them, `-` and `+`, or exclusive with `(`."""
-    return checked(b"XRANGE", key, start, end, b"COUNT", _number(count))
 
 
 def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rtui.server.guard.shape import Blob, Checked, Integer, Secret, Several, Token, token
+from rtui.server.guard.shape import Blob, Checked, Integer, Secret, Token, token
 from rtui.server.guard.spec import Group, Spec
 
 CLIENT_NAME: Final = b"rtui"
@@ -18,9 +18,6 @@ INFO_SECTIONS: Final = tuple(
 
 MAX_USER_BYTES: Final = 256
 """Longest user name that is sent."""
-
-MAX_NAMES: Final = 50
-"""Most names of one COMMAND INFO."""
 
 _VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
 _USER: Final = Blob("user", MAX_USER_BYTES, b"default")
@@ -151,18 +148,3 @@ SERVER: Final = (
     ),
 )
 """What a server says about itself."""
-
-
-def command_info(listed: frozenset[bytes]) -> Spec:
-    """The entry that asks about the commands of the list themselves, by the names the server has for them."""
-    own = (b"COMMAND", b"INFO")
-    names = listed | {b"command", b"command|info"}
-    return Spec(
-        own,
-        (Several(Checked("name", names.__contains__, "names of listed commands only", b"type"), MAX_NAMES),),
-        Group.SERVER,
-        "1–8 µs a name; 50 names 210 µs",
-        "looks names up in the table of commands",
-        since_redis=(2, 8),
-        is_optional=True,
-    )

@@ -19,6 +19,7 @@ def _module(
     since: Version = (4, 0),
     valkey: Version | None = None,
     cost: str = "constant, as its manual says",
+    in_bulk: bool = False,
 ) -> Spec:
     return Spec(
         (words.encode(),),
@@ -32,6 +33,7 @@ def _module(
         counts=True,
         is_optional=True,
         has_write_key_spec=True,
+        in_bulk=in_bulk,
     )
 
 
@@ -42,8 +44,7 @@ _VECTORS: Final = (8, 0)
 """The first Redis with vector sets."""
 
 MODULES: Final = (
-    _module("VCARD", Group.VECTORS, _SIZE, since=_VECTORS, cost="constant; 2 µs"),
-    _module("VDIM", Group.VECTORS, _SIZE, since=_VECTORS, cost="constant; 2 µs"),
+    _module("VCARD", Group.VECTORS, _SIZE, since=_VECTORS, cost="constant; 2 µs", in_bulk=True),
     _module("VINFO", Group.VECTORS, _DESCRIPTION, since=_VECTORS, cost="constant; 4 µs"),
     _module("JSON.TYPE", Group.JSON, _DESCRIPTION, valkey=_VALKEY_MODULES),
     _module("JSON.OBJLEN", Group.JSON, _SIZE, valkey=_VALKEY_MODULES),

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rtui.server.guard.connection_entries import CONNECTION, SERVER, command_info
+from rtui.server.guard.connection_entries import CONNECTION, SERVER
 from rtui.server.guard.keyspace_entries import KEYSPACE
 from rtui.server.guard.load_entries import LOAD
 from rtui.server.guard.module_entries import MODULES
 from rtui.server.guard.spec import Spec
 from rtui.server.guard.value_entries import VALUES
 
-_OTHERS: Final[tuple[Spec, ...]] = (*CONNECTION, *SERVER, *LOAD, *KEYSPACE, *VALUES, *MODULES)
-
-
-def _server_names() -> frozenset[bytes]:
-    """How COMMAND INFO names the commands, and what it calls those with subcommands before 7.0."""
-    names = {spec.server_name for spec in _OTHERS}
-    return frozenset(name.encode() for name in names | {name.partition("|")[0] for name in names})
-
-
-TABLE: Final[tuple[Spec, ...]] = (*_OTHERS, command_info(_server_names()))
+TABLE: Final[tuple[Spec, ...]] = (*CONNECTION, *SERVER, *LOAD, *KEYSPACE, *VALUES, *MODULES)
 """Every command that may be sent. What is not here can't be."""
 
 _BY_WORDS: Final = {spec.words: spec for spec in TABLE}

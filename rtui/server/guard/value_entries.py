@@ -89,14 +89,6 @@ def _length(group: Group, words: str, since: Version = FIRST_REDIS, valkey: Vers
 _STRING: Final = (
     _length(Group.STRING, "STRLEN", (2, 2)),
     _value(Group.STRING, "GETRANGE", _BYTES, cost="copies the window; 64 KiB 10 µs", why=_BETWEEN_WHY, since=(2, 4)),
-    _value(
-        Group.STRING,
-        "BITCOUNT",
-        _BYTES,
-        cost="counts the window; 64 KiB 31 µs",
-        why="never without a window: 100 MB took 23 ms",
-        since=(2, 6),
-    ),
 )
 
 _HASH: Final = (
@@ -177,16 +169,6 @@ _ZSET: Final = (
         why=_BETWEEN_WHY,
         since=(1, 2),
     ),
-    _value(Group.ZSET, "ZSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
-    _value(
-        Group.ZSET,
-        "ZRANDMEMBER",
-        _RANDOM,
-        optional(token("WITHSCORES")),
-        cost="10 µs an element, 0.5 ms",
-        why=_RANDOM_WHY,
-        since=(6, 2),
-    ),
 )
 
 _STREAM: Final = (
@@ -211,17 +193,6 @@ _STREAM: Final = (
         _OF_GROUP,
         cost="one row a consumer; 1,000 consumers 0.8 ms",
         why="one group, whose number of consumers is looked at before",
-        since=(5, 0),
-    ),
-    _value(
-        Group.STREAM,
-        "XRANGE",
-        _stream_id("start", b"-"),
-        _stream_id("end", b"+"),
-        token("COUNT"),
-        _COUNT,
-        cost="COUNT entries; 100 76 µs",
-        why="always with a count",
         since=(5, 0),
     ),
     _value(
