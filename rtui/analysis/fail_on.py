@@ -16,20 +16,6 @@ from rtui.analysis.diff import Diff, NamespaceChange
 from rtui.analysis.report import CoverageKind, Head, NodeKind
 from rtui.keyspace.display import SafeText, display_text
 
-GRAMMAR: Final = """\
-[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]
-  NAMESPACE   as the comparison shows it, such as shop:session; none for all keys
-  MEASURE     keys, memory, no-ttl (share of keys that never expire),
-              new-namespaces, gone-namespaces (below NAMESPACE)
-  COMPARISON  > >= < <=
-  NUMBER      with a sign: the change from the first report to the second;
-              without: what it is in the second
-  UNIT        % of what it was (of all keys for no-ttl without a sign),
-              pt for a change of no-ttl in percentage points,
-              k M G T for keys (thousands) and memory (binary, K too)
-"""
-"""What an expression is made of, for people."""
-
 
 class Measure(StrEnum):
     """What is compared."""
@@ -108,7 +94,11 @@ _COMPARISONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
 
 
 def parse_fail_on(text: str) -> FailOn:
-    """Read an expression as GRAMMAR has it. Raises FailOnError."""
+    """Read `[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]`. Raises FailOnError, which says what is wrong.
+
+    A number with a sign is about the change, one without about what is there after. Units are `%` (of what it was, or
+    as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys and, binary, for memory.
+    """
     found = _EXPRESSION.fullmatch(text)
     if found is None:
         raise FailOnError("write it like 'memory>+20%', 'shop:session keys>+10000' or 'no-ttl>+5pt'")

@@ -12,6 +12,7 @@ import click
 
 from rtui.cli.options import HELP, Given, connection_options
 from rtui.cli.scope_options import scope_options
+from rtui.cli.terminal import require_terminal
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions
 from rtui.server.target import Target
 
@@ -58,7 +59,7 @@ def command(connection: Given, **given: Any) -> None:
       unix:///path/to/socket?db=0, or the path of the socket
     """
     options = _options(connection, given)
-    _require_terminal()
+    require_terminal("browsing needs one")
     if options.demo:
         sys.exit(_run_demo(options))
     from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
@@ -85,9 +86,3 @@ def _options(connection: Given, given: dict[str, Any]) -> BrowseOptions:
         del given["separators"]
     target = Target() if demo else connection.target()
     return BrowseOptions(target=target, demo=demo, no_color=bool(os.environ.get("NO_COLOR")), **given)
-
-
-def _require_terminal() -> None:
-    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
-        if not stream.isatty():
-            raise click.UsageError(f"Standard {name} is not a terminal, and browsing needs one.")

@@ -12,7 +12,7 @@ from rtui.analysis.change import Change, Reading, reading, share_reading
 from rtui.analysis.diff import compare
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.fail_on import judge, parse_fail_on
-from rtui.analysis.forms.diff_json import DIFF_SCHEMA, write_json
+from rtui.analysis.forms.diff_json import DIFF_FORMAT, DIFF_SCHEMA, write_json
 from rtui.analysis.forms.diff_lines import DiffLines, diff_lines
 from rtui.analysis.forms.diff_markdown import write_markdown
 from rtui.analysis.forms.diff_text import write_text
@@ -98,7 +98,7 @@ def test_every_kind_of_report_has_its_words(other: object) -> None:
 def test_json_has_every_namespace_and_its_bounds() -> None:
     diff = compare(BEFORE, AFTER)
     document = json.loads(write_json(diff, [judge(parse_fail_on("memory>+20%"), diff)]))
-    assert document["rtui_diff"] == DIFF_SCHEMA
+    assert (document["format"], document["schema"]) == (DIFF_FORMAT, DIFF_SCHEMA)
     assert document["total"]["keys"]["after"] == {"value": 1208, "low": 1208, "high": 1208, "is_present": True}
     by_name = {one["namespace"]: one for one in document["namespaces"]}
     assert by_name.keys() == {"a:", "gone:", "kept:", "new:"}

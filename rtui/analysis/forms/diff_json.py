@@ -13,6 +13,9 @@ from rtui.analysis.fail_on import Judgement
 from rtui.analysis.report import Head
 from rtui.keyspace.display import quoted
 
+DIFF_FORMAT: Final = "rtui diff"
+"""What the file says it is."""
+
 DIFF_SCHEMA: Final = 1
 """Version of this document; it grows with every change that an older reader would misread."""
 
@@ -23,7 +26,8 @@ def write_json(
     """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""
     changes = list(diff.root.walk(depth))
     document = {
-        "rtui_diff": DIFF_SCHEMA,
+        "format": DIFF_FORMAT,
+        "schema": DIFF_SCHEMA,
         "before": _head(diff.before),
         "after": _head(diff.after),
         "notes": list(diff.notes),

@@ -1,0 +1,113 @@
+"""`rtui diff`: what grew, shrank, came and went between two reports, with thresholds for CI."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rtui.analysis.fail_on import FailOn, Judgement
+
+REACHED: Final = 1
+"""Exit code when a threshold is reached."""
+
+UNKNOWN: Final = 3
+"""Exit code when none is reached, but one can't be judged."""
+
+_EPILOG: Final = """\
+A and B are JSON reports, or - for standard input. Numbers of an estimate changed only where the intervals of both
+reports do not overlap; a partial report counts as at least so much; what was denied is unknown.
+
+\b
+Thresholds
+  --fail-on 'memory>+20%'                 all keys take a fifth more than before
+  --fail-on 'shop:session: keys>+10000'   so many more keys in a namespace
+  --fail-on 'no-ttl>+5pt'                 the share of keys that never expire
+  --fail-on 'keys<-50%'                   half of the keys are gone
+  --fail-on 'memory>4G'                   what B has, whatever A had
+  --fail-on 'new-namespaces>0'
+
+\b
+  [NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]
+    NAMESPACE   as the comparison shows it; all keys without one
+    MEASURE     keys, memory, no-ttl (share of keys that never expire),
+                new-namespaces, gone-namespaces (below NAMESPACE, down to --depth;
+                what lies within a new one is not counted again)
+    COMPARISON  > >= < <=
+    NUMBER      with a sign the change from A to B, else what B has
+    UNIT        %, pt (percentage points, for a change of no-ttl), k M G T for
+                keys (thousands), K M G T for memory (binary)
+
+\b
+Exit codes
+  0  no threshold is reached
+  1  one is reached; all are named, with what it is
+  2  the command line makes no sense, or a file can't be read
+  3  none is reached, but one can't be judged: it was denied, is within the interval
+     of an estimate, may be more in a partial report, or no namespace is called so
+"""
+
+
+def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
+    """Read each; a usage error says what is wrong with which."""
+    from rtui.analysis.fail_on import FailOnError, parse_fail_on  # noqa: PLC0415 - only who has thresholds needs it
+    from rtui.keyspace.display import display_text  # noqa: PLC0415
+
+    found = []
+    for value in values:
+        try:
+            found.append(parse_fail_on(value))
+        except FailOnError as error:
+            raise click.BadParameter(f"{display_text(value, limit=80)}: {error}", ctx, param) from None
+    return tuple(found)
+
+
+@click.command("diff", epilog=_EPILOG)
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
+@click.option("--format", "form", type=click.Choice(("text", "json", "md")), default="text", help="As what (text).")
+@click.option("--fail-on", "thresholds", metavar="EXPR", multiple=True, callback=_thresholds, help="May be repeated.")
+@click.option(
+    "--top", metavar="N", type=click.IntRange(1, 10_000), help="Namespaces that came, grew … (20 each; all in JSON)."
+)
+@click.help_option("--help")
+def command(
+    before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
+) -> None:
+    """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
+    from rtui.analysis.diff import compare  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.fail_on import judge  # noqa: PLC0415
+    from rtui.analysis.forms.diff_json import write_json  # noqa: PLC0415
+    from rtui.analysis.forms.diff_lines import DEFAULT_TOP, diff_lines  # noqa: PLC0415
+    from rtui.analysis.forms.diff_markdown import write_markdown  # noqa: PLC0415
+    from rtui.analysis.forms.diff_text import write_text  # noqa: PLC0415
+    from rtui.cli.report_file import STANDARD_OUTPUT, ReportFile  # noqa: PLC0415
+    from rtui.cli.report_input import STANDARD_INPUT, read_report  # noqa: PLC0415
+
+    if before == after == STANDARD_INPUT:
+        raise click.UsageError("Only one of the reports can come from standard input.")
+    diff = compare(read_report(before), read_report(after))
+    judgements = [judge(threshold, diff, depth) for threshold in thresholds]
+    if form == "json":
+        text = write_json(diff, judgements, depth=depth, top=top)
+    else:
+        lines = diff_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
+        text = write_text(lines) if form == "text" else write_markdown(lines)
+    ReportFile(STANDARD_OUTPUT).write(text)
+    sys.exit(_code(judgements))
+
+
+def _code(judgements: list[Judgement]) -> int:
+    """The exit code; names on standard error what made it."""
+    from rtui.analysis.fail_on import Outcome  # noqa: PLC0415
+
+    for outcome, code in ((Outcome.REACHED, REACHED), (Outcome.UNKNOWN, UNKNOWN)):
+        found = [one for one in judgements if one.outcome is outcome]
+        for one in found:
+            click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
+        if found:
+            return code
+    return 0

@@ -1,0 +1,32 @@
+"""`rtui open`: a report from a file on the screen, without a server."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+
+@click.command("open")
+@click.argument("file", metavar="FILE")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
+@click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none.")
+@click.help_option("--help")
+def command(file: str, ascii_only: bool, theme: str | None) -> None:
+    """Show a report that `rtui report --format json` wrote; every panel works, no server is asked.
+
+    The exit code is 2 if FILE can't be read.
+    """
+    from rtui.cli.report_input import STANDARD_INPUT, read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.terminal import require_terminal  # noqa: PLC0415
+    from rtui.server.browse_options import BrowseOptions  # noqa: PLC0415
+
+    if file == STANDARD_INPUT:
+        raise click.UsageError("Standard input is the keyboard here: name a file.")
+    report = read_report(file)
+    require_terminal("a report is shown on one")
+    options = BrowseOptions(ascii_only=ascii_only, theme=theme, no_color=bool(os.environ.get("NO_COLOR")))
+    from rtui.tui.open_report import run  # noqa: PLC0415
+
+    sys.exit(run(report, options))

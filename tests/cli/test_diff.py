@@ -1,0 +1,151 @@
+"""Two files compared on the command line: what is printed and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.forms.json_form import write_json
+from rtui.analysis.report import Report
+from rtui.cli.main import run
+from rtui.keyspace.display import HOSTILE
+from tests.analysis.test_diff import report
+from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
+
+BEFORE = report(node(b"shop", (1000, 102_400, 250)), node(b"gone", (1, 60, 0)))
+AFTER = report(node(b"shop", (1200, 204_800, 360)), node(b"new", (3, 90, 0)))
+
+
+def saved(folder: Path, name: str, of: Report) -> str:
+    path = folder / name
+    path.write_text(write_json(of))
+    return str(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[str]:
+    return [saved(tmp_path, "before.json", BEFORE), saved(tmp_path, "after.json", AFTER)]
+
+
+def test_text_is_the_default(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", *pair]) == 0
+    out, err = capsys.readouterr()
+    assert "shop:      1,000 → 1,200" in out
+    assert err == ""
+
+
+def test_markdown(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", *pair, "--format", "md"]) == 0
+    assert "| `shop:` | 1,000 → 1,200 |" in capsys.readouterr().out
+
+
+def test_json(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", *pair, "--format", "json", "--fail-on", "new-namespaces>0"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["fail_on"][0]["outcome"] == "reached"
+    assert {one["namespace"]: one["fate"] for one in document["namespaces"]} == {
+        "shop:": "grew",
+        "new:": "came",
+        "gone:": "went",
+    }
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "code", "said"),
+    [
+        (["memory>+1000%"], 0, ""),
+        (["memory>+50%"], 1, "rtui: reached: memory>+50% (it is 99.9707%)\n"),
+        (["memory>+1000%", "shop: keys>=+200", "new-namespaces>0"], 1, "reached: shop: keys>=+200 (it is 200 keys)"),
+        (["shop no-ttl>+5pt"], 0, ""),
+        (["shop no-ttl>=+5pt"], 1, "reached"),
+        (["nobody keys>1"], 3, "can't be judged: nobody keys>1 (neither report has a namespace of this name)"),
+        (["nobody keys>1", "keys>1"], 1, "reached: keys>1"),
+        (["memory>20%"], 2, "memory>20%: a change in percent has a sign"),
+        (["ke\x1bys>1"], 2, "ke␛ys>1: write it like"),
+    ],
+)
+def test_thresholds(
+    thresholds: list[str], code: int, said: str, pair: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [part for threshold in thresholds for part in ("--fail-on", threshold)]
+    assert run(["diff", *pair, *options]) == code
+    err = capsys.readouterr().err
+    assert said in err
+    assert bool(err) == bool(code)
+    assert not HOSTILE.search(err.replace("\n", ""))
+
+
+@pytest.mark.parametrize(
+    ("other", "threshold"),
+    [(denied_report(), "memory>+1000%"), (partial_report(), "keys>+20%"), (estimate_report(), "memory>+1%")],
+)
+def test_what_can_not_be_judged_has_its_own_code(
+    other: Report, threshold: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [saved(tmp_path, "a.json", made_report()), saved(tmp_path, "b.json", other)]
+    assert run(["diff", *names, "--fail-on", threshold]) == 3
+    out, err = capsys.readouterr()
+    assert "can't be judged" in err
+    assert "CAN'T BE JUDGED" in out
+
+
+def test_depth_and_top_bound_what_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def tree(keys: int) -> Report:
+        below = [node(b"n%d" % number, (keys, keys, 0)) for number in range(5)]
+        return report(node(b"top", (5 * keys, 5 * keys, 0), *below))
+
+    pair = [saved(tmp_path, "a.json", tree(1)), saved(tmp_path, "b.json", tree(2))]
+    assert run(["diff", *pair, "--top", "2"]) == 0
+    assert "… and 4 more" in capsys.readouterr().out
+    assert run(["diff", *pair, "--depth", "1"]) == 0
+    assert "n0" not in capsys.readouterr().out
+
+
+def test_one_may_come_from_standard_input(
+    pair: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(Path(pair[0]).read_bytes())))
+    assert run(["diff", "-", pair[1]]) == 0
+    assert "1,000 → 1,200" in capsys.readouterr().out
+    assert run(["diff", "-", "-"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        (b"", "not JSON"),
+        (b"\xff", "not UTF-8"),
+        (b'{"a": 1}', "not a report of rtui"),
+        (b'{"format": "rtui report", "schema": 999}', "newer rtui"),
+        (b"[" * 100_000, ""),
+    ],
+)
+def test_a_file_that_can_not_be_read(
+    content: bytes | None, said: str, pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evil\x1b[31m.json"
+    if content is not None:
+        path.write_bytes(content)
+    assert run(["diff", pair[0], str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rtui: The report can't be read\n  ")
+    assert said in err
+    assert not HOSTILE.search(err.replace("\n", ""))
+
+
+def test_a_folder_is_no_report(pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", str(tmp_path), pair[1]]) == 2
+    assert "Is a directory" in capsys.readouterr().err
+
+
+def test_the_exit_codes_and_thresholds_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diff", "--help"]) == 0
+    out = capsys.readouterr().out
+    for word in ("Exit codes", "  3  ", "memory>+20%", "new-namespaces", "percentage points"):
+        assert word in out

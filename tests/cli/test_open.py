@@ -1,0 +1,88 @@
+"""A report opened from a file: errors first, then the screen."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from rtui.analysis.forms.json_form import write_json
+from rtui.analysis.report import Report
+from rtui.cli.main import run
+from rtui.server.browse_options import BrowseOptions
+from tests.made_report import made_report
+
+Shown = list[tuple[Report, BrowseOptions]]
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """What the screen was opened over; it is not opened really, and there seems to be a terminal."""
+    seen: Shown = []
+
+    def show(report: Report, options: BrowseOptions) -> int:
+        seen.append((report, options))
+        return 0
+
+    screen = ModuleType("rtui.tui.open_report")
+    screen.run = show  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "rtui.tui.open_report", screen)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    return seen
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "report.json"
+    path.write_text(write_json(made_report()))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", BrowseOptions()),
+        ("--ascii", BrowseOptions(ascii_only=True)),
+        ("--theme light", BrowseOptions(theme="light")),
+    ],
+)
+def test_the_report_is_shown(line: str, expected: BrowseOptions, shown: Shown, file: str) -> None:
+    assert run(["open", file, *line.split()]) == 0
+    assert shown == [(made_report(), expected)]
+
+
+def test_no_color(shown: Shown, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(["open", file]) == 0
+    assert shown[0][1].no_color
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff", b"{}"])
+def test_errors_come_before_the_screen(
+    content: bytes | None, shown: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "report.json"
+    if content is not None:
+        path.write_bytes(content)
+    assert run(["open", str(path)]) == 2
+    assert "The report can't be read" in capsys.readouterr().err
+    assert shown == []
+
+
+def test_standard_input_is_the_keyboard(shown: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["open", "-"]) == 2
+    assert "keyboard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_without_a_terminal_it_says_so(
+    stream: str, shown: Shown, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(getattr(sys, stream), "isatty", lambda: False)
+    assert run(["open", file]) == 2
+    assert "not a terminal" in capsys.readouterr().err
+    assert shown == []
