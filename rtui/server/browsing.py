@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -146,6 +147,10 @@ class Browsing:
     def give_way(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         self._pass.give_way(GIVE_WAY_S)
+
+    def resting(self) -> AbstractContextManager[None]:
+        """Let the scan rest while something else takes the server's time."""
+        return self._pass.resting()
 
     def faster(self) -> None:
         """Take the next faster pace."""

@@ -95,7 +95,11 @@ class RtuiApp(App[int]):
         """Connect behind the first paint."""
         for message in self._theme_messages:
             self.notify(message, title="Theme", severity="warning", markup=False)
-        self.call_after_refresh(self._connect)
+        self.call_after_refresh(self.begin)
+
+    async def begin(self) -> None:
+        """Connect; what has come of it is shown then."""
+        self._connect()
 
     def _hear(self, message: Message) -> None:
         """Have the scan give way to what the user does; called from the thread that reads the terminal."""

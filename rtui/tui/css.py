@@ -16,12 +16,21 @@ def all_css() -> str:
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
     from textual.widgets._toast import Toast  # noqa: PLC0415
 
-    from rtui.tui.widgets import bars, detail_pane, key_tree, line_panel, tree_view  # noqa: PLC0415
+    from rtui.tui.widgets import (  # noqa: PLC0415
+        bars,
+        chart,
+        detail_pane,
+        key_tree,
+        line_panel,
+        report_table,
+        tab_bar,
+        tree_view,
+    )  # fmt: skip
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, tree_view.TreeView, detail_pane.DetailPane,
-        detail_pane.DetailBody,
+        detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, report_table.TableBody, report_table.ReportTable,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

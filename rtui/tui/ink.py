@@ -35,6 +35,12 @@ class Role(StrEnum):
     STREAM = "type-stream"
     JSON = "type-json"
     OTHER = "type-other"
+    HEAT_1 = "heat-1"
+    HEAT_2 = "heat-2"
+    HEAT_3 = "heat-3"
+    HEAT_4 = "heat-4"
+    HEAT_5 = "heat-5"
+    HEAT_ON = "heat-on"
 
 
 COMPONENT_PREFIX: Final = "ink--"
@@ -48,6 +54,9 @@ Not each widget: Textual works the rules of every component class out again for 
 
 ELLIPSIS: Final = "…"
 """Stands where text was cut."""
+
+HEAT: Final = (Role.HEAT_1, Role.HEAT_2, Role.HEAT_3, Role.HEAT_4, Role.HEAT_5)
+"""Filled areas, from little to much; `HEAT_ON` is the one under the cursor."""
 
 _TYPE_ROLES: Final = {
     b"string": Role.STRING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.segments import Separators
@@ -12,9 +13,43 @@ from rtui.server.pace import Pace
 from rtui.server.preview import preview
 from rtui.server.preview.page import Page, Preview
 
+if TYPE_CHECKING:
+    from rtui.server.analysing import AnalysisOptions
+    from rtui.tui.live_analysis import LiveAnalysis
+
 
 class LiveSession(Browsing):
-    """A browsing session that also looks into values."""
+    """A browsing session that also looks into values, and at the keyspace as a whole."""
+
+    _analysis: LiveAnalysis | None = None
+
+    @property
+    def analysis(self) -> LiveAnalysis:
+        """What the keyspace holds, once it is asked for; the scan rests while every key is asked."""
+        if self._analysis is None:
+            from rtui.tui.live_analysis import LiveAnalysis  # noqa: PLC0415 - with all that adds up, when it is wanted
+
+            self._analysis = LiveAnalysis(self.connection, self._wanted, self.resting)
+        return self._analysis
+
+    def _wanted(self) -> AnalysisOptions:
+        """What is asked for when an analysis begins: the keys that the tree shows."""
+        from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415 - likewise
+
+        status = self.status
+        return AnalysisOptions(self.store.separators.values, status.match, status.kind, pace=self.pace)
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+        super().give_way()
+        if self._analysis is not None:
+            self._analysis.give_way()
+
+    async def close(self) -> None:
+        """End the analysis too."""
+        if self._analysis is not None:
+            await self._analysis.close()
+        await super().close()
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""

@@ -11,6 +11,7 @@ from rtui.keyspace.store import NamespaceStore
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.preview.page import Page, Preview
 from rtui.server.target import Target
+from rtui.tui.analysis_source import AnalysisSource
 
 
 class Session(Protocol):
@@ -22,6 +23,10 @@ class Session(Protocol):
     @property
     def revision(self) -> int:
         """Grows whenever something that can be seen has changed."""
+
+    @property
+    def analysis(self) -> AnalysisSource:
+        """What the keyspace holds, once it is asked for; the same one each time."""
 
     @property
     def status(self) -> BrowsingStatus:

@@ -45,6 +45,15 @@ INK_DEFAULTS: Final[Mapping[str, str]] = {
     "type-stream": "#72c8c0",
     "type-json": "#d8cb7c",
     "type-other": "#a7b0bd",
+    "heat-1": "#1a2432",
+    "heat-2": "#1f3147",
+    "heat-3": "#254160",
+    "heat-4": "#2c527c",
+    "heat-5": "#356499",
+    "heat-ink": "#f2f5f9",
+    "heat-hot-ink": "#f2f5f9",
+    "heat-on": "#6cb2f5",
+    "heat-on-ink": "#10141b",
 }
 """The variables that rtui adds to a theme; a theme file may set each of them in its `[variables]`."""
 

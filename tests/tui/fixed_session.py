@@ -21,6 +21,8 @@ from rtui.server.pace import Pace
 from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.server.target import Target
+from rtui.tui.analysis_source import AnalysisSource, FixedAnalysis
+from tests.made_report import empty_report
 
 ASKED_AT_S = 1_798_761_600.0
 """When every fact was asked: 2027-01-01 00:00:00 UTC."""
@@ -95,6 +97,7 @@ class FixedSession:
         self.revision = 1
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
+        self.analysis: AnalysisSource = FixedAnalysis(empty_report())
         self.ways_given = 0
 
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:

@@ -5,23 +5,42 @@ from itertools import combinations
 
 import pytest
 
+from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.app import RtuiApp
-from rtui.tui.commands import COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.commands import (
+    ANALYSE_SCOPES,
+    BROWSE_SCOPES,
+    COMMANDS,
+    Command,
+    Scope,
+    When,
+    bindings,
+    footer_commands,
+)  # fmt: skip
 from rtui.tui.copy_desk import CopyDesk
 from rtui.tui.detail_desk import DetailDesk
+from rtui.tui.panels import PANELS
+from rtui.tui.row_desk import RowDesk
 from rtui.tui.scan_desk import ScanDesk
+from rtui.tui.screens.analyse import AnalyseScreen
 from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.screens.help import help_lines
 from rtui.tui.widgets.key_tree import KeyTree
+from rtui.tui.widgets.report_table import TableBody
 
-CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree}
-DESKS = {Scope.DETAIL: DetailDesk, Scope.SCAN: ScanDesk, Scope.COPY: CopyDesk}
+SCREENS = {"browse": BROWSE_SCOPES, "analyse": ANALYSE_SCOPES}
+CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree,
+            Scope.ANALYSE: AnalyseScreen, Scope.TABLE: TableBody}  # fmt: skip
+DESKS = {Scope.DETAIL: DetailDesk, Scope.SCAN: ScanDesk, Scope.COPY: CopyDesk, Scope.RUN: AnalysisDesk,
+         Scope.ROW: RowDesk}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.binding_id)
 def test_every_command_is_carried_out_by_its_scope(command: Command) -> None:
-    if command.scope in DESKS:
+    if command.scope is Scope.PANEL:
+        assert command.id in {panel.id for panel in PANELS}
+    elif command.scope in DESKS:
         assert callable(getattr(DESKS[command.scope], command.id))
     else:
         assert callable(getattr(CARRIERS[command.scope], f"action_{command.id}"))
@@ -33,8 +52,9 @@ def test_no_key_means_two_things_in_one_place() -> None:
         assert [key for key, count in keys.items() if count > 1] == []
 
 
-def test_the_tree_hides_no_key_of_the_screen_around_it() -> None:
-    places = {scope: {binding.key for binding in bindings(scope)} for scope in Scope if scope is not Scope.CONNECT}
+@pytest.mark.parametrize("scopes", SCREENS.values(), ids=SCREENS)
+def test_nothing_hides_a_key_of_the_screen_around_it(scopes: frozenset[Scope]) -> None:
+    places = {scope: {binding.key for binding in bindings(scope)} for scope in scopes}
     for one, other in combinations(places, 2):
         assert places[one] & places[other] == set()
 

@@ -7,7 +7,7 @@ from typing import Final
 from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Lost
-from rtui.server.progress import Cost, ScanState
+from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, cut, gap, joined, line_width, own
 from rtui.tui.lines.fitting import Piece, fitted
@@ -36,27 +36,31 @@ def status_line(
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
     if isinstance(status.link, Lost):
-        head = _lost(status.link, now_s)
+        head = lost_words(status.link, now_s)
     else:
         word, role = _STATES[status.progress.state]
         head = (Span(word, role),)
     room = width - 4 - line_width(head)
-    rest = fitted([*_bar(status, width), *_numbers(status, note, shows_cost=shows_cost)], room) if room > 0 else ()
+    rest = (
+        fitted([*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)], room)
+        if room > 0
+        else ()
+    )
     line = clip((gap(1), *head, gap(2), *rest), width)
     return (*line, gap(width - line_width(line)))
 
 
-def _lost(link: Lost, now_s: float) -> Line:
+def lost_words(link: Lost, now_s: float) -> Line:
     """Say that the connection is gone and when it is tried again."""
     seconds = max(0, round(link.retry_at - now_s))
     when = f"in {seconds} s" if seconds else "now"
     return Span(own("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)
 
 
-def _bar(status: BrowsingStatus, width: int) -> list[Piece]:
+def progress_bar(progress: Progress, width: int) -> list[Piece]:
     """Return the progress bar with its percentage; none when there is nothing to be measured or nothing left to do."""
-    fraction = status.progress.fraction
-    if fraction is None or status.progress.state in (ScanState.DONE, ScanState.READY, ScanState.SAMPLING):
+    fraction = progress.fraction
+    if fraction is None or progress.state in (ScanState.DONE, ScanState.READY, ScanState.SAMPLING):
         return []
     cells = min(MAX_BAR_CELLS, max(MIN_BAR_CELLS, width // BAR_SHARE))
     filled, blank = fmt.bar(fraction, cells)
@@ -84,7 +88,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
-        pieces.append(Piece(1, _cost(status.cost)))
+        pieces.append(Piece(1, cost_words(status.cost)))
     if progress.reason:
         pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
     elif note is not None or status.notes:
@@ -92,7 +96,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     return pieces
 
 
-def _cost(cost: Cost) -> Line:
+def cost_words(cost: Cost) -> Line:
     """Return what the server was asked for in all."""
     mark = "" if cost.is_measured else "≈ "
     parts = (

@@ -18,7 +18,16 @@ from textual.worker import Worker, WorkerState
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.columns import Column
-from rtui.tui.commands import BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.commands import (
+    BROWSE_SCOPES,
+    BY_BINDING_ID,
+    COMMANDS,
+    Command,
+    Scope,
+    When,
+    bindings,
+    footer_commands,
+)
 from rtui.tui.copy_desk import CopyDesk, Subject
 from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.detail_desk import DetailDesk, Panels
@@ -29,6 +38,7 @@ from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
 from rtui.tui.notices import failure_notice
 from rtui.tui.offers import conditions
+from rtui.tui.panel_book import PanelBook
 from rtui.tui.scan_desk import Bars, ScanDesk
 from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.session import Session
@@ -104,6 +114,7 @@ class BrowseScreen(Screen[None]):
         }
         self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._jump: Line = ()
+        self._book = PanelBook()
         self._flush_timer: Timer | None = None
 
     @property
@@ -310,6 +321,19 @@ class BrowseScreen(Screen[None]):
         else:
             self.action_clear_filter()
 
+    # the analysis
+
+    def action_analyse(self) -> None:
+        """Show what the keyspace holds; the screen is dismissed with a key to go to."""
+        from rtui.tui.screens.analyse import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+
+        self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book), self._go_to)
+
+    def _go_to(self, key: bytes | None) -> None:
+        """Go to a key, opening what it lies in; None: stay."""
+        if key is not None:
+            self._run(partial(self._look_up, key, is_glob=False), "look up")
+
     # columns and commands
 
     def _subject(self) -> Subject:
@@ -333,13 +357,13 @@ class BrowseScreen(Screen[None]):
     def offered(self) -> list[Command]:
         """Return the commands that make sense just now."""
         holds = self._holds()
-        return [command for command in COMMANDS if command.scope is not Scope.CONNECT and command.offered(holds)]
+        return [command for command in COMMANDS if command.scope in BROWSE_SCOPES and command.offered(holds)]
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
             self.footer_bar.offer((), FILTER_HINT)
             return
-        scopes = set(Scope) - ({Scope.TREE, Scope.CONNECT} if self.pane.body.has_focus else {Scope.CONNECT})
+        scopes = BROWSE_SCOPES - ({Scope.TREE} if self.pane.body.has_focus else set())
         self.footer_bar.offer(footer_commands(scopes, self._holds()), self._jump)
 
     @on(FooterBar.Clicked)

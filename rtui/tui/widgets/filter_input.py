@@ -1,4 +1,4 @@
-"""The line where a filter is typed."""
+"""The line where a filter is typed, or another text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ class FilterInput(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
 
-    def __init__(self) -> None:
+    def __init__(
+        self, placeholder: str = "name, part of a name, or a glob such as user:*:cart", *, id: str = "filter"
+    ) -> None:
         super().__init__(
-            placeholder="name, part of a name, or a glob such as user:*:cart",
-            id="filter",
+            placeholder=placeholder,
+            id=id,
             compact=True,
             select_on_focus=False,
             max_length=512,
@@ -36,9 +38,10 @@ class FilterInput(Input):
         """Whether the text has characters that only a server's glob understands."""
         return any(character in GLOB_CHARACTERS for character in self.value)
 
-    def open(self) -> None:
-        """Show the line, empty, and take the keyboard."""
-        self.value = ""
+    def open(self, value: str = "") -> None:
+        """Show the line with a text to change, and take the keyboard."""
+        self.value = value
+        self.cursor_position = len(value)
         self.add_class("-open")
         self.focus()
 

@@ -1,0 +1,70 @@
+"""Carries out the commands that are about an analysis as a whole: begin, pause, pace, end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rtui.server.progress import ScanState
+from rtui.tui.analysis_source import AnalysisSource
+from rtui.tui.commands import When
+
+
+class AnalysisDesk:
+    """Speaks with the source; `say` is called when something about it is to be shown."""
+
+    def __init__(self, source: AnalysisSource, say: Callable[[], None]) -> None:
+        self._source = source
+        self._say = say
+        self.shows_cost = False
+
+    def holds(self) -> frozenset[When]:
+        """Return what holds of the analysis just now."""
+        status = self._source.status
+        state = status.progress.state
+        found = {
+            When.LIVE: status.is_live,
+            When.READY: status.is_live and not status.is_under_way,
+            When.SCANNING: status.is_under_way and state is not ScanState.PAUSED,
+            When.PAUSED: status.is_under_way and state is ScanState.PAUSED,
+        }
+        return frozenset(condition for condition, holds in found.items() if holds)
+
+    def begin(self) -> None:
+        """Ask every key."""
+        if When.READY in self.holds():
+            self._source.begin()
+            self._say()
+
+    def estimate(self) -> None:
+        """Ask a sample."""
+        if When.READY in self.holds():
+            self._source.begin(estimate=True)
+            self._say()
+
+    def pause(self) -> None:
+        """Pause, or go on."""
+        if When.PAUSED in self.holds():
+            self._source.resume()
+        elif When.SCANNING in self.holds():
+            self._source.pause()
+        self._say()
+
+    def stop(self) -> None:
+        """End with what there is."""
+        self._source.stop()
+        self._say()
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+        self._source.faster()
+        self._say()
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+        self._source.slower()
+        self._say()
+
+    def cost(self) -> None:
+        """Show or hide what the server was asked for in all."""
+        self.shows_cost = not self.shows_cost
+        self._say()

@@ -1,0 +1,141 @@
+"""What the Analyse screen needs of an analysis: one under way on a server has it, and a report from a file does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from rtui.analysis.report import CostReport, CoverageKind, Report, ServerReport
+from rtui.keyspace.display import SafeText
+from rtui.server.connection import Online, State
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, Progress, ScanState
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisStatus:
+    """An analysis at one moment: everything but its numbers."""
+
+    server: ServerReport
+    """Who is or was asked; before the first report only what is known from the connection."""
+    progress: Progress = field(default_factory=Progress)
+    cost: Cost = field(default_factory=Cost)
+    pace: Pace = Pace.GENTLE
+    link: State = field(default_factory=Online)
+    is_live: bool = True
+    """Whether a server can be asked; False for a report from a file."""
+    is_estimate: bool = False
+    """Whether what is under way, or was last, asks a sample only."""
+    notes: tuple[SafeText, ...] = ()
+    """Sentences that a reader of the numbers has to know."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an analysis has begun and not ended, be it paused."""
+        state = self.progress.state
+        return self.is_live and state is not ScanState.READY and not state.is_over
+
+
+class AnalysisSource(Protocol):
+    """An analysis: the screen pulls `revision`, `report` and `status`, and asks for the rest."""
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever something that can be seen has changed."""
+
+    @property
+    def report(self) -> Report | None:
+        """What is known so far, None before anything is; another object each time that it says something else."""
+
+    @property
+    def status(self) -> AnalysisStatus:
+        """Everything but the numbers, now."""
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Ask every key from the beginning, or with `estimate` a sample; what was under way ends."""
+
+    def pause(self) -> None:
+        """Send nothing until `resume`."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+    def stop(self) -> None:
+        """End soon, with what there is."""
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+
+    async def close(self) -> None:
+        """End everything."""
+
+
+class FixedAnalysis:
+    """A report that is there already; nothing can be asked of anybody."""
+
+    def __init__(self, report: Report) -> None:
+        self.report: Report | None = report
+        self.revision = 1
+        self.status = status_of(report)
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Do nothing: there is no server."""
+
+    def pause(self) -> None:
+        """Do nothing."""
+
+    def resume(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def faster(self) -> None:
+        """Do nothing."""
+
+    def slower(self) -> None:
+        """Do nothing."""
+
+    def give_way(self) -> None:
+        """Do nothing."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def status_of(report: Report) -> AnalysisStatus:
+    """Return what a report says of the analysis that it comes from."""
+    head = report.head
+    is_partial = head.coverage.kind is CoverageKind.PARTIAL
+    progress = Progress(
+        state=ScanState.STOPPED if is_partial else ScanState.DONE,
+        fraction=head.coverage.fraction,
+        keys=head.coverage.keys,
+    )
+    status = AnalysisStatus(
+        head.server,
+        progress,
+        cost_of(head.cost),
+        is_live=False,
+        is_estimate=head.coverage.kind is CoverageKind.ESTIMATE,
+    )
+    names = {pace.value: pace for pace in Pace}
+    return replace(status, pace=names.get(head.scope.pace, Pace.GENTLE))
+
+
+def cost_of(cost: CostReport) -> Cost:
+    """Return the cost in a report as bars show it."""
+    return Cost(
+        commands=cost.commands,
+        bytes_in=cost.bytes_in,
+        bytes_out=cost.bytes_out,
+        server_us=cost.server_us,
+        is_measured=cost.is_measured,
+        elapsed_s=cost.elapsed_s,
+    )

@@ -1,0 +1,226 @@
+"""The edges of the Analyse screen: whose numbers these are, what they rest on, and how the analysis is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import Final
+
+from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report
+from rtui.analysis.tables.cells import plain
+from rtui.keyspace.display import SafeText
+from rtui.server.connection import Lost
+from rtui.server.progress import ScanState
+from rtui.tui import format as fmt
+from rtui.tui.analysis_source import AnalysisStatus
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
+from rtui.tui.lines.facts_grid import prose, tab_line
+from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.lines.key_facts import moment
+from rtui.tui.lines.status import cost_words, lost_words, progress_bar
+from rtui.tui.lines.title import MIN_LABEL_CELLS, NAME
+from rtui.tui.shown import display, display_text
+
+REASON_CELLS: Final = 120
+"""So much of a reason is shown in a bar."""
+
+_STATES: Final = {
+    ScanState.READY: (own("not begun"), Role.MUTED),
+    ScanState.SAMPLING: (own("estimate"), Role.MUTED),
+    ScanState.RUNNING: (own("asking every key"), Role.MUTED),
+    ScanState.PAUSED: (own("paused"), Role.WARN),
+    ScanState.WAITING: (own("waiting"), Role.WARN),
+    ScanState.DONE: (own("complete"), Role.GOOD),
+    ScanState.STOPPED: (own("stopped"), Role.WARN),
+    ScanState.FAILED: (own("failed"), Role.BAD),
+}
+
+_MISSING: Final = {
+    ColumnState.DENIED: (own("denied"), Role.WARN, 1),
+    ColumnState.UNSUPPORTED: (own("not kept"), Role.MUTED, 8),
+    ColumnState.NOT_ASKED: (own("not asked"), Role.MUTED, 7),
+}
+"""How it is said that a fact is missing, and how soon that gives way to the rest."""
+
+
+def title_line(status: AnalysisStatus, report: Report | None, width: int, zone: tzinfo | None = None) -> Line:
+    """Return the title bar in exactly `width` cells; a report from a file says when it was made, in `zone`."""
+    right = (*_coverage(report), gap(1))
+    room = width - line_width(NAME) - line_width(right) - 1
+    who = clip(fitted(_identity(status, report, width, zone), room), room)
+    return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
+
+
+def _identity(status: AnalysisStatus, report: Report | None, width: int, zone: tzinfo | None) -> list[Piece]:
+    """Return whose numbers these are."""
+    server = status.server if report is None else report.head.server
+    label = cut_middle(display_text(server.label), max(MIN_LABEL_CELLS, width // 4))
+    pieces = [Piece(0, (Span(label, Role.STRONG),))]
+    product = display_text(f"{server.product} {server.version}".strip())
+    if product:
+        pieces.append(Piece(5, (Span(product, Role.MUTED),)))
+    if server.role:
+        pieces.append(Piece(6, (Span(display_text(server.role), Role.MUTED),)))
+    pieces.append(Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),)))
+    if status.is_live:
+        pieces.append(Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)))
+    elif report is not None:
+        when = moment(report.head.made_at_s, zone, in_full=False)
+        pieces.append(Piece(1, (Span(own("report of "), Role.MUTED), Span(when, Role.ACCENT))))
+    if report is not None:
+        pieces += _scope(report)
+    return pieces
+
+
+def _scope(report: Report) -> list[Piece]:
+    """Say which keys were asked for, where it was not all of them."""
+    scope = report.head.scope
+    pieces = []
+    if scope.match is not None:
+        pattern = cut(display(scope.match, limit=64), 32)
+        pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+    if scope.kind is not None:
+        pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(scope.kind, limit=16), Role.ACCENT))))
+    return pieces
+
+
+def _coverage(report: Report | None) -> Line:
+    """Say what the numbers rest on."""
+    if report is None:
+        return (Span(own("nothing known yet"), Role.FAINT),)
+    coverage = report.head.coverage
+    if coverage.kind is CoverageKind.EXACT:
+        return Span(own("exact"), Role.GOOD), Span(SafeText(f" · {fmt.count(coverage.keys)} keys"), Role.MUTED)
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" of {fmt.count(coverage.keys)} keys"), Role.MUTED)
+    return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
+
+
+def _percent(coverage: Coverage) -> str:
+    """Return how much of the keyspace was gone through, where it is known."""
+    return "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
+
+
+def _of(coverage: Coverage) -> SafeText:
+    """Return the keys seen, of how many."""
+    seen = fmt.short_count(coverage.keys)
+    if coverage.total_keys is None:
+        return SafeText(f" · {seen} keys")
+    mark = Mark.EXACT if isinstance(coverage.total_keys, int) else Mark.ABOUT
+    return SafeText(f" · {seen} of {fmt.short_count(plain(coverage.total_keys), mark)} keys")
+
+
+def panels_line(titles: Sequence[SafeText], chosen: int, width: int) -> Line:
+    """Return the titles of the panels with their keys, shorter where it is narrow."""
+    numbered = [SafeText(f"{at} {title}") for at, title in enumerate(titles, 1)]
+    if sum(len(title) + 3 for title in numbered) + 1 > width:
+        numbered = [SafeText(title.removesuffix(" keys")) for title in numbered]
+    return tab_line(numbered, chosen, (), width)
+
+
+def status_line(
+    status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
+) -> Line:
+    """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
+    if isinstance(status.link, Lost):
+        head = lost_words(status.link, now_s)
+    else:
+        word, role = _STATES[status.progress.state]
+        head = (Span(own("estimate"), role),) if _is_asking_a_sample(status) else (Span(word, role),)
+    room = width - 4 - line_width(head)
+    pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
+    rest = fitted(pieces, room) if room > 0 else ()
+    line = clip((gap(1), *head, gap(2), *rest), width)
+    return (*line, gap(width - line_width(line)))
+
+
+def _is_asking_a_sample(status: AnalysisStatus) -> bool:
+    return status.is_estimate and status.progress.state is ScanState.RUNNING
+
+
+def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[Piece]:
+    """Return how far and how fast it goes, what it takes, and what is missing."""
+    progress = status.progress
+    state = progress.state
+    pieces: list[Piece] = []
+    if status.is_under_way:
+        pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(own(" keys"), Role.MUTED))))
+    elif state.is_over and not shows_cost:
+        pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(own(" keys"), Role.MUTED))))
+    if state is ScanState.RUNNING and not shows_cost:
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
+    if state is ScanState.RUNNING and progress.eta_s is not None:
+        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
+        pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
+    if status.is_live and not state.is_over:
+        pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+    if status.is_under_way or (state.is_over and not shows_cost and status.cost.server_us):
+        pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+    if state.is_over and status.cost.elapsed_s and not shows_cost:
+        took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
+        pieces.append(Piece(5, (Span(own("took "), Role.MUTED), Span(took))))
+    if shows_cost:
+        pieces.append(Piece(1, cost_words(status.cost)))
+    return [*pieces, *_what_is_missing(report), *_notes(status, report)]
+
+
+def _what_is_missing(report: Report | None) -> list[Piece]:
+    """Name the facts that the server did not tell."""
+    columns = {} if report is None else report.head.columns
+    pieces = []
+    for state, (word, role, rank) in _MISSING.items():
+        names = [display_text(name) for name, column in columns.items() if column.state is state]
+        if names:
+            pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
+    return pieces
+
+
+def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
+    """Return why it ended or waits, else the last thing that one has to know."""
+    if status.progress.reason:
+        return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),))]
+    if report is not None and report.head.coverage.reason and not status.is_under_way:
+        return [Piece(2, (Span(display_text(report.head.coverage.reason, limit=REASON_CELLS), Role.WARN),))]
+    notes = [*status.notes, *(() if report is None else map(display_text, report.head.notes))]
+    return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
+
+
+def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
+    """Return what stands in place of the tables before anything is known."""
+    state = status.progress.state
+    if state is ScanState.FAILED:
+        why = status.progress.reason or own("The server did not say why.")
+        return [*_heading(own("The analysis failed"), Role.BAD), (), *prose(why, width, Role.MUTED), (),
+                *prose(own("r tries again."), width, Role.MUTED)]  # fmt: skip
+    if isinstance(status.link, Lost) or state is ScanState.WAITING:
+        text = status.progress.reason or own("The analysis goes on when the connection is back.")
+        return [*_heading(own("Waiting for the server"), Role.WARN), (), *prose(text, width, Role.MUTED)]
+    if status.is_under_way:
+        title = own("Paused") if state is ScanState.PAUSED else own("Asking the first keys…")
+        return _heading(title, Role.MUTED)
+    about = own(
+        "rtui asks every key for its type, memory, time to live, use and length: in one gentle pass, without changing "
+        "when a key was last used. The tables fill while it runs; it can be paused at any time."
+    )
+    choices = (
+        (own("enter"), own("ask every key, at the pace below")),
+        (own("e"), own("estimate from a sample of random keys, in about a second")),
+        (own("+ -"), own("choose another pace first")),
+    )
+    keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
+    return [*_heading(own("What does this keyspace hold?"), Role.STRONG), (), *prose(about, min(width, 84), Role.MUTED),
+            (), *keys]  # fmt: skip
+
+
+def empty_lines(report: Report, width: int) -> list[Line]:
+    """Return what stands in place of the tables of a keyspace without keys."""
+    scope = report.head.scope
+    is_all = scope.match is None and scope.kind is None
+    title = SafeText(f"db{report.head.server.db} is empty") if is_all else own("No key is of what was asked for")
+    text = own("There were no keys to ask.") if is_all else own("There may be keys of other names or types.")
+    return [*_heading(title, Role.STRONG), (), *prose(text, width, Role.MUTED)]
+
+
+def _heading(title: SafeText, role: Role) -> list[Line]:
+    return [(), (gap(1), Span(title, role))]

@@ -1,0 +1,157 @@
+"""An icicle: a level of namespaces a row, each as wide as what it holds, everything below it under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis.report import Node, NodeKind
+from rtui.analysis.tables.namespaces import OTHER
+from rtui.analysis.tables.place import Path, path_of
+from rtui.keyspace.display import SafeText
+from rtui.tui.ink import HEAT, Line, Role, Span, cut, gap, left, own
+from rtui.tui.shown import display
+
+HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
+"""From which share of the whole on an area has each of the five inks."""
+
+MIN_LABEL_CELLS: Final = 3
+"""A name is written into a cell of this width or more."""
+
+LABEL_LIMIT: Final = 120
+"""Characters of a name that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A namespace on one row, from a column to the one behind its last; `nodes` are those from the root to it."""
+
+    nodes: tuple[Node, ...]
+    start: int
+    end: int
+
+    @property
+    def path(self) -> Path:
+        """Where it stands in the tree."""
+        return path_of(self.nodes)
+
+
+Weigh = Callable[[Node], float]
+"""What makes a namespace wide."""
+
+
+def tiles(nodes: tuple[Node, ...], width: int, levels: int, weigh: Weigh) -> list[list[Tile]]:
+    """Return the tiles of the last of `nodes` and of so many levels below, less where there are not as many.
+
+    What would not be a cell wide is left out; the row below a tile may not be full.
+    """
+    rows = [[Tile(nodes, 0, width)]]
+    while len(rows) < levels:
+        below = [tile for above in rows[-1] for tile in _below(above, weigh)]
+        if not below:
+            break
+        rows.append(below)
+    return rows
+
+
+def _below(above: Tile, weigh: Weigh) -> list[Tile]:
+    """Divide the cells of a tile among the namespaces directly below it."""
+    node = above.nodes[-1]
+    weights = [weigh(child) for child in node.children]
+    whole = max(weigh(node), sum(weights))
+    if not whole:
+        return []
+    found: list[Tile] = []
+    passed, cells = 0.0, above.end - above.start
+    for child, weight in zip(node.children, weights, strict=True):
+        start = above.start + round(passed / whole * cells)
+        passed += weight
+        end = above.start + round(passed / whole * cells)
+        if end > start:
+            found.append(Tile((*above.nodes, child), start, end))
+    return found
+
+
+def tile_at(rows: Sequence[Sequence[Tile]], heights: Sequence[int], x: int, y: int) -> Tile | None:
+    """Return the tile at a cell of the chart."""
+    top = 0
+    for row, height in zip(rows, heights, strict=True):
+        if top <= y < top + height:
+            return next((tile for tile in row if tile.start <= x < tile.end), None)
+        top += height
+    return None
+
+
+def row_heights(levels: int, height: int) -> list[int]:
+    """Return how high each row is: two lines, name and size, as far as they go; the upper ones first."""
+    return [2 if level < height - levels else 1 for level in range(levels)]
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """How tiles look."""
+
+    share: Callable[[Node], float]
+    """Of the whole; it decides the ink."""
+    size: Callable[[Node], SafeText]
+    """What is written below the name, or behind it."""
+    chosen: Path | None = None
+    """The tile under the cursor."""
+
+    def lines(self, rows: Sequence[Sequence[Tile]], heights: Sequence[int], width: int) -> list[Line]:
+        """Paint the rows."""
+        return [
+            self._line(row, width, height, part)
+            for row, height in zip(rows, heights, strict=True)
+            for part in range(height)
+        ]
+
+    def _line(self, row: Sequence[Tile], width: int, height: int, part: int) -> Line:
+        """Paint one line of a row: `part` 0 has the names."""
+        spans: list[Span] = []
+        at = 0
+        for tile in row:
+            spans.append(gap(tile.start - at))
+            node, cells = tile.nodes[-1], tile.end - tile.start
+            is_chosen = self.chosen is not None and tile.path == self.chosen
+            role = Role.HEAT_ON if is_chosen else _heat(self.share(node))
+            if cells == 1:
+                spans.append(Span(SafeText(" "), role))
+            else:
+                size = self.size(node)
+                text = _size(size, cells - 1) if part else _label(tile, size, cells - 1, height)
+                spans += (Span(text, role), gap(1))
+            at = tile.end
+        spans.append(gap(width - at))
+        return tuple(span for span in spans if span.text)
+
+
+def _label(tile: Tile, size: SafeText, cells: int, height: int) -> SafeText:
+    """Return a name in exactly so many cells, with the size at the right end where there is room and no line below."""
+    name = tile_name(tile)
+    if cells < MIN_LABEL_CELLS:
+        return SafeText(" " * cells)
+    if height == 1 and len(name) + len(size) + 3 <= cells:
+        return SafeText(f" {left(name, cells - len(size) - 2)}{size} ")
+    return left(SafeText(f" {cut(name, cells - 1)}"), cells)
+
+
+def _size(size: SafeText, cells: int) -> SafeText:
+    """Return a size in exactly so many cells, blanks where it does not fit."""
+    return left(SafeText(f" {size}"), cells) if len(size) < cells else SafeText(" " * cells)
+
+
+def tile_name(tile: Tile) -> SafeText:
+    """Return the last segment of a namespace; the root is the whole keyspace."""
+    node = tile.nodes[-1]
+    if len(tile.nodes) == 1:
+        return own("all keys")
+    if node.kind is NodeKind.OTHER:
+        return SafeText(OTHER)
+    return display(node.name + node.separator, limit=LABEL_LIMIT) or own("(empty)")
+
+
+def _heat(share: float) -> Role:
+    """Return the ink of an area that holds such a share of the whole."""
+    return HEAT[max(step for step, least in enumerate(HEAT_FROM) if share >= least)]

@@ -1,0 +1,61 @@
+"""What stands around a table of a panel: which of the panel's tables it is, what to know of it, why it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis.report import ColumnState, Report
+from rtui.keyspace.display import SafeText
+from rtui.tui.ink import Line, Role, Span, clip, cut, gap, line_width, own, width_of
+from rtui.tui.lines.facts_grid import MARGIN, prose, tab_line
+from rtui.tui.panel import Listing
+from rtui.tui.shown import display_text
+from rtui.tui.table_rows import TableRows
+
+NEEDLE_CELLS: Final = 24
+"""So much of what rows are filtered by is shown."""
+
+_TELLING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
+
+
+def listing_line(listings: Sequence[Listing], chosen: Listing, needle: str, width: int) -> Line:
+    """Return the titles of the tables, those around the chosen one where not all fit, and the filter."""
+    note: Line = ()
+    if needle:
+        shown = cut(display_text(needle), NEEDLE_CELLS)
+        note = (Span(own("rows with "), Role.MUTED), Span(shown, Role.ACCENT))
+    titles = [one.title for one in listings]
+    at = next(index for index, one in enumerate(listings) if one.id == chosen.id)
+    if len(titles) == 1:
+        line: Line = (gap(MARGIN), Span(titles[0], Role.STRONG))
+    else:
+        line = clip(tab_line(titles, at, (), width), width - line_width(note) - 2)
+    if not note:
+        return line
+    return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note)
+
+
+def note_line(note: Line, text: str, width: int) -> Line:
+    """Return what one has to know of the table: the panel's own words first, then those of the table."""
+    line: Line = (gap(MARGIN), *note)
+    room = width - line_width(line) - MARGIN
+    if text:
+        more = SafeText(f" · {text}" if note else text)
+        if not note or width_of(more) <= room:
+            line = (*line, Span(cut(display_text(more, limit=400), room), Role.MUTED))
+    return clip(line, width - MARGIN)
+
+
+def nothing_lines(report: Report, rows: TableRows, width: int) -> list[Line]:
+    """Return why a table has no rows."""
+    if rows.look.needle:
+        text = SafeText(f"No row has {display_text(rows.look.needle, limit=60)}")
+        return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *prose(own("esc shows all rows."), width, Role.MUTED)]
+    lines: list[Line] = [(), (gap(MARGIN), Span(own("Nothing to list"), Role.STRONG))]
+    for name, column in report.head.columns.items():
+        if column.state in _TELLING:
+            reason = f": {column.reason}" if column.reason else ""
+            text = display_text(f"{name} {column.state.value}{reason}", limit=300)
+            lines += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
+    return lines

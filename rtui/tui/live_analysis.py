@@ -1,0 +1,143 @@
+"""An analysis on a real server, over the connection that the tree is browsed with."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from rtui.analysis.report import Report, ServerReport
+from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
+from rtui.server.browsing import GIVE_WAY_S
+from rtui.server.connection import Connection
+from rtui.server.progress import Cost, Progress, ScanState
+from rtui.tui.analysis_source import AnalysisStatus
+
+
+class LiveAnalysis:
+    """One analysis after the other; the last report stays until the next one has figures."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        options: Callable[[], AnalysisOptions],
+        resting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`options` says what is asked for each time that one begins; `resting` lets other work rest while one runs."""
+        self._connection = connection
+        self._options = options
+        self._pace = options().pace
+        self._resting = resting
+        self._analysing: Analysing | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._revision = 0
+        self._is_estimate = False
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever something that can be seen has changed."""
+        now = self._analysing
+        return self._revision + self._connection.revision + (0 if now is None else now.revision)
+
+    @property
+    def report(self) -> Report | None:
+        """The latest figures of the analysis that began last."""
+        return None if self._analysing is None else self._analysing.report
+
+    @property
+    def status(self) -> AnalysisStatus:
+        """Everything but the figures, now."""
+        now = self._analysing
+        return AnalysisStatus(
+            server=self._server(),
+            progress=self._progress(),
+            cost=Cost() if now is None else now.cost,
+            pace=self._pace if now is None else now.pace,
+            link=self._connection.state,
+            is_estimate=self._is_estimate,
+        )
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Ask every key, or a sample; what was under way ends."""
+        before, self._task = self._task, None
+        self._revision += 1 + (0 if self._analysing is None else self._analysing.revision)
+        self._is_estimate = estimate
+        options = replace(self._options(), pace=self._pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
+        self._analysing = Analysing(self._connection, options)
+        self._task = asyncio.create_task(self._run(before, self._analysing), name="rtui analysis")
+
+    def pause(self) -> None:
+        """Send nothing until `resume`."""
+        if self._analysing is not None:
+            self._analysing.pause()
+
+    def resume(self) -> None:
+        """Go on."""
+        if self._analysing is not None:
+            self._analysing.resume()
+
+    def stop(self) -> None:
+        """End soon, with what there is."""
+        if self._analysing is not None and not self._analysing.progress.state.is_over:
+            self._analysing.stop()
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+        self._set_pace(faster=True)
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+        self._set_pace(faster=False)
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+        if self._analysing is not None:
+            self._analysing.give_way(GIVE_WAY_S)
+
+    async def close(self) -> None:
+        """End everything, without another word to the server."""
+        task, self._task = self._task, None
+        await _ended(task)
+
+    async def _run(self, before: asyncio.Task[None] | None, analysing: Analysing) -> None:
+        """Do all of it, when the one before has ended and other work rests."""
+        await _ended(before)
+        with self._resting():
+            try:
+                await analysing.run()
+            finally:
+                self._revision += 1
+
+    def _set_pace(self, *, faster: bool) -> None:
+        self._pace = self._pace.faster() if faster else self._pace.slower()
+        self._revision += 1
+        if self._analysing is not None and not self._analysing.progress.state.is_over:
+            self._analysing.pace = self._pace
+
+    def _progress(self) -> Progress:
+        """Return how far it is; one that has begun is under way even while it waits for its first answer."""
+        if self._analysing is None:
+            return Progress()
+        progress = self._analysing.progress
+        if progress.state is ScanState.READY:
+            return replace(progress, state=ScanState.RUNNING, fraction=None)
+        return progress
+
+    def _server(self) -> ServerReport:
+        """Return who is asked, as far as the connection knows."""
+        server, target = self._connection.server, self._connection.target
+        return ServerReport(
+            label=str(target.label),
+            product=server.product_name or "",
+            version=server.version_text or "",
+            role=server.role or "",
+            db=target.db,
+        )
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task and wait until it has ended."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,110 @@
+"""What a panel of the Analyse screen is: tables made from a report, one at a time, and maybe a chart over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from rtui.analysis.report import Report
+from rtui.analysis.tables.place import Path
+from rtui.analysis.tables.table import Subject, Table
+from rtui.keyspace.display import SafeText
+from rtui.tui.ink import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user has chosen in a panel; the panel's functions take it together with the report."""
+
+    list_id: str = ""
+    """Which of the panel's tables; the first one where this names none."""
+    subject: Subject = None
+    """What the row under the cursor is about."""
+    path: Path = ()
+    """The namespace that is zoomed into."""
+    by_length: bool = False
+    preset: str | None = None
+    """The thresholds that rows are marked by, None for those of the report."""
+    nodes: int = 6
+    """How many nodes a cluster is imagined to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One table of a panel."""
+
+    id: str
+    """Names the table among all that the panel could ever show, so that it can be kept and found again."""
+    title: SafeText
+    make: Callable[[], Table]
+    """Makes the table; called once for each report."""
+    is_marked: Callable[[Table, int], bool] | None = None
+    """Whether a row of the table, by its place in it, stands out."""
+    note: Line = ()
+    """What stands beside the titles of the tables."""
+
+
+class Area(NamedTuple):
+    """The cells that a chart has."""
+
+    width: int
+    height: int
+
+
+Listings = Callable[[Report, Choices], tuple[Listing, ...]]
+Chart = Callable[[Report, Choices, Area], list[Line]]
+ChartHeight = Callable[[Report, Choices, Area], int]
+Step = Callable[[Report, Choices], Choices | None]
+Hit = Callable[[Report, Choices, Area, int, int], Choices | None]
+
+
+def nowhere(_report: Report, _choices: Choices) -> None:
+    """Say that there is no such step."""
+
+
+def no_lines(_report: Report, _choices: Choices, _room: Area) -> int:
+    """Take no room for a chart."""
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel, as it is declared."""
+
+    id: str
+    title: SafeText
+    key: str
+    """The key that shows it."""
+    help: str
+    """One sentence, for the help screen."""
+    listings: Listings
+    """The tables to choose from; cheap, since nothing is made yet."""
+    chart: Chart | None = None
+    """Lines of exactly the area's width, at most of its height."""
+    chart_height: ChartHeight = no_lines
+    """How many lines the chart wants of an area that it shares with the table."""
+    step_in: Step = nowhere
+    """Where Enter on the row under the cursor leads within the panel; None: nowhere."""
+    step_out: Step = nowhere
+    """Where Escape leads within the panel; None: out of it."""
+    hit: Hit | None = None
+    """What a click on a cell of the chart chooses."""
+    switches: frozenset[str] = frozenset()
+    """Names of the fields of `Choices` that commands change here."""
+
+    def listing(self, report: Report, choices: Choices) -> Listing:
+        """Return the chosen table."""
+        found = self.listings(report, choices)
+        return next((one for one in found if one.id == choices.list_id), found[0])
+
+    def turned(self, report: Report, choices: Choices, step: int) -> Choices:
+        """Return the choices with the table so many places further."""
+        found = self.listings(report, choices)
+        at = found.index(self.listing(report, choices))
+        return replace(choices, list_id=found[(at + step) % len(found)].id, subject=None)
+
+
+BY_LENGTH: Final = "by_length"
+PRESET: Final = "preset"
+NODES: Final = "nodes"

@@ -1,0 +1,85 @@
+"""Copies the row under the cursor of a table, in the forms that the user chooses from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.screen import Screen
+
+from rtui.analysis.tables.place import Path
+from rtui.analysis.tables.table import Subject
+from rtui.keyspace.glob import prefix_pattern
+from rtui.server.copy import key_as_bytes, key_as_text
+from rtui.tui.copying import Copy
+from rtui.tui.ink import cut_middle, own
+from rtui.tui.screens.choice import ChoiceScreen
+from rtui.tui.shown import display_text
+from rtui.tui.widgets.report_table import ReportTable
+
+SHOWN_CELLS = 60
+"""So much of what was copied is shown."""
+
+
+class RowDesk:
+    """Carries out the commands that copy."""
+
+    def __init__(self, screen: Screen[Any], table: Callable[[], ReportTable]) -> None:
+        self._screen = screen
+        self._table = table
+
+    def copy_row(self) -> None:
+        """Copy the name of what the row is about, the row itself where it has none."""
+        entries = self._entries()
+        if entries:
+            self._copy(entries[0].text)
+
+    def copy_menu(self) -> None:
+        """Choose what to copy."""
+        entries = self._entries()
+        if not entries:
+            return
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self._copy(entries[index].text)
+
+        self._screen.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+
+    def _entries(self) -> list[Copy]:
+        """Return what can be copied of the row under the cursor."""
+        body = self._table().body
+        if not len(body.rows):
+            return []
+        texts = body.rows.texts(body.cursor_line)
+        row = Copy(own("the row, its cells apart by tabs"), "\t".join(texts))
+        name = name_of(body.subject)
+        if name is None:
+            return [row]
+        entries = [
+            Copy(own("name as text"), key_as_text(name)),
+            Copy(own("name as escaped bytes"), key_as_bytes(name)),
+            row,
+        ]
+        if isinstance(body.subject, tuple):
+            entries.append(Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name))))
+        return entries
+
+    def _copy(self, text: str) -> None:
+        self._screen.app.copy_to_clipboard(text)
+        shown = cut_middle(display_text(text.replace("\t", "  ")), SHOWN_CELLS)
+        self._screen.notify(shown, title="Copied", markup=False, timeout=2)
+
+
+def name_of(subject: Subject) -> bytes | None:
+    """Return the bytes that name what a row is about: a key, or how the keys of a namespace begin."""
+    if isinstance(subject, bytes):
+        return subject
+    if isinstance(subject, tuple):
+        return prefix_of(subject)
+    return None
+
+
+def prefix_of(path: Path) -> bytes:
+    """Return how the keys of a namespace begin."""
+    return b"".join(step.name + step.separator for step in path)

@@ -1,0 +1,431 @@
+"""The Analyse screen: what the keyspace holds, in panels, filling while every key is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import tzinfo
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+from textual.screen import Screen
+from textual.timer import Timer
+
+from rtui.analysis.report import Report
+from rtui.server.connection import Online
+from rtui.tui.analysis_desk import AnalysisDesk
+from rtui.tui.analysis_source import AnalysisSource
+from rtui.tui.commands import ANALYSE_SCOPES, BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
+from rtui.tui.lines.analyse import big
+from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
+from rtui.tui.lines.analyse.listing import listing_line, note_line, nothing_lines
+from rtui.tui.panel import BY_LENGTH, NODES, PRESET, Area, Choices, Listing, Panel
+from rtui.tui.panel_book import PanelBook
+from rtui.tui.panels import BY_ID, PANELS
+from rtui.tui.row_desk import RowDesk
+from rtui.tui.table_file import SUFFIXES, TableFileError, write_table
+from rtui.tui.widgets.bars import Bar, FooterBar
+from rtui.tui.widgets.chart import Chart
+from rtui.tui.widgets.filter_input import FilterInput
+from rtui.tui.widgets.line_panel import LinePanel
+from rtui.tui.widgets.report_table import ReportTable, TableBody
+from rtui.tui.widgets.tab_bar import TabBar
+
+FLUSH_S: Final = 0.1
+"""How often the screen looks whether anything has changed, while anything may."""
+
+REST_S: Final = 1.0
+"""How often it looks when nothing is under way."""
+
+NODE_COUNTS: Final = (3, 6, 12, 24)
+"""Sizes of the cluster that is imagined."""
+
+FILTER_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" keeps the rows that have this text"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" shows all"), Role.MUTED),
+)
+
+FILE_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" does not"), Role.MUTED),
+)
+
+
+class AnalyseScreen(Screen[bytes | None]):
+    """Binds an analysis to panels; dismissed with the key that the user wants to go to, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(Scope.ANALYSE),
+        *(binding for scope in (Scope.PANEL, Scope.RUN, Scope.ROW) for binding in bindings(scope, "carry('{}')")),
+    ]
+    AUTO_FOCUS = "#table-body"
+    ESCAPE_TO_MINIMIZE = False
+    BLANK = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+
+    title_bar = query_one("#title", Bar)
+    tab_bar = query_one("#panels", TabBar)
+    chart = query_one("#chart", Chart)
+    list_bar = query_one("#lists", TabBar)
+    table = query_one("#table", ReportTable)
+    offer = query_one("#offer", LinePanel)
+    note_bar = query_one("#note", Bar)
+    filter_input = query_one("#filter", FilterInput)
+    file_input = query_one("#file", FilterInput)
+    status_bar = query_one("#status", Bar)
+    footer_bar = query_one("#footer", FooterBar)
+
+    def __init__(
+        self,
+        source: AnalysisSource,
+        *,
+        start_panel: str | None = None,
+        book: PanelBook | None = None,
+        zone: tzinfo | None = None,
+    ) -> None:
+        """`book` is what was chosen before; times are shown in `zone`, None for that of this machine."""
+        super().__init__()
+        self.source = source
+        self._book = PanelBook() if book is None else book
+        if start_panel is not None:
+            self._book.panel_id = start_panel
+        self._zone = zone
+        self._pass = AnalysisDesk(source, self._say_bars)
+        self._row = RowDesk(self, lambda: self.table)
+        self._seen = -1
+        self._flush_timer: Timer | None = None
+
+    @property
+    def panel(self) -> Panel:
+        """The panel that is shown."""
+        return BY_ID.get(self._book.panel_id, PANELS[0])
+
+    @property
+    def choices(self) -> Choices:
+        """What is chosen in it."""
+        return self._book.choices_of(self.panel)
+
+    @property
+    def report(self) -> Report | None:
+        """What is shown, None while there is nothing that panels could show."""
+        report = self.source.report
+        return report if report is not None and report.head.coverage.keys else None
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield Bar(id="title")
+        yield TabBar(id="panels")
+        yield Chart(id="chart")
+        yield TabBar(id="lists")
+        yield ReportTable(id="table")
+        yield LinePanel(id="offer")
+        yield Bar(id="note")
+        yield FilterInput("part of a name", id="filter")
+        yield FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
+        yield Bar(id="status")
+        yield FooterBar(id="footer")
+
+    def on_mount(self) -> None:
+        """Show what there is and start looking for changes."""
+        self.flush()
+
+    def on_resize(self) -> None:
+        """Give chart and table their parts of the new height."""
+        self._seen = -1
+        self.call_after_refresh(self.flush)
+
+    # what changes by itself
+
+    def flush(self) -> None:
+        """Take up what has changed since the last look."""
+        status, before = self.source.status, self._seen
+        self._seen = self.source.revision
+        if before != self._seen:
+            self._show_panel()
+        if before != self._seen or status.is_under_way or not isinstance(status.link, Online):
+            self._say_bars()
+        if status.is_live:
+            self._look_again(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
+
+    def _look_again(self, after_s: float) -> None:
+        """Look at the source once more after a while; a look that was due later is taken back."""
+        if self._flush_timer is not None:
+            self._flush_timer.stop()
+        self._flush_timer = self.set_timer(after_s, self.flush)
+
+    def _say_bars(self) -> None:
+        """Say whose numbers these are, how the analysis is doing, and what can be done."""
+        status, report, shows_cost = self.source.status, self.source.report, self._pass.shows_cost
+        now_s = asyncio.get_running_loop().time()
+        self.title_bar.tell(lambda width: title_line(status, report, width, self._zone))
+        self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
+        at = PANELS.index(self.panel)
+        self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))
+        self._offer_commands()
+
+    # panels
+
+    def _show_panel(self) -> None:
+        """Show the chosen panel, or what stands in its place."""
+        report = self.report
+        if report is None:
+            self._show_offer()
+            return
+        panel, choices = self.panel, self.choices
+        listing = panel.listing(report, choices)
+        table, look = self._book.table(report, panel, listing), self._book.look(panel, listing)
+        self._show_chart(report)
+        self.table.show(
+            (panel.id, listing.id), table, look, listing.is_marked, holds_order=self.source.status.is_under_way
+        )
+        self._say_listing(report, listing)
+
+    def _say_listing(self, report: Report, listing: Listing) -> None:
+        """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
+        listings, rows = self.panel.listings(report, self.choices), self.table.rows
+        self.list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
+        self.note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
+        self.note_bar.display = bool(listing.note or rows.table.note)
+        self.set_class(not len(rows), "-nothing")
+        self.offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
+        self._offer_commands()
+
+    def _show_offer(self) -> None:
+        status, report = self.source.status, self.source.report
+        self.add_class("-nothing")
+        self.chart.display = self.note_bar.display = False
+        self.list_bar.tell(lambda _width: ())
+        self.offer.say(lambda width: offer_lines(status, width) if report is None else empty_lines(report, width))
+
+    def _show_chart(self, report: Report) -> None:
+        panel, choices = self.panel, self.choices
+        room = Area(self.size.width, max(0, self.size.height - 5))
+        height = 0 if panel.chart is None else panel.chart_height(report, choices, room)
+        self.chart.display = height > 0
+        if height:
+            self.chart.styles.height = height
+            self.chart.say(lambda width: panel.chart(report, choices, Area(width, height)) if panel.chart else [])
+
+    @on(TableBody.Highlighted)
+    def _follow_cursor(self) -> None:
+        """Have the chart show where the cursor is."""
+        report, subject = self.report, self.table.body.subject
+        if report is not None and subject != self.choices.subject:
+            self._book.choose(self.panel, replace(self.choices, subject=subject))
+            self._show_chart(report)
+            self._offer_commands()
+
+    def show_panel(self, panel_id: str) -> None:
+        """Show another panel."""
+        self._close_prompt()
+        self._book.panel_id = panel_id
+        self._show_panel()
+        self._say_bars()
+
+    def _choose(self, choices: Choices | None) -> bool:
+        """Take up other choices in the panel; False when there are none."""
+        if choices is not None:
+            self._book.choose(self.panel, choices)
+            self._show_panel()
+        return choices is not None
+
+    @on(TabBar.Chosen)
+    def _tab_chosen(self, event: TabBar.Chosen) -> None:
+        report = self.report
+        if event.bar is self.tab_bar and event.index < len(PANELS):
+            self.show_panel(PANELS[event.index].id)
+        elif report is not None:
+            listings = self.panel.listings(report, self.choices)
+            if event.index < len(listings):
+                self._choose(replace(self.choices, list_id=listings[event.index].id))
+
+    @on(Chart.Clicked)
+    def _chart_clicked(self, event: Chart.Clicked) -> None:
+        report = self.report
+        if report is not None and self.panel.hit is not None:
+            area = Area(self.chart.size.width, self.chart.size.height)
+            self._choose(self.panel.hit(report, self.choices, area, event.x, event.y))
+
+    @on(TableBody.Opened)
+    def _open(self) -> None:
+        """Zoom into a namespace, go to a key, or begin where nothing has begun."""
+        report, subject = self.report, self.table.body.subject
+        if report is None:
+            if When.READY in self._holds() and self.source.report is None:
+                self._pass.begin()
+        elif not self._choose(self.panel.step_in(report, self.choices)) and isinstance(subject, bytes):
+            self._go_to(subject)
+
+    def _go_to(self, key: bytes) -> None:
+        """Leave for a key in the tree, where there is one."""
+        if self.source.status.is_live:
+            self.dismiss(key)
+        else:
+            self.notify("This report was opened from a file: there is no tree to go to.", markup=False, timeout=3)
+
+    def action_next_panel(self) -> None:
+        """Show the next panel."""
+        self.show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
+
+    def action_previous_panel(self) -> None:
+        """Show the panel before."""
+        self.show_panel(PANELS[PANELS.index(self.panel) - 1].id)
+
+    def action_next_list(self) -> None:
+        """Show the next table of the panel."""
+        if self.report is not None:
+            self._choose(self.panel.turned(self.report, self.choices, 1))
+
+    def action_previous_list(self) -> None:
+        """Show the table before."""
+        if self.report is not None:
+            self._choose(self.panel.turned(self.report, self.choices, -1))
+
+    def action_zoom_out(self) -> None:
+        """Go to the namespace above."""
+        if self.report is not None:
+            self._choose(self.panel.step_out(self.report, self.choices))
+
+    def action_measure(self) -> None:
+        """List by bytes, or by length."""
+        if BY_LENGTH in self.panel.switches:
+            self._choose(replace(self.choices, by_length=not self.choices.by_length, list_id=""))
+
+    def action_preset(self) -> None:
+        """Mark rows by the next thresholds."""
+        if PRESET in self.panel.switches and self.report is not None:
+            self._choose(replace(self.choices, preset=big.next_preset(self.report, self.choices)))
+            self.table.body.repaint_changes()
+
+    def action_nodes(self) -> None:
+        """Imagine a cluster of another number of nodes."""
+        if NODES in self.panel.switches:
+            larger = [count for count in NODE_COUNTS if count > self.choices.nodes]
+            self._choose(replace(self.choices, nodes=min(larger, default=NODE_COUNTS[0])))
+
+    # texts that are typed
+
+    def action_filter(self) -> None:
+        """Type a text that rows must have."""
+        if self.report is not None:
+            self.filter_input.open(self.table.rows.look.needle)
+            self._offer_commands()
+
+    def action_export(self) -> None:
+        """Type the name of a file for what the table shows."""
+        if self.report is not None and len(self.table.rows):
+            self.file_input.open()
+            self._offer_commands()
+
+    def action_leave_filter(self) -> None:
+        """Go into what was found."""
+        self._close_prompt()
+
+    @on(FilterInput.Changed, "#filter")
+    def _filter_changes(self, event: FilterInput.Changed) -> None:
+        if self.filter_input.is_open:
+            self._filter(event.value)
+
+    @on(FilterInput.Submitted)
+    def _typed(self, event: FilterInput.Submitted) -> None:
+        self._close_prompt()
+        if event.input is self.file_input and event.value:
+            self._write(event.value)
+
+    def _filter(self, needle: str) -> None:
+        self.table.filter(needle)
+        if self.report is not None:
+            self._say_listing(self.report, self.panel.listing(self.report, self.choices))
+
+    def _write(self, name: str) -> None:
+        """Write what the table shows."""
+        try:
+            shown = write_table(self.table.rows.shown(), name)
+        except TableFileError as error:
+            self.notify(error.reason, title="Not written", severity="error", markup=False)
+        else:
+            self.notify(shown, title="Written", markup=False, timeout=4)
+
+    def _close_prompt(self) -> None:
+        for prompt in (self.filter_input, self.file_input):
+            prompt.close()
+        self.table.body.focus()
+        self._offer_commands()
+
+    # commands
+
+    def action_back(self) -> None:
+        """Go back one step."""
+        if self.file_input.is_open:
+            self._close_prompt()
+        elif self.report is not None and (self.filter_input.is_open or self.table.rows.look.needle):
+            self._close_prompt()
+            self._filter("")
+        elif not (self.report is not None and self._choose(self.panel.step_out(self.report, self.choices))):
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        """Go back to the tree, where there is one."""
+        if self.source.status.is_live:
+            self.dismiss(None)
+
+    def _holds(self) -> frozenset[When]:
+        report = self.report
+        holds = self._pass.holds()
+        if report is None:
+            return holds
+        panel, choices = self.panel, self.choices
+        found = {
+            When.ON_ENTRY: self.table.body.subject is not None,
+            When.SEVERAL_LISTS: len(panel.listings(report, choices)) > 1,
+            When.ZOOMED: panel.step_out(report, choices) is not None,
+            When.BY_LENGTH: BY_LENGTH in panel.switches,
+            When.PRESET: PRESET in panel.switches,
+            When.NODES: NODES in panel.switches,
+            When.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.look.needle),
+        }
+        return holds | {condition for condition, is_so in found.items() if is_so}
+
+    def offered(self) -> list[Command]:
+        """Return the commands that make sense just now."""
+        holds = self._holds()
+        return [command for command in COMMANDS if command.scope in ANALYSE_SCOPES and command.offered(holds)]
+
+    def _offer_commands(self) -> None:
+        if self.filter_input.is_open or self.file_input.is_open:
+            self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
+        else:
+            self.footer_bar.offer(footer_commands(ANALYSE_SCOPES, self._holds()))
+
+    @on(FooterBar.Clicked)
+    async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
+        await self.carry_out(event.command)
+
+    async def action_carry(self, binding_id: str) -> None:
+        """Carry out the command with this id, whose key was pressed."""
+        await self.carry_out(BY_BINDING_ID[binding_id])
+
+    async def carry_out(self, command: Command) -> None:
+        """Carry out a command wherever it belongs."""
+        match command.scope:
+            case Scope.TABLE:
+                await self.table.body.run_action(command.id)
+            case Scope.APP:
+                await self.app.run_action(command.id)
+            case Scope.PANEL:
+                self.show_panel(command.id)
+            case Scope.RUN:
+                getattr(self._pass, command.id)()
+                self._look_again(0.01)
+            case Scope.ROW:
+                getattr(self._row, command.id)()
+            case _:
+                await self.run_action(command.id)

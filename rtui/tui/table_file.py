@@ -1,0 +1,57 @@
+"""Writes what a table shows to a file: whole, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from rtui.analysis.tables.table import Table
+from rtui.keyspace.display import SafeText
+from rtui.tui.shown import display_text
+from rtui.tui.table_forms import FORMS
+
+SUFFIXES: Final = tuple(FORMS)
+"""The endings of files that can be written."""
+
+
+class TableFileError(Exception):
+    """A file that cannot be written; the reason is safe to show."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason: SafeText = display_text(reason)
+        super().__init__(self.reason)
+
+
+def write_table(table: Table, name: str) -> SafeText:
+    """Write a table to the file of this name, in the form that its ending says; returns what was written, in words.
+
+    A file that is there is replaced as a whole, by one that only its owner may read. Raises TableFileError.
+    """
+    path = Path(name).expanduser()
+    write = FORMS.get(path.suffix.lower())
+    if write is None:
+        raise TableFileError(f"The name must end in {', '.join(SUFFIXES)}.")
+    try:
+        _replace(path, write(table))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise TableFileError(f"{path}: {why}") from None
+    return display_text(f"{len(table.rows):,} rows to {path}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write to a file beside it first, and put it in its place when all of it is on the disk."""
+    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(part).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(part).unlink()
+        raise
