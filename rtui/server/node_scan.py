@@ -289,7 +289,7 @@ class NodeScan:
         """Take up the replies of a call; the next request goes out before its keys are put away."""
         if call.asked is _Asked.WORK:
             self._working -= 1
-        replies = call.replies.result()
+        replies = self._replies(call)
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
         round_trip_s = now - max(call.sent_at, self._last_arrival - idle_s) if has_waited else None
@@ -301,6 +301,15 @@ class NodeScan:
             self._take_work(lane, call, replies, round_trip_s)
         else:
             self._looked(call, replies[0], round_trip_s)
+
+    def _replies(self, call: _Call) -> list[Reply]:
+        """The replies of a call that has ended; what rode on one that was lost is asked again."""
+        try:
+            return call.replies.result()
+        except ConnectionLost:
+            if call.ride is not None and call.epoch == self._epoch:
+                call.ride.missed()
+            raise
 
     def _take_work(self, lane: Lane, call: _Call, replies: list[Reply], round_trip_s: float | None) -> None:
         one, ride, fresh = call.one, call.ride, None

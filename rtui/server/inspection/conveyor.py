@@ -70,11 +70,13 @@ class Conveyor:
         self._watched = Station()
         self._is_watching = False
         self._encoding_turn: dict[bytes, int] = {}
+        self._chosen: dict[bytes, list[bytes]] = {}
+        """By type, keys whose encoding is to be asked."""
 
     @property
     def waiting(self) -> int:
         """Keys for which something is still to be sent."""
-        return len(self._listed) + self._looked.keys + self._watched.keys
+        return len(self._listed) + self._looked.keys + self._watched.keys + sum(map(len, self._chosen.values()))
 
     def put(self, keys: list[bytes]) -> None:
         """Take up a page of keys."""
@@ -96,6 +98,8 @@ class Conveyor:
             legs.append(Look(self, keys, self.plan.look))
         for batch in self._looked.take(most):
             legs += self._measure(batch)
+        legs += [Encodings(self, kind, keys) for kind, keys in self._chosen.items()]
+        self._chosen = {}
         return Journey(legs) if legs else None
 
     def reset(self) -> None:
@@ -103,6 +107,7 @@ class Conveyor:
         self._listed = []
         self._looked.clear()
         self._watched.clear()
+        self._chosen = {}
         self._is_watching = False
 
     def look_again(self, keys: Sequence[bytes]) -> None:
@@ -111,11 +116,16 @@ class Conveyor:
 
     def look_done(self, batch: Inspected) -> None:
         """Let keys whose type is known wait for what depends on it; hand on those of which no more is asked."""
+        self._choose(batch)
         is_asked = self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None
         if is_asked:
             self._looked.put(batch)
         else:
             self.measured(batch)
+
+    def measure_again(self, batch: Inspected) -> None:
+        """Put keys back whose second questions were not answered."""
+        self._looked.put(batch)
 
     def measured(self, batch: Inspected) -> None:
         """Hand on keys of which all is known that is asked freely."""
@@ -165,16 +175,14 @@ class Conveyor:
         if not asks:  # it has been refused since
             self.measured(batch)
             return []
-        legs: list[Leg] = [Measure(self, batch, tuple(asks))]
-        chosen = self._chosen(batch)
-        if chosen and batch.kind is not None:
-            legs.append(Encodings(self, batch.kind, chosen))
-        return legs
+        return [Measure(self, batch, tuple(asks))]
 
-    def _chosen(self, batch: Inspected) -> Sequence[bytes]:
-        """Every n-th key of the type, counted over all batches."""
+    def _choose(self, batch: Inspected) -> None:
+        """Have the encoding of every n-th key of the type asked, counted over all batches."""
         if batch.kind is None or not self.plan.asks_encodings:
-            return ()
+            return
         turn = self._encoding_turn.get(batch.kind, 0)
         self._encoding_turn[batch.kind] = (turn - len(batch.keys)) % self.encoding_every
-        return batch.keys[turn :: self.encoding_every]
+        chosen = batch.keys[turn :: self.encoding_every]
+        if chosen:
+            self._chosen.setdefault(batch.kind, []).extend(chosen)

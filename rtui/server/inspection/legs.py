@@ -146,7 +146,7 @@ class Measure:
 
     def missed(self) -> None:
         """Let the keys wait again."""
-        self._conveyor.look_done(self._batch)
+        self._conveyor.measure_again(self._batch)
 
     def _measured(self, batch: Inspected, part: Columns) -> None:
         said = cast("dict[PerKey, Sequence[int] | None]", dict(zip(self._asks, part.answers, strict=True)))

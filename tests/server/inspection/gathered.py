@@ -1,0 +1,76 @@
+"""Findings that keep every key with all that was learnt of it, and scans that inspect into them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rtui.analysis.inspected import Inspected
+from rtui.server.capability import Capabilities
+from rtui.server.connection import Connection
+from rtui.server.inspection.conveyor import Conveyor
+from rtui.server.inspection.plan import Plan
+from rtui.server.keyspace_pass import dialect_for
+from rtui.server.pace import Pace
+from rtui.server.scan import Scan
+from rtui.server.scan_node import ScanNode
+
+
+class Gathered:
+    """Everything by key; `at` runs something once when so many keys have come in."""
+
+    def __init__(self) -> None:
+        self.facts: dict[bytes, dict[str, Any]] = {}
+        self.times: Counter[bytes] = Counter()
+        self.encodings: Counter[tuple[bytes, bytes]] = Counter()
+        self.vanished = 0
+        self.unread_names: list[bytes] = []
+        self._at = 0
+        self._act: Callable[[], object] | None = None
+
+    def add(self, batch: Inspected, asked_at_s: float) -> None:
+        columns = {
+            "ttl": batch.ttl_ms,
+            "memory": batch.memory_bytes,
+            "idle": batch.idle_s,
+            "frequency": batch.frequency,
+            "length": batch.lengths,
+        }
+        for column in columns.values():
+            assert column is None or len(column) == len(batch.keys)
+        for index, key in enumerate(batch.keys):
+            self.times[key] += 1
+            self.facts[key] = {
+                "type": batch.kind,
+                "note": batch.note,
+                **{name: None if column is None else column[index] for name, column in columns.items()},
+            }
+        if self._act is not None and len(self.facts) >= self._at:
+            act, self._act = self._act, None
+            act()
+
+    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
+        self.encodings.update((kind, encoding) for encoding in encodings)
+
+    def vanish(self, count: int) -> None:
+        self.vanished += count
+
+    def unread(self, keys: Sequence[bytes]) -> None:
+        self.unread_names.extend(keys)
+
+    def at(self, keys: int, act: Callable[[], object]) -> None:
+        """Do something in the middle."""
+        self._at, self._act = keys, act
+
+
+async def inspecting(
+    connection: Connection, found: Gathered, *, pace: Pace = Pace.FULL, encoding_every: int = 1, **options: Any
+) -> tuple[Scan, Conveyor]:
+    """A scan that inspects everything into `found`, not yet run."""
+    capabilities = Capabilities()
+    await capabilities.probe(connection)
+    plan = Plan(capabilities, connection.server, connection.no_touch)
+    conveyor = Conveyor(plan, found, encoding_every=encoding_every)
+    node = ScanNode(connection, dialect_for(connection.server), rider=conveyor)
+    return Scan([node], lambda keys: None, pace=pace, **options), conveyor

@@ -1,0 +1,132 @@
+"""The pure parts of an inspection: columns without holes, stations, the watch on costs, what memory costs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.inspected import Inspected
+from rtui.server.errors import ServerError
+from rtui.server.identity import Product, ServerIdentity
+from rtui.server.inspection.columns import sort_replies
+from rtui.server.inspection.memory_cost import Manner, memory_cost
+from rtui.server.inspection.stations import Station
+from rtui.server.inspection.watch import CHANCES, CHEAP_S, DEAR_S, MOST, CostWatch
+from rtui.server.reply import Reply
+
+REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' command")
+KEY_REFUSED = ServerError("NOPERM No permissions to access a key")
+WRONG = ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")
+
+TYPES: st.SearchStrategy[Reply] = st.sampled_from([b"string", b"hash", b"none", KEY_REFUSED, REFUSED])
+NUMBERS: st.SearchStrategy[Reply] = st.one_of(st.sampled_from([-2, None, KEY_REFUSED, WRONG]), st.integers(-1, 9))
+
+
+def is_gone(reply: Reply) -> bool:
+    return reply is None or reply in (-2, b"none") or reply is WRONG
+
+
+@given(st.lists(st.tuples(TYPES, NUMBERS)))
+def test_replies_become_columns_without_holes(rows: list[tuple[Reply, Reply]]) -> None:
+    keys = [b"%d" % index for index in range(len(rows))]
+    found = sort_replies(keys, [reply for row in rows for reply in row], (bytes, int))
+    there = {key: row for key, row in zip(keys, rows, strict=True) if not any(map(is_gone, row))}
+    assert found.gone == len(rows) - len(there)
+    seen: dict[bytes, tuple[Reply, Reply]] = {}
+    for part in found.parts:
+        types, numbers = part.answers
+        for index, key in enumerate(part.keys):
+            seen[key] = (None if types is None else types[index], None if numbers is None else numbers[index])
+    assert seen == {
+        key: tuple(None if isinstance(reply, ServerError) else reply for reply in row) for key, row in there.items()
+    }
+    assert all(error is REFUSED for error in found.errors.values())
+
+
+def test_a_page_on_which_all_is_well_is_not_looked_at_key_by_key() -> None:
+    keys = [b"a", b"b"]
+    (part,) = sort_replies(keys, [b"string", 5, b"hash", -1], (bytes, int)).parts
+    assert part.keys is keys
+    assert part.answers == ([b"string", b"hash"], [5, -1])
+
+
+BATCHES = st.lists(
+    st.tuples(
+        st.sampled_from([b"string", b"hash", None]), st.integers(1, 20), st.booleans(), st.sampled_from(["", "n"])
+    )
+)
+
+
+@given(BATCHES, st.lists(st.integers(1, 30), min_size=1))
+def test_a_station_gives_back_what_it_was_given(
+    batches: list[tuple[bytes | None, int, bool, str]], portions: list[int]
+) -> None:
+    station = Station()
+    given_in: set[tuple[bytes, bytes | None, int | None, str]] = set()
+    number = 0
+    for kind, count, has_ttl, note in batches:
+        keys = [b"%d" % (number + step) for step in range(count)]
+        ttl = [number + step for step in range(count)] if has_ttl else None
+        number += count
+        station.put(Inspected(kind, keys, ttl_ms=ttl, note=note))
+        given_in |= {(key, kind, int(key) if has_ttl else None, note) for key in keys}
+    assert station.keys == number
+    taken: set[tuple[bytes, bytes | None, int | None, str]] = set()
+    turn = 0
+    while station.keys:
+        most, before = portions[turn % len(portions)], station.keys
+        for batch in station.take(most):
+            columns = [None] * len(batch.keys) if batch.ttl_ms is None else batch.ttl_ms
+            taken |= {(key, batch.kind, ttl, batch.note) for key, ttl in zip(batch.keys, columns, strict=True)}
+        assert before - station.keys == min(most, before)
+        turn += 1
+    assert taken == given_in
+
+
+def test_what_proves_cheap_is_asked_in_larger_portions() -> None:
+    watch = CostWatch()
+    asked = []
+    for _ in range(10):
+        asked.append(watch.most)
+        watch.took(watch.most, CHEAP_S / 2)
+    assert asked == [1, 2, 4, 8, 16, 32, 64, MOST, MOST, MOST]
+    watch.took(MOST, CHEAP_S * 2)
+    assert watch.most == 1
+    assert not watch.is_over
+
+
+def test_single_dear_questions_end_it() -> None:
+    watch = CostWatch()
+    for _ in range(CHANCES):
+        assert not watch.is_over
+        watch.took(1, DEAR_S * 2)
+    assert watch.is_over
+
+
+def test_what_was_not_timed_says_nothing() -> None:
+    watch = CostWatch()
+    watch.took(1, None)
+    assert watch.most == 1
+    assert not watch.is_over
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "kind", "manner"),
+    [
+        ("redis", (8, 4, 0), b"stream", Manner.FREELY),
+        ("redis", (8, 2, 9), b"stream", Manner.WATCHED),
+        ("redis", (6, 2, 14), b"stream", Manner.WATCHED),
+        ("valkey", (8, 0, 1), b"stream", Manner.FREELY),
+        (None, None, b"stream", Manner.WATCHED),
+        (None, None, b"hash", Manner.FREELY),
+        ("redis", (8, 6, 3), b"ReJSON-RL", Manner.NEVER),
+        ("redis", (8, 6, 3), None, Manner.NEVER),
+    ],
+)
+def test_what_memory_usage_costs(
+    product: Product | None, version: tuple[int, ...] | None, kind: bytes | None, manner: Manner
+) -> None:
+    cost = memory_cost(ServerIdentity(product=product, version=version), kind)
+    assert cost.manner is manner
+    assert bool(cost.why) is (manner is not Manner.FREELY)
