@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.forms.json_shapes import (
     INTERVAL_SCHEMA,
+    TEXT_LIMIT,
     Json,
     Name,
     ReportFormatError,
@@ -282,7 +283,7 @@ class ByText(Shape[dict[str, T]], Generic[T]):
     def take(self, of: Json, name: str, where: str) -> dict[str, T]:
         """Read the dictionary."""
         found = json_object(member(of, name, where), path(where, name))
-        shown = {display_text(key, limit=64): key for key in found}
+        shown = {display_text(key, limit=TEXT_LIMIT): key for key in found}
         here = path(where, name)
         return {safe: self._shape.take({safe: found[key]}, safe, here) for safe, key in shown.items()}
 
