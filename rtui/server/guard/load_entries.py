@@ -23,7 +23,7 @@ MAX_SESSION_S: Final = 3600
 """Longest hot-key session."""
 
 MIN_SAMPLE_RATIO: Final = 10
-"""A session measures at most one command in so many: measuring each one nearly doubled what a GET costs."""
+"""A session measures at most one command in so many: measuring each one took a GET from 0.34 to 0.63 µs."""
 
 MAX_SAMPLE_RATIO: Final = 10_000
 """A session that measures fewer sees nothing in its time."""
@@ -79,7 +79,7 @@ LOAD: Final = (
         (b"HOTKEYS", b"START"),
         _SESSION,
         Group.HOTKEYS,
-        "0.3 ms to begin; until it ends 0.07 µs more for each command of all clients, where a GET takes 0.34 µs",
+        "0.3 ms to begin, 1.4 MB for its result; until it ends each command of all clients takes 0.07 µs longer",
         "only after the user has agreed; ends by itself, measures a sample, and is never stopped or reset by rtui",
         since_redis=(8, 6),
         since_valkey=None,

@@ -15,6 +15,7 @@ from rtui.server.inspect import REPLICA_NOTE
 from rtui.server.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.asking import raw
+from tests.server.hot.sessions import session_of
 from tests.server.hot.summaries import counted, idle, summary_of
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -48,10 +49,6 @@ def use(server: Server) -> None:
     for _ in range(20):
         server.admin.set(NASTY, "x" * 5000)
     server.admin.set("quiet", "x")
-
-
-def session_of(server: Server) -> object:
-    return raw(server, "HOTKEYS", "GET")
 
 
 async def test_without_a_session_the_idle_times_and_what_would_be_better(server: Server) -> None:

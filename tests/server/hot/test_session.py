@@ -9,6 +9,7 @@ from rtui.server.hot import Consent, Metric, SessionError, SessionRefusedError, 
 from rtui.server.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.asking import raw
+from tests.server.hot.sessions import session_of
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
@@ -19,12 +20,6 @@ TAKES_ALL = Consent(duration_s=60, sample_ratio=100, discards_result=True)
 async def start(server: Server, consent: Consent = CONSENT, **changes: object) -> None:
     async with connected(target_of(server, **changes)) as connection:
         await start_session(connection, consent)
-
-
-def fields_of(server: Server) -> dict[bytes, object]:
-    """The server's own word on its session."""
-    (found,) = raw(server, "HOTKEYS", "GET")
-    return found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
 
 
 def begin(server: Server, seconds: int = 3600) -> None:
@@ -39,7 +34,7 @@ async def test_a_session_as_agreed(session_server: Server) -> None:
         await start(session_server, Consent(30, 50, (Metric.NET,), count=5), port=proxy.port)
         sent = [b" ".join(line) for line in proxy.commands() if line[0] == b"HOTKEYS"]
     assert sent == [b"HOTKEYS GET", b"HOTKEYS START METRICS 1 NET COUNT 5 DURATION 30 SAMPLE 50"]
-    found = fields_of(session_server)
+    found = session_of(session_server)
     assert found[b"tracking-active"] == 1
     assert found[b"sample-ratio"] == 50
     assert b"by-net-bytes" in found
@@ -48,13 +43,13 @@ async def test_a_session_as_agreed(session_server: Server) -> None:
 
 async def test_a_session_that_runs_is_left_alone(session_server: Server) -> None:
     begin(session_server)
-    before = fields_of(session_server)
+    before = session_of(session_server)
     for consent in (CONSENT, TAKES_ALL):
         with pytest.raises(SessionRefusedError) as caught:
             await start(session_server, consent)
         assert "runs" in caught.value.happened
         assert caught.value.remedy
-    after = fields_of(session_server)
+    after = session_of(session_server)
     assert after[b"tracking-active"] == 1
     for name in (b"sample-ratio", b"collection-start-time-unix-ms", b"by-net-bytes"):
         assert after[name] == before[name]
@@ -63,12 +58,12 @@ async def test_a_session_that_runs_is_left_alone(session_server: Server) -> None
 async def test_a_result_is_kept_unless_it_is_given_up(session_server: Server) -> None:
     begin(session_server)
     raw(session_server, "HOTKEYS", "STOP")
-    before = fields_of(session_server)
+    before = session_of(session_server)
     with pytest.raises(SessionRefusedError, match="one result"):
         await start(session_server)
-    assert fields_of(session_server) == before
+    assert session_of(session_server) == before
     await start(session_server, TAKES_ALL)
-    assert fields_of(session_server)[b"tracking-active"] == 1
+    assert session_of(session_server)[b"tracking-active"] == 1
 
 
 async def test_a_consent_beyond_the_bounds_sends_nothing(session_server: Server) -> None:
