@@ -184,6 +184,20 @@ class ExpiryBins:
             width = 1 << (self._scale.level(start) + self.coarseness)
             yield Bin(start, width, self._keys[start], self._memory[start])
 
+    def stretch(self, beyond: int = 0) -> Iterator[Bin]:
+        """All bins without a gap, from the start of the pass to the last with keys and some empty ones beyond."""
+        self._count_pending()
+        self._join()
+        if not self._keys:
+            return
+        start = self._joined(min(self._scale.origin_min, *self._keys))
+        last = max(self._keys)
+        while start <= last or beyond > 0:
+            beyond -= start > last
+            width = 1 << (self._scale.level(start) + self.coarseness)
+            yield Bin(start, width, self._keys.get(start, 0), self._memory.get(start, 0))
+            start += width
+
 
 def keep_within(budget: int, sets: Iterable[ExpiryBins]) -> None:
     """Coarsen those of many sets that have fewest keys a bin, until all together have no more bins than `budget`."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Final
 
+from rtui.analysis.chance import binomial_tail
 from rtui.analysis.heavy_tags import HeavyTags
 from rtui.analysis.report import SlotsReport
 from rtui.keyspace.slot import SLOTS
@@ -112,40 +113,6 @@ def skew(keys: Sequence[int], owned: Sequence[tuple[int, int]] | None = None) ->
     fullest = max(slots, key=lambda slot: (keys[slot], -slot))
     tail = binomial_tail(keys[fullest], total, 1 / len(slots))
     return Skew(fullest, keys[fullest], total / len(slots), min(1.0, len(slots) * tail))
-
-
-def binomial_tail(at_least: int, n: int, p: float) -> float:
-    """The probability of `at_least` successes or more in n trials of probability p."""
-    if at_least <= 0:
-        return 1.0
-    if at_least > n:
-        return 0.0
-    if p >= 1:
-        return 1.0
-    if at_least <= n * p:
-        return 1.0 - _tail_sum(n - at_least + 1, n, 1 - p)
-    return _tail_sum(at_least, n, p)
-
-
-def _tail_sum(at_least: int, n: int, p: float) -> float:
-    """Add the terms from `at_least` above the mean upwards, until they no longer count."""
-    if at_least > n:
-        return 0.0
-    term = math.exp(
-        math.lgamma(n + 1)
-        - math.lgamma(at_least + 1)
-        - math.lgamma(n - at_least + 1)
-        + at_least * math.log(p)
-        + (n - at_least) * math.log1p(-p)
-    )
-    total = 0.0
-    odds = p / (1 - p)
-    for k in range(at_least, n + 1):
-        total += term
-        term *= odds * (n - k) / (k + 1)
-        if term < total * 1e-12:
-            break
-    return min(1.0, total)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,23 @@ def test_bins_hold_what_lies_in_them_at_the_promised_resolution(some: list[int])
         assert one.width_min == 1 or one.width_min <= (one.start_min - ORIGIN) / 64
 
 
+@given(minutes, st.integers(0, 3), st.integers(0, 7))
+def test_a_stretch_has_every_bin_and_no_gap(some: list[int], beyond: int, coarser: int) -> None:
+    bins = binned(some)
+    for _ in range(coarser):
+        bins.coarsen()
+    found = list(bins.stretch(beyond))
+    assert [one for one in found if one.keys] == list(bins.bins())
+    for before, after in pairwise(found):
+        assert before.start_min + before.width_min == after.start_min
+    if some:
+        assert found[0].start_min <= ORIGIN
+        assert not any(one.keys for one in found[len(found) - beyond :])
+        assert found[-1 - beyond].keys
+    else:
+        assert not found
+
+
 @given(minutes, minutes, st.integers(0, 10**6))
 def test_merged_bins_hold_what_lies_in_them(one: list[int], two: list[int], later: int) -> None:
     two = [minute + later for minute in two]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.analysis.slot_load import NodeLoad, SlotLoad, binomial_tail, node_loads, skew
+from rtui.analysis.slot_load import NodeLoad, SlotLoad, node_loads, skew
 from rtui.keyspace.slot import SLOTS, TagRule, find_tag, hashed_bytes, key_slot
 
 bracy = st.lists(st.sampled_from([b"{", b"}", b"a", b"b", b":", b"\n", b"\xff"]), max_size=9).map(b"".join)
@@ -93,14 +93,6 @@ def test_one_node_has_everything_and_none_is_refused() -> None:
     assert node_loads([1] * SLOTS, 1) == (NodeLoad(0, SLOTS - 1, SLOTS),)
     with pytest.raises(ValueError, match="0 nodes"):
         node_loads([1] * SLOTS, 0)
-
-
-@pytest.mark.parametrize(
-    ("at_least", "n", "p", "known"),
-    [(0, 10, 0.5, 1.0), (10, 10, 0.5, 2**-10), (8, 10, 0.5, 56 / 1024), (2, 10, 0.5, 1013 / 1024), (11, 10, 0.5, 0.0)],
-)
-def test_binomial_tail(at_least: int, n: int, p: float, known: float) -> None:
-    assert binomial_tail(at_least, n, p) == pytest.approx(known, rel=1e-9)
 
 
 @pytest.mark.parametrize("keys", [300, 20_000, 500_000])
