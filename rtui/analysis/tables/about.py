@@ -1,0 +1,110 @@
+"""What a report rests on: when, where, how much was seen, what it cost, what was denied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rtui.analysis import words
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Figure, Head, Report
+from rtui.analysis.tables.table import Column, Table, Unit
+from rtui.analysis.words import Mark
+from rtui.keyspace.display import display, display_text
+
+_WHAT = Column("what", "", Unit.TEXT, 12)
+_SAID = Column("said", "", Unit.TEXT, 0)
+
+
+def about(report: Report) -> Table:
+    """Return the head of the report in words, a line each."""
+    rows = tuple((what, said) for what, said in _lines(report.head) if said)
+    return Table("about", "About this report", (_WHAT, _SAID), rows)
+
+
+def headline(report: Report) -> str:
+    """Return what there is in one line: `1.6G in 1,000,000 keys · exact`."""
+    stats = report.summary.root.stats
+    kind = report.head.coverage.kind
+    mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT
+    keys = f"{_figure(stats.keys, mark)} keys"
+    if stats.memory_bytes is None:
+        return f"{keys} · {kind}"
+    memory = stats.memory_bytes
+    if isinstance(memory, Estimate):
+        return f"{words.size(memory.value, Mark.ABOUT)} in {keys} · {kind}"
+    return f"{words.size(memory, mark)} in {keys} · {kind}"
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """Say in a sentence what the numbers rest on."""
+    if coverage.kind is CoverageKind.ESTIMATE:
+        of = "" if coverage.total_keys is None else f" of {_figure(coverage.total_keys)}"
+        return f"estimate from {words.count(coverage.keys)} keys{of} in random places; intervals hold 95 %"
+    if coverage.kind is CoverageKind.PARTIAL:
+        much = "" if coverage.fraction is None else f", {words.share(coverage.fraction)} of the keyspace"
+        why = f": {coverage.reason}" if coverage.reason else ""
+        return f"partial, {words.count(coverage.keys)} keys{much}{why}"
+    return f"exact, {words.count(coverage.keys)} keys"
+
+
+def _lines(head: Head) -> Iterator[tuple[str, str]]:
+    """Yield what is said, each under its heading."""
+    server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
+    yield "made", f"{words.moment(head.made_at_s)} UTC" + (f" by rtui {head.rtui_version}" if head.rtui_version else "")
+    named = " · ".join(part for part in (f"{server.product} {server.version}".strip(), server.role) if part)
+    yield "server", " · ".join(part for part in (server.label, named, f"db{server.db}") if part)
+    if server.used_memory_bytes is not None:
+        limit = f" of {words.size(server.maxmemory_bytes)}" if server.maxmemory_bytes else ""
+        yield (
+            "memory",
+            f"{words.size(server.used_memory_bytes)}{limit}, {server.maxmemory_policy or 'policy not known'}",
+        )
+    yield "coverage", coverage_text(coverage)
+    yield "left out", ", ".join(_left_out(coverage))
+    yield "scope", ", ".join(_scope(head))
+    yield "pace", scope.pace
+    share = words.share(cost.server_share)
+    source = "as it counts itself" if cost.is_measured else "by round trips"
+    yield (
+        "cost",
+        f"{words.count(cost.commands)} commands, {words.size(cost.bytes_in + cost.bytes_out)} of traffic, "
+        f"{words.seconds(cost.server_us / 1e6)} of the server's time ({source}), {share} of it "
+        f"for {words.seconds(cost.elapsed_s)}",
+    )
+    yield "no-touch", server.no_touch
+    for name, column in head.columns.items():
+        if column.state is not ColumnState.COMPLETE:
+            yield display_text(name, limit=40), f"{column.state}: {column.reason}" if column.reason else column.state
+    for note in head.notes:
+        yield "note", note
+
+
+def _left_out(coverage: Coverage) -> Iterator[str]:
+    """Yield what the numbers do not hold, and what they may hold twice."""
+    if coverage.vanished:
+        yield f"{words.count(coverage.vanished)} keys went before they were looked at"
+    if coverage.unread:
+        yield f"{words.count(coverage.unread)} keys have names too long to be asked for"
+    if coverage.repeats_possible:
+        yield "keys may have been counted twice, since the server's table shrank"
+
+
+def _scope(head: Head) -> Iterator[str]:
+    """Yield what was asked for."""
+    scope = head.scope
+    if scope.match is not None:
+        yield f"keys that match {display(scope.match)}"
+    if scope.kind is not None:
+        yield f"keys of type {display(scope.kind, limit=64)}"
+    yield "separators " + " ".join(display(one, limit=16) for one in scope.separators)
+    if scope.depth is not None:
+        yield f"{scope.depth} levels"
+    yield f"lists of {words.count(scope.top)}"
+    yield f"big by {display_text(scope.preset, limit=64)}"
+
+
+def _figure(figure: Figure, mark: Mark = Mark.EXACT) -> str:
+    """Return a number of keys."""
+    if isinstance(figure, Estimate):
+        return words.short_count(figure.value, Mark.ABOUT)
+    return words.count(round(figure), mark)

@@ -1,0 +1,44 @@
+"""All tables of a report, in the order in which a report file has them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.analysis.report import Report
+from rtui.analysis.tables.big_keys import big_keys
+from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
+from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
+from rtui.analysis.tables.kinds import encodings, frequency_histogram, idle_histogram, keysizes, types
+from rtui.analysis.tables.namespaces import all_namespaces, namespaces
+from rtui.analysis.tables.slots import cluster_of, slot_tags, slots
+from rtui.analysis.tables.table import Table
+
+CLUSTER_NODES: Final = 3
+"""Primaries of the cluster that a standalone server is imagined as: the fewest there can be."""
+
+_SLOTS_SHOWN: Final = 20
+
+
+def tables(report: Report) -> list[Table]:
+    """Return every table of the report but what it rests on; some may have no rows."""
+    return [
+        namespaces(report),
+        all_namespaces(report),
+        types(report),
+        encodings(report),
+        big_keys(report),
+        big_keys(report, "length"),
+        *hot_keys(report),
+        hot_slots(report),
+        cliffs(report),
+        about_to_expire(report),
+        ttl_histogram(report),
+        expiry(report),
+        no_ttl(report),
+        idle_histogram(report),
+        frequency_histogram(report),
+        slots(report, _SLOTS_SHOWN),
+        slot_tags(report),
+        cluster_of(report, CLUSTER_NODES),
+        keysizes(report),
+    ]

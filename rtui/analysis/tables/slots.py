@@ -1,0 +1,116 @@
+"""How the keys lie over the 16,384 hash slots, and over the nodes of a cluster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from heapq import nlargest
+
+from rtui.analysis import words
+from rtui.analysis.report import Figure, Report, SlotsReport
+from rtui.analysis.slot_load import node_loads, skew
+from rtui.analysis.tables.cells import Cells
+from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.keyspace.slot import SLOTS
+
+_SLOT = Column("slot", "slot", Unit.COUNT, 6)
+_KEYS = Column("keys", "keys", Unit.KEYS, 11)
+_SAMPLED = Column("sampled_keys", "in sample", Unit.KEYS, 11, "Keys of the sample")
+_MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
+_SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
+_SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all bytes")
+_EVEN = Column("times_even", "× even", Unit.RATIO, 7, "How many times the keys of an even spread")
+_TAGS = Column("tags", "hash tags", Unit.MIX, 0, "What stands between the braces of most of its keys")
+_TAG = Column("tag", "hash tag", Unit.NAME, 0)
+_NODE = Column("node", "node", Unit.COUNT, 5)
+_RANGE = Column("slots", "slots", Unit.TEXT, 14)
+
+
+def slots(report: Report, top: int = 100) -> Table:
+    """Return the slots with most keys, and the hash tags that load them."""
+    found = report.summary.slots
+    cells = Cells(report)
+    total = sum(found.keys)
+    even = total / max(1, len(_slots_of(found)))
+    tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
+    for tag in found.tags:
+        tags[tag.slot].append((tag.tag, tag.keys))
+    fullest = nlargest(
+        top, (slot for slot in range(SLOTS) if found.keys[slot]), key=lambda slot: (found.keys[slot], -slot)
+    )
+    rows = tuple(
+        (
+            slot,
+            _amount(cells, found.keys[slot]),
+            cells.unknown("memory") if found.memory_bytes is None else _amount(cells, found.memory_bytes[slot]),
+            found.keys[slot] / total,
+            found.keys[slot] / even,
+            tuple(tags[slot]) or None,
+        )
+        for slot in fullest
+    )
+    columns = (_SLOT, _counted(cells), _MEMORY, _SHARE, _EVEN, _TAGS)
+    return Table("slots", "Fullest slots", columns, rows, tuple(fullest), _skew_note(found))
+
+
+def slot_tags(report: Report) -> Table:
+    """Return the hash tags with most keys."""
+    cells = Cells(report)
+    found = report.summary.slots.tags
+    rows: list[tuple[Cell, ...]] = []
+    for tag in found:
+        keys = AtLeast(tag.keys) if tag.at_least and isinstance(tag.keys, int) else cells.amount(tag.keys)
+        rows.append((tag.tag, tag.slot, keys, cells.amount(tag.memory_bytes, "memory")))
+    columns = (_TAG, _SLOT, _KEYS, _MEMORY)
+    return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found))
+
+
+def cluster_of(report: Report, nodes: int) -> Table:
+    """Return what each of n primaries would hold if they shared the slots as `redis-cli --cluster create` does.
+
+    ValueError for no nodes, or more than there are slots.
+    """
+    found = report.summary.slots
+    cells = Cells(report)
+    keys = node_loads(found.keys, nodes)
+    memory = None if found.memory_bytes is None else node_loads(found.memory_bytes, nodes)
+    total, total_memory = sum(found.keys), sum(found.memory_bytes or ())
+    rows = tuple(
+        (
+            at + 1,
+            f"{load.first:,} – {load.last:,}",
+            _amount(cells, load.load),
+            cells.unknown("memory") if memory is None else _amount(cells, memory[at].load),
+            load.load / total if total else None,
+            memory[at].load / total_memory if memory is not None and total_memory else None,
+            load.load * nodes / total if total else None,
+        )
+        for at, load in enumerate(keys)
+    )
+    columns = (_NODE, _RANGE, _counted(cells), _MEMORY, _SHARE, _SHARE_OF_MEMORY, _EVEN)
+    return Table("cluster", f"If this were a cluster of {nodes:,}", columns, rows)
+
+
+def _amount(cells: Cells, value: int) -> Cell:
+    """Return a number of keys or bytes, of a sample as it was counted."""
+    return value if cells.is_estimate else cells.amount(value)
+
+
+def _counted(cells: Cells) -> Column:
+    """Return the column of keys, which in an estimate are those of the sample."""
+    return _SAMPLED if cells.is_estimate else _KEYS
+
+
+def _slots_of(found: SlotsReport) -> range | list[int]:
+    """Return the slots that were asked: those of the node, or all."""
+    if found.owned is None:
+        return range(SLOTS)
+    return [slot for first, last in found.owned for slot in range(first, last + 1)]
+
+
+def _skew_note(found: SlotsReport) -> str:
+    """Say how far the fullest slot is from an even spread, and whether chance explains it."""
+    if not any(found.keys):
+        return ""
+    worst = skew(found.keys, found.owned)
+    verdict = "as chance has it" if worst.is_chance else "more than chance explains"
+    return f"The fullest slot, {worst.slot}, holds {words.ratio(worst.ratio)} the mean: {verdict}."
