@@ -1,0 +1,245 @@
+"""Adds up what a pass learns of keys, batch by batch, in memory that is bounded by patterns and not by keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Final, cast
+
+from rtui.analysis.cell import Buffer, Layout
+from rtui.analysis.coming import expiry_report
+from rtui.analysis.expiry_bins import ExpiryScale
+from rtui.analysis.figures import Exact
+from rtui.analysis.inspected import Inspected
+from rtui.analysis.pattern_tree import PatternTree
+from rtui.analysis.presets import preset
+from rtui.analysis.report import Scope, Summary
+from rtui.analysis.sampled import Sampled, SampleOf
+from rtui.analysis.sketch import Sketch
+from rtui.analysis.slot_load import SlotLoad
+from rtui.analysis.summary import Rollup, encoding_reports, type_reports
+from rtui.analysis.top_keys import TopKeys
+from rtui.keyspace.segments import Separators
+from rtui.keyspace.slices import Slicer, Slices
+
+MOST_WAITING: Final = 16_384
+"""Rows that wait in buffers, all together, to be counted many at a time."""
+
+MOST_SHAPES: Final = 8_192
+"""Key shapes whose place is remembered, all together."""
+
+LONGEST_SHAPE: Final = 128
+"""Longer keys are looked up segment by segment each time."""
+
+HELD_AT_ONCE: Final = 4
+"""Held batches that are taken up with each new one, once they may."""
+
+_NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
+_BORDER: Final = b"\0"
+
+
+class Aggregates:
+    """What all keys of a pass add up to.
+
+    While a summary is being made, batches are held back and taken up afterwards, so that it is of one moment: drive it
+    to its end, or close it.
+    """
+
+    def __init__(self, separators: Separators, *, scope: Scope, started_at_s: float, node_budget: int = 4096) -> None:
+        self.keys = 0
+        """Keys inspected, those in held batches too."""
+        self.vanished = 0
+        """Keys that were gone when they were asked."""
+        self.unread_keys = 0
+        """Keys of which only the name is known."""
+        self.revision = 0
+        """Grows with every change."""
+        self.big = TopKeys(scope.top, preset(scope.preset))
+        self.slots = SlotLoad()
+        self.encodings: dict[bytes, Counter[bytes]] = {}
+        """By type, how many of the keys that were asked for their encoding have which."""
+        self._scale = ExpiryScale(int(started_at_s) // 60)
+        self.tree = PatternTree(separators, self._scale, depth=scope.depth, budget=node_budget)
+        self._places: dict[tuple[bytes | None, Layout], dict[bytes, Buffer]] = {}
+        self._shapes = 0
+        self._folds = 0
+        self._buffers: list[Buffer] = []
+        self._next = 0
+        self._waiting = 0
+        self._summaries = 0
+        self._held: list[tuple[Inspected, float]] = []
+
+    def add(self, batch: Inspected, asked_at_s: float) -> None:
+        """Take up keys that were asked at this moment, in seconds since the epoch."""
+        self.keys += len(batch.keys)
+        self.revision += 1
+        if self._summaries:
+            self._held.append((batch, asked_at_s))
+            return
+        if self._held:
+            self._take_held(HELD_AT_ONCE)
+        self._take(batch, asked_at_s)
+
+    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
+        """Take up the encodings of keys of one type that were chosen whatever their encoding is."""
+        self.encodings.setdefault(kind, Counter()).update(encodings)
+        self.revision += 1
+
+    def vanish(self, count: int) -> None:
+        """Take note of keys that went between the listing and the look."""
+        self.vanished += count
+        self.revision += 1
+
+    def unread(self, keys: Sequence[bytes]) -> None:
+        """Count keys of which only the name is known, and not always all of it; they are in the tree and the slots."""
+        self.unread_keys += len(keys)
+        self.keys -= len(keys)
+        self.add(Inspected(None, keys), 0.0)
+
+    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
+        """Complete the record of a big key."""
+        self.big.learn(key, length=length, encoding=encoding)
+        self.revision += 1
+
+    def merge(self, other: Aggregates) -> None:
+        """Take up all that another one has, which is not used any more then."""
+        self.settle()
+        other.settle()
+        self.keys += other.keys
+        self.vanished += other.vanished
+        self.unread_keys += other.unread_keys
+        self.revision += 1
+        for kind, counts in other.encodings.items():
+            self.encodings.setdefault(kind, Counter()).update(counts)
+        self.tree.merge(other.tree)
+        self.big.merge(other.big)
+        self.slots.merge(other.slots)
+
+    def settle(self) -> None:
+        """Count everything that waits; not while a summary is being made."""
+        self._take_held(len(self._held))
+        for buffer in self._buffers:
+            self._waiting -= buffer.flush()
+
+    def summary(self, sample: SampleOf | None = None) -> Iterator[Summary | None]:
+        """Say what the keys add up to: None after every few milliseconds of work, at last the summary.
+
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
+        """
+        if not self._summaries:
+            self.settle()
+        self._summaries += 1
+        try:
+            summary = yield from self._summary(sample)
+        finally:
+            self._summaries -= 1
+        yield summary
+
+    def _summary(self, sample: SampleOf | None) -> Slices[Summary]:
+        root, slicer = self.tree.root, Slicer()
+        memory = Sketch()
+        for pattern in root.walk():
+            for cell in pattern.cells.values():
+                if cell.tally.memory is not None:
+                    memory.merge(cell.tally.memory)
+        figures = Exact(root.keys, memory.sum) if sample is None else Sampled(sample, root.keys, memory)
+        rollup = Rollup(figures, self._scale, slicer)
+        node = yield from rollup.node(root)
+        expiry = yield from expiry_report(root, figures, self._scale, slicer)
+        return Summary(
+            root=node,
+            types=type_reports(rollup.types, figures),
+            encodings=encoding_reports(self.encodings, rollup.types, figures),
+            big=self.big.report(),
+            hottest=self.big.hottest(),
+            expiry=expiry,
+            slots=self.slots.report(),
+            folded=rollup.beyond_budget,
+        )
+
+    def _take_held(self, most: int) -> None:
+        held, self._held = self._held[:most], self._held[most:]
+        for batch, asked_at_s in held:
+            self._take(batch, asked_at_s)
+
+    def _take(self, batch: Inspected, asked_at_s: float) -> None:
+        keys = batch.keys
+        if not keys:
+            return
+        layout, columns = _laid_out(batch, asked_at_s)
+        rows = zip(*columns, strict=False) if columns else repeat(())
+        for buffer, row in zip(self._find(keys, batch.kind, layout), rows, strict=False):
+            buffer.append(row)
+        self.slots.add(keys, batch.memory_bytes)
+        self.big.add(batch, asked_at_s)
+        self._waiting += len(keys)
+        if self._folds != self.tree.folds:
+            self._forget_poured()
+        self._count_some()
+
+    def _find(self, keys: Sequence[bytes], kind: bytes | None, layout: Layout) -> Sequence[Buffer]:
+        """The buffers of keys, by their shapes as far as those are known."""
+        places = self._places.setdefault((kind, layout), {})
+        shapes = _shapes(keys)
+        found = list(map(places.get, shapes))
+        if all(found):
+            return cast("list[Buffer]", found)
+        return [
+            buffer or places.get(shape) or self._place(key, kind, layout, shape)
+            for buffer, shape, key in zip(found, shapes, keys, strict=True)
+        ]
+
+    def _place(self, key: bytes, kind: bytes | None, layout: Layout, shape: bytes) -> Buffer:
+        """The buffer of a key; its shape is remembered if that says all."""
+        node, is_steady = self.tree.place(key)
+        buffer, is_new = self.tree.cell(node, kind).buffer(layout)
+        if is_new:
+            self._buffers.append(buffer)
+        if is_steady and len(shape) <= LONGEST_SHAPE:
+            if self._shapes >= MOST_SHAPES:
+                self._forget_places()
+            self._places[kind, layout][shape] = buffer
+            self._shapes += 1
+        return buffer
+
+    def _forget_places(self) -> None:
+        for places in self._places.values():
+            places.clear()
+        self._shapes = 0
+
+    def _forget_poured(self) -> None:
+        """Forget the buffers of cells that were poured into others."""
+        self._folds = self.tree.folds
+        self._forget_places()
+        for buffer in self._buffers:
+            if buffer.cell.is_poured:
+                self._waiting -= buffer.flush()
+        self._buffers = [buffer for buffer in self._buffers if not buffer.cell.is_poured]
+
+    def _count_some(self) -> None:
+        """Count buffer after buffer until not too much waits."""
+        buffers = self._buffers
+        while self._waiting > MOST_WAITING:
+            self._next = (self._next + 1) % len(buffers)
+            self._waiting -= buffers[self._next].flush()
+
+
+def _shapes(keys: Sequence[bytes]) -> list[bytes]:
+    """The keys with every digit the same."""
+    shapes = _BORDER.join(keys).translate(_NO_DIGITS).split(_BORDER)
+    return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
+
+
+def _laid_out(batch: Inspected, asked_at_s: float) -> tuple[Layout, list[Iterable[int]]]:
+    """The columns of a batch that are there, and their names."""
+    columns: dict[str, Iterable[int] | None] = {
+        "ttl_ms": batch.ttl_ms,
+        "memory_bytes": batch.memory_bytes,
+        "idle_s": batch.idle_s,
+        "frequency": batch.frequency,
+        "lengths": batch.lengths,
+        "asked_at_ms": None if batch.ttl_ms is None else repeat(int(asked_at_s * 1000)),
+    }
+    there = {name: column for name, column in columns.items() if column is not None}
+    return tuple(there), list(there.values())

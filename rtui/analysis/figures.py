@@ -1,0 +1,67 @@
+"""Turns what was counted into figures: as it is after a whole pass, or for all keys after a random sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from rtui.analysis.report import Figure, Quantiles
+from rtui.analysis.sketch import ERROR, Sketch
+
+SHARES = (0.5, 0.9, 0.99)
+"""The quantiles of a report."""
+
+
+class Figures(Protocol):
+    """What can be said of parts of the keys that were inspected."""
+
+    def keys(self, count: int) -> Figure:
+        """As many keys are like the `count` that were inspected."""
+
+    def share_keys(self, count: int) -> Figure:
+        """Their share of all keys."""
+
+    def share(self, count: int, of: int) -> Figure:
+        """The share of `count` in `of` of the same keys."""
+
+    def memory(self, total: int, squares: Callable[[], float]) -> Figure:
+        """All bytes of keys of which those inspected have `total`; `squares` works out the sum of their squares."""
+
+    def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
+        """Their share of the bytes of all keys."""
+
+    def quantiles(self, sketch: Sketch) -> Quantiles:
+        """The spread of sizes."""
+
+
+class Exact:
+    """Figures of a pass: what was counted is what there is."""
+
+    def __init__(self, keys: int, memory_bytes: int) -> None:
+        self._keys = keys
+        self._memory_bytes = memory_bytes
+
+    def keys(self, count: int) -> Figure:
+        """As counted."""
+        return count
+
+    def share_keys(self, count: int) -> Figure:
+        """As counted."""
+        return self.share(count, self._keys)
+
+    def share(self, count: int, of: int) -> Figure:
+        """As counted; nothing is no share of nothing."""
+        return count / of if of else 0.0
+
+    def memory(self, total: int, squares: Callable[[], float]) -> Figure:
+        """As summed up."""
+        return total
+
+    def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
+        """As summed up."""
+        return self.share(total, self._memory_bytes)
+
+    def quantiles(self, sketch: Sketch) -> Quantiles:
+        """As sketched."""
+        p50, p90, p99 = sketch.quantiles(SHARES)
+        return Quantiles(sketch.mean, p50, p90, p99, sketch.max, ERROR)

@@ -1,0 +1,67 @@
+"""What all keys at and below a pattern add up to, and how a report says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rtui.analysis.expiry_bins import ExpiryScale
+from rtui.analysis.figures import Figures
+from rtui.analysis.report import Figure, Stats
+from rtui.analysis.tally import Life, Tally
+
+
+class Rolled:
+    """A tally over several types, without what expires when."""
+
+    __slots__ = ("kinds", "tally")
+
+    def __init__(self, scale: ExpiryScale) -> None:
+        self.tally = Tally(scale)
+        self.kinds: dict[bytes, int] = {}
+        """Keys by type, as far as types are known."""
+
+    def add(self, kind: bytes | None, tally: Tally) -> None:
+        """Take up the keys of one type."""
+        self.tally.merge(tally, expiries=False)
+        if kind is not None:
+            self.kinds[kind] = self.kinds.get(kind, 0) + tally.keys
+
+    def merge(self, other: Rolled) -> None:
+        """Take up what another one has."""
+        self.tally.merge(other.tally, expiries=False)
+        for kind, keys in other.kinds.items():
+            self.kinds[kind] = self.kinds.get(kind, 0) + keys
+
+    def stats(self, figures: Figures) -> Stats:
+        """Say it."""
+        kinds = sorted(self.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
+        return stats(self.tally, kinds, figures)
+
+
+def stats(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
+    """Say what keys of these types add up to."""
+    memory, life = tally.memory, tally.life
+    return Stats(
+        keys=figures.keys(tally.keys),
+        share_keys=figures.share_keys(tally.keys),
+        memory_bytes=None if memory is None else figures.memory(memory.sum, memory.sum_of_squares),
+        share_memory=None if memory is None else figures.share_memory(memory.sum, memory.sum_of_squares),
+        memory_known_keys=0 if memory is None else memory.count,
+        memory=None if memory is None else figures.quantiles(memory),
+        no_ttl_keys=None if life is None else figures.keys(life.no_ttl_keys),
+        no_ttl_share=None if life is None else figures.share(life.no_ttl_keys, life.known),
+        no_ttl_memory_bytes=None if life is None or memory is None else _lasting(life, figures),
+        ttl=None if life is None else _bins(life.bins, figures),
+        soonest_expiry_s=None if life is None or life.soonest_ms is None else life.soonest_ms / 1000,
+        idle=None if tally.idle is None else _bins(tally.idle, figures),
+        frequency=None if tally.frequency is None else _bins(tally.frequency, figures),
+        types=tuple((kind, figures.keys(keys)) for kind, keys in kinds),
+    )
+
+
+def _lasting(life: Life, figures: Figures) -> Figure:
+    return figures.memory(life.no_ttl_memory_bytes, lambda: float(life.no_ttl_squares))
+
+
+def _bins(bins: list[int], figures: Figures) -> tuple[Figure, ...]:
+    return tuple(map(figures.keys, bins))

@@ -1,0 +1,119 @@
+"""Makes the summary of a report from the patterns that collect keys, in slices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from rtui.analysis.cell import Cell
+from rtui.analysis.estimate import Estimate, wilson
+from rtui.analysis.expiry_bins import ExpiryScale
+from rtui.analysis.facts import unit_of
+from rtui.analysis.figures import Figures
+from rtui.analysis.pattern_tree import Pattern
+from rtui.analysis.report import EncodingReport, Figure, Node, NodeKind, Stats, TypeReport
+from rtui.analysis.rolled import Rolled, stats
+from rtui.analysis.tally import Tally
+from rtui.keyspace.slices import Slicer, Slices
+
+
+class Rollup:
+    """Adds up patterns from the leaves to the root, each once."""
+
+    def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
+        self.types: dict[bytes, Tally] = {}
+        """By type, all keys of the patterns that were added up."""
+        self.beyond_budget = 0
+        """Keys in nodes that stand for what was beyond the budget."""
+        self._figures = figures
+        self._scale = scale
+        self._slicer = slicer
+
+    def node(self, pattern: Pattern) -> Slices[Node]:
+        """The node of a pattern, and all below it."""
+        node, _, _ = yield from self._node(pattern, 0)
+        return node
+
+    def _node(self, pattern: Pattern, patterns_above: int) -> Slices[tuple[Node, Rolled, int]]:
+        """The node of a pattern, what it adds up to, and how many names its parts stand for at least, if one does."""
+        patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
+        below: list[tuple[Node, Rolled, int]] = []
+        for child in pattern.children.values():
+            part = yield from self._node(child, patterns)
+            below.append(part)
+        if self._slicer.over():
+            yield
+        own = sum(cell.tally.keys for cell in pattern.cells.values())
+        if pattern.kind is NodeKind.OTHER:
+            self.beyond_budget += own
+        rolled, said = self._rolled(pattern.cells, below)
+        names = max(own, *(most for _, _, most in below)) if below else own
+        node = Node(
+            pattern.name,
+            pattern.separator,
+            pattern.kind,
+            said or rolled.stats(self._figures),
+            tuple(node for node, rolled, _ in sorted(below, key=_most_first)),
+            names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
+        )
+        return node, rolled, names if patterns <= 1 else 0
+
+    def _rolled(
+        self, cells: Mapping[bytes | None, Cell], below: list[tuple[Node, Rolled, int]]
+    ) -> tuple[Rolled, Stats | None]:
+        """The sum of cells and of what is below; where that is one node alone, it and what was said of it."""
+        for kind, cell in cells.items():
+            if kind is not None:
+                self.types.setdefault(kind, Tally(self._scale)).merge(cell.tally, expiries=False)
+        if not cells and len(below) == 1:
+            return below[0][1], below[0][0].stats
+        rolled = Rolled(self._scale)
+        for kind, cell in cells.items():
+            rolled.add(kind, cell.tally)
+        for _, part, _ in below:
+            rolled.merge(part)
+        return rolled, None
+
+
+def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes]:
+    node, rolled, _ = part
+    memory = rolled.tally.memory
+    return 0 if memory is None else -memory.sum, -rolled.tally.keys, node.name, node.separator
+
+
+def type_reports(types: Mapping[bytes, Tally], figures: Figures) -> tuple[TypeReport, ...]:
+    """All types, most keys first."""
+    ordered = sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))
+    return tuple(
+        TypeReport(
+            kind,
+            stats(tally, [(kind, tally.keys)], figures),
+            None if tally.lengths is None else figures.quantiles(tally.lengths),
+            unit_of(kind),
+        )
+        for kind, tally in ordered
+    )
+
+
+def encoding_reports(
+    asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, Tally], figures: Figures
+) -> tuple[EncodingReport, ...]:
+    """All encodings by type, most keys first: estimates unless every key of the type was asked."""
+    reports = []
+    for kind, counts in sorted(asked.items(), key=lambda pair: (-pair[1].total(), pair[0])):
+        total = counts.total()
+        keys = types[kind].keys if kind in types else total
+        for encoding, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+            if total >= keys:
+                reports.append(EncodingReport(kind, encoding, figures.keys(count), figures.share(count, total)))
+            else:
+                share = wilson(count, total, population=keys)
+                reports.append(EncodingReport(kind, encoding, _times(share, figures.keys(keys)), share))
+    return tuple(reports)
+
+
+def _times(share: Estimate, keys: Figure) -> Estimate:
+    """As many keys as a share of them is; where both are estimates, with the bounds of both."""
+    if isinstance(keys, Estimate):
+        return Estimate(share.low * keys.low, share.value * keys.value, share.high * keys.high)
+    return share.scaled(keys)

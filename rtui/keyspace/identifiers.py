@@ -1,0 +1,100 @@
+"""Tells segments that are identifiers from those that are names, and which placeholder stands for them.
+
+An identifier is told by its form alone: `42` and `R20260000000001` are ids, `user42`, `v2` and `page_7` are names. In a
+segment with braces, such as a hash tag, each part between braces and separators is looked at by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rtui.keyspace.segments import DEFAULT_SEPARATORS
+
+LONGEST: Final = 256
+"""No segment longer than this is looked at, in bytes: such a name is not one of the known forms."""
+
+_FORMS: Final = re.compile(
+    rb"""
+    (?P<id>       [0-9]+ )
+  | (?P<date>     [0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2} (?: [T_ -][0-9]{2}(?:[-.]?[0-9]{2}){0,2}(?:\.[0-9]+)?Z? )?
+                | [0-9]{4}-[0-9]{2} | [0-9]{8}[T_-][0-9]{4}(?:[0-9]{2})?Z? )
+  | (?P<ip>       [0-9]{1,3}(?:\.[0-9]{1,3}){3} )
+  | (?P<serial>   [A-Za-z]{1,4}[-_]?[0-9]{6,} )
+  | (?P<uuid>     [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12} )
+  | (?P<hash>     (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
+  | (?P<coded>    [A-Za-z]{1,4}[-_] (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
+  | (?P<ulid>     [0-7][0-9A-HJKMNP-TV-Z]{25} | [0-7][0-9a-hjkmnp-tv-z]{25} )
+  | (?P<token>    (?=[^0-9]*[0-9]) (?=[^A-Z]*[A-Z]) (?=[^a-z]*[a-z]) (?: [A-Za-z0-9_-]{21,22} | [A-Za-z0-9]{27,64} ) )
+  | (?P<email>    [^@\s]+@[^@\s]+\.[A-Za-z]{2,} )
+    """,
+    re.VERBOSE,
+).fullmatch
+
+_PLACEHOLDER_OF: Final = {
+    "id": b"{id}",
+    "date": b"{date}",
+    "ip": b"{ip}",
+    "serial": b"{id}",
+    "uuid": b"{uuid}",
+    "hash": b"{hash}",
+    "coded": b"{id}",
+    "ulid": b"{id}",
+    "token": b"{id}",
+    "email": b"{email}",
+}
+
+PLACEHOLDERS: Final = frozenset(_PLACEHOLDER_OF.values())
+"""All that stand for whole segments."""
+
+_OF_DIGITS: Final = frozenset({"id", "date", "ip", "serial"})
+"""Forms in which any digit may stand for any other. They come first among the forms."""
+
+_HAS_DIGIT: Final = re.compile(rb"[0-9]").search
+
+
+class Form(NamedTuple):
+    """What a segment is taken for."""
+
+    pattern: bytes | None
+    """What stands for it and all its like: `{id}`, `{user:{id}}`; None for a name that stands for itself."""
+
+    of_digits: bool
+    """Whether every segment that differs from it in digits alone, digit for digit, has the same form.
+
+    With a name that is so of a segment without any digit only: it has no other like it.
+    """
+
+
+class Identifiers:
+    """Knows identifiers in a keyspace with these separators."""
+
+    def __init__(self, separators: Sequence[bytes] = DEFAULT_SEPARATORS) -> None:
+        borders = b"|".join(map(re.escape, sorted(separators, key=len, reverse=True)))
+        self._borders = re.compile(b"([{}]" + (b"|" + borders if borders else b"") + b")")
+
+    def form(self, segment: bytes) -> Form:
+        """Say what a segment is; it may hold a hash tag with separators inside."""
+        if len(segment) > LONGEST:
+            return Form(None, of_digits=False)
+        if b"{" not in segment and b"}" not in segment:
+            return _form(segment)
+        parts = self._borders.split(segment)
+        forms = [_form(part) for part in parts]
+        if all(form.pattern is None for form in forms):
+            return Form(None, of_digits=_HAS_DIGIT(segment) is None)
+        pattern = b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True))
+        return Form(pattern, of_digits=all(form.of_digits for form in forms))
+
+    def placeholder(self, segment: bytes) -> bytes | None:
+        """The pattern that a segment folds into, None where it is a name."""
+        return self.form(segment).pattern
+
+
+def _form(part: bytes) -> Form:
+    match = _FORMS(part)
+    kind = None if match is None else match.lastgroup
+    if kind is None:
+        return Form(None, of_digits=_HAS_DIGIT(part) is None)
+    return Form(_PLACEHOLDER_OF[kind], of_digits=kind in _OF_DIGITS)
