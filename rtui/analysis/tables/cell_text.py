@@ -23,6 +23,7 @@ _SPELLED: Final[dict[Unit, Callable[[float, Mark], SafeText]]] = {
     Unit.BYTES: words.size,
     Unit.SHARE: words.share,
     Unit.RATIO: words.ratio,
+    Unit.NUMBER: lambda value, mark: SafeText(f"{mark}{value:.0f}"),
     Unit.DURATION: words.seconds,
     Unit.TIME: lambda value, mark: SafeText(mark + words.moment(value)),
 }

@@ -78,6 +78,14 @@ def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate
     return Estimate(value if low is None else low, value, value if high is None else high)
 
 
+def share_of(figure: Figure, total: Figure) -> float | Estimate | None:
+    """Return a number of keys as a share of all; None of nothing."""
+    whole = plain(total)
+    if not whole:
+        return None
+    return figure.scaled(1 / whole) if isinstance(figure, Estimate) else figure / whole
+
+
 def _share(part: float, rest: float) -> float | None:
     """Return a part as a share of it and the rest; None where both are nothing."""
     return part / (part + rest) if part + rest else None

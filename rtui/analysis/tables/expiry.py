@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from rtui.analysis import words
-from rtui.analysis.report import HOUR_S, TTL_EDGES_S, ExpiryReport, Figure, KeyRecord, Node, Report, Stats
+from rtui.analysis.report import HOUR_S, TTL_EDGES_S, ExpiryReport, KeyRecord, Node, Report, Stats
 from rtui.analysis.tables.big_keys import KEY, KIND, MEMORY
-from rtui.analysis.tables.cells import Cells, plain
+from rtui.analysis.tables.cells import Cells, plain, share_of
 from rtui.analysis.tables.namespaces import NAMESPACE, namespace_cell
 from rtui.analysis.tables.place import Path, Step, find, path_of
 from rtui.analysis.tables.table import Cell, Column, Subject, Table, Unit
@@ -52,11 +53,11 @@ def ttl_histogram(report: Report) -> Table:
     stats = report.summary.root.stats
     titles = spans(TTL_EDGES_S)
     rows = [
-        (title, cells.amount(figure, "ttl"), _share(figure, stats))
+        (title, cells.amount(figure, "ttl"), share_of(figure, stats.keys))
         for title, figure in zip(titles, stats.ttl or (), strict=False)
     ]
     if stats.no_ttl_keys is not None:
-        rows.append(("no TTL", cells.amount(stats.no_ttl_keys, "ttl"), _share(stats.no_ttl_keys, stats)))
+        rows.append(("no TTL", cells.amount(stats.no_ttl_keys, "ttl"), share_of(stats.no_ttl_keys, stats.keys)))
     return Table("ttl_histogram", "Time to live", (_SPAN, _KEYS, _SHARE), tuple(rows))
 
 
@@ -99,7 +100,7 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
 def spans(edges_s: Sequence[int]) -> list[str]:
     """Return what lies between borders in seconds, in words: `under 1m`, `1m – 10m`, …, `1y and more`."""
     texts = [words.seconds(edge) for edge in edges_s]
-    between = [f"{low} – {high}" for low, high in zip(texts, texts[1:], strict=False)]
+    between = [f"{low} – {high}" for low, high in pairwise(texts)]
     return [f"under {texts[0]}", *between, f"{texts[-1]} and more"]
 
 
@@ -126,12 +127,6 @@ def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tup
 def _lasting(stats: Stats) -> float:
     """Return the number of keys that never expire."""
     return plain(stats.no_ttl_keys or 0)
-
-
-def _share(figure: Figure, stats: Stats) -> float | None:
-    """Return a number of keys as a share of all."""
-    total = plain(stats.keys)
-    return plain(figure) / total if total else None
 
 
 def _alarms(found: ExpiryReport) -> str:

@@ -7,7 +7,7 @@ from rtui.analysis.tables.big_keys import FREQUENCY, KEY, KIND, MEMORY, TTL
 from rtui.analysis.tables.cells import Cells
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 
-_SLOT = Column("slot", "slot", Unit.COUNT, 6)
+_SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 
 
 def hot_keys(report: Report) -> tuple[Table, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtui.analysis.report import FREQUENCY_EDGES, IDLE_EDGES_S, Figure, Report
-from rtui.analysis.tables.cells import Cells, plain
+from rtui.analysis.tables.cells import Cells, plain, share_of
 from rtui.analysis.tables.expiry import spans
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
 
@@ -98,6 +98,6 @@ def _bins(report: Report, titles: list[str], figures: tuple[Figure, ...] | None)
     cells = Cells(report)
     total = sum(map(plain, figures or ()))
     return tuple(
-        (title, cells.amount(figure), plain(figure) / total if total else None)
+        (title, cells.amount(figure), share_of(figure, total))
         for title, figure in zip(titles, figures or (), strict=False)
     )

@@ -12,7 +12,7 @@ from rtui.analysis.tables.cells import Cells
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.slot import SLOTS
 
-_SLOT = Column("slot", "slot", Unit.COUNT, 6)
+_SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 _KEYS = Column("keys", "keys", Unit.KEYS, 11)
 _SAMPLED = Column("sampled_keys", "in sample", Unit.KEYS, 11, "Keys of the sample")
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
@@ -21,7 +21,7 @@ _SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all 
 _EVEN = Column("times_even", "× even", Unit.RATIO, 7, "How many times the keys of an even spread")
 _TAGS = Column("tags", "hash tags", Unit.MIX, 0, "What stands between the braces of most of its keys")
 _TAG = Column("tag", "hash tag", Unit.NAME, 0)
-_NODE = Column("node", "node", Unit.COUNT, 5)
+_NODE = Column("node", "node", Unit.NUMBER, 5)
 _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 
 
@@ -77,7 +77,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
     rows = tuple(
         (
             at + 1,
-            f"{load.first:,} – {load.last:,}",
+            f"{load.first} – {load.last}",
             _amount(cells, load.load),
             cells.unknown("memory") if memory is None else _amount(cells, memory[at].load),
             load.load / total if total else None,

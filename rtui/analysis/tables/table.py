@@ -23,6 +23,8 @@ class Unit(Enum):
     """A number of keys."""
     COUNT = "count"
     """Any other number."""
+    NUMBER = "number"
+    """A number that counts nothing: a slot, a place in a list."""
     BYTES = "bytes"
     SHARE = "share"
     """0 … 1."""
