@@ -16,6 +16,11 @@ def choose_ascii(*, only: bool) -> None:
     _chosen[0] = _ASCII if only else _UNICODE
 
 
+def in_ascii() -> bool:
+    """Tell whether everything is written in ASCII, for drawings whose steps the net could not keep apart."""
+    return _chosen[0].ascii_only
+
+
 def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
     """Show bytes in at most `limit` characters."""
     return _chosen[0].name(raw, limit=limit)

@@ -1,0 +1,274 @@
+"""What the Expiry panel draws: what never expires, the timeline of what will, its cliffs, and how long keys live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Final
+
+from rtui.analysis.report import (
+    DAY_S,
+    TTL_EDGES_S,
+    Cliff,
+    CoverageKind,
+    ExpiryReport,
+    Node,
+    NodeKind,
+    Report,
+    Timeline,
+)
+from rtui.analysis.timeline import columns
+from rtui.keyspace.display import SafeText
+from rtui.tui import format as fmt
+from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
+from rtui.tui.lines.analyse.bars import Bar, bar_lines, in_runs, standing
+from rtui.tui.lines.analyse.beside import beside_each_other
+from rtui.tui.lines.analyse.figures import keys_text, kind_of, share_text, size_text, value_of
+from rtui.tui.lines.analyse.horizon import Axis, Horizon, axis_for, clock, day_and_clock, ticks, zone_name
+from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.shown import display, display_text
+
+GUTTER_CELLS: Final = 7
+"""The scale at the left of the timeline."""
+
+TICK_CELLS: Final = 12
+"""Times along the axis are at least so far apart."""
+
+MOST_CLIFFS: Final = 3
+"""So many cliffs are named under the timeline."""
+
+LOW_LINES: Final = 3
+"""A timeline is at least so high."""
+
+HIGH_LINES: Final = 8
+"""And at most so high."""
+
+LABEL_CELLS: Final = 40
+"""A namespace is cut beyond this."""
+
+LIVES: Final = (
+    own("< 1 min"), own("< 10 min"), own("< 1 h"), own("< 1 day"), own("< 7 days"), own("< 30 days"), own("< 1 year"),
+    own("≥ 1 year"),
+)  # fmt: skip
+"""What the bins of the TTL histogram are called, one more than there are edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryState:
+    """What the user looks at."""
+
+    horizon: Horizon = Horizon.HOUR
+    timeline: int = 0
+    """Which of the report's timelines; the first is that of all keys."""
+    zone: tzinfo | None = None
+    """The zone of all times shown, None for that of this machine."""
+
+
+def expiry_lines(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+    """Return the panel in at most `height` lines: figures, timeline, cliffs, and with room the two histograms."""
+    below = _histograms(report, width) if height >= LOW_LINES + 16 else []
+    lines = [_headline(report, width), _choice(report, state, width)]
+    lines += _timeline(report, width, height - len(lines) - len(below), state)
+    return [clip(line, width) for line in [*lines, *below][:height]]
+
+
+def _headline(report: Report, width: int) -> Line:
+    """Say how much never expires, how much does and from when on."""
+    kind, stats = kind_of(report), report.summary.root.stats
+    if not value_of(stats.keys):
+        return (Span(own("There are no keys."), Role.MUTED),)
+    column = report.head.columns.get("ttl")
+    if stats.no_ttl_share is None:
+        why = display_text(column.reason) if column is not None and column.reason else own("nobody knows")
+        return Span(own("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
+    pieces = [Piece(0, (Span(own("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
+                        Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
+    if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
+        part = value_of(stats.no_ttl_memory_bytes) / max(1.0, value_of(stats.memory_bytes))
+        pieces.append(Piece(1, (Span(fmt.share(part), Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
+    if stats.ttl is not None:
+        expiring = sum(value_of(one) for one in stats.ttl)
+        text = keys_text(round(expiring), kind)
+        pieces.append(Piece(2, (Span(text, Role.STRONG), Span(own(" keys expire"), Role.MUTED))))
+    if stats.soonest_expiry_s is not None:
+        away = max(0, round((stats.soonest_expiry_s - report.head.made_at_s) * fmt.SECOND_MS))
+        pieces.append(Piece(3, (Span(own("the first in "), Role.MUTED), Span(fmt.duration(away)))))
+    return fitted(pieces, width)
+
+
+def _choice(report: Report, state: ExpiryState, width: int) -> Line:
+    """Return which keys and how far ahead, the chosen ones in brackets."""
+    shown = timeline_of(report.summary.expiry, state)
+    label = own("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
+    spans: list[Span] = []
+    for horizon in Horizon:
+        chosen = horizon is state.horizon
+        text = SafeText(f"[{horizon.title}]" if chosen else f" {horizon.title} ")
+        spans.append(Span(text, Role.TAB_ON if chosen else Role.TAB))
+    zone = (Span(own("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, state.zone), Role.MUTED))
+    head = (Span(own("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
+    line = (*head, *spans)
+    room = width - line_width(line) - line_width(zone)
+    return (*line, gap(room), *zone) if room >= 0 else line
+
+
+def timeline_of(expiry: ExpiryReport, state: ExpiryState) -> Timeline | None:
+    """Return the chosen timeline, the first where there is none such, None where there are none at all."""
+    if not expiry.timelines:
+        return None
+    return expiry.timelines[state.timeline if state.timeline < len(expiry.timelines) else 0]
+
+
+def _timeline(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+    """Return the bars over the axis, and the cliffs below it."""
+    shown = timeline_of(report.summary.expiry, state)
+    if shown is None or not shown.bins:
+        return [(), (Span(own("Nothing that was seen expires."), Role.MUTED),), ()]
+    axis = axis_for(state.horizon, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, state.zone)
+    cliffs = _cliffs(report, axis, width, state)[: max(1, min(MOST_CLIFFS, height - LOW_LINES - 2))]
+    bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
+    values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
+    beyond = sum(value_of(one.keys) for one in shown.bins) - sum(values)
+    return [
+        *_bars(values, axis, bars, report),
+        _axis_line(axis, state.zone, beyond, width, kind_of(report)),
+        *cliffs,
+    ]
+
+
+def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
+    """Return the bars with their scale; those of cliffs stand out."""
+    most, kind = max(values, default=0.0), kind_of(report)
+    top = keys_text(round(most), CoverageKind.EXACT if kind is CoverageKind.PARTIAL else kind)
+    scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
+    roles = [Role.BAR] * axis.columns
+    for cliff in report.summary.expiry.cliffs:
+        for at in range(axis.columns):
+            start_s = axis.start_s + at * axis.step_s
+            if start_s < cliff.end_s and cliff.start_s < start_s + axis.step_s:
+                roles[at] = Role.WARN
+    by_cell = [axis.column_of(cell) for cell in range(axis.cells)]
+    lines: list[Line] = []
+    for row, text in enumerate(standing([values[at] for at in by_cell], height)):
+        mark = scale if row == 0 else left(own(""), GUTTER_CELLS - 1)
+        lines.append((Span(mark, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in by_cell])))
+    return lines
+
+
+def _axis_line(axis: Axis, zone: tzinfo | None, beyond: float, width: int, kind: CoverageKind) -> Line:
+    """Return the times under the bars, and at the end how many keys expire later."""
+    text = ""
+    for cell, label in ticks(axis, zone, TICK_CELLS):
+        text = f"{text:<{cell}}" if len(text) < cell or not cell else text + " "
+        text += label
+    line: Line = (gap(GUTTER_CELLS), Span(SafeText(text), Role.MUTED))
+    if beyond < 1:
+        return line
+    later = Span(SafeText(f"{keys_text(round(beyond), kind)} later →"), Role.FAINT)
+    room = width - line_width((later,))
+    kept = clip(line, room - 2)
+    return (*kept, gap(room - line_width(kept)), later)
+
+
+def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState) -> list[Line]:
+    """Return a line for each cliff within the axis: a mark under its column, and the words beside it."""
+    lines: list[Line] = []
+    for cliff in report.summary.expiry.cliffs:
+        if axis.start_s <= cliff.start_s < axis.end_s:
+            at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
+            lines.append(_beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width))
+    if lines:
+        return lines
+    what = own("No cliffs: nothing here stands out from the minutes around it.")
+    return [(gap(GUTTER_CELLS), Span(what, Role.FAINT))]
+
+
+def _beside(at: int, pieces: Sequence[Piece], width: int) -> Line:
+    """Put words behind a mark in column `at`, or before it where there is more room."""
+    mark = Span(own("▲"), Role.WARN)
+    behind, before = width - at - 2, at - 1
+    whole = fitted(pieces, width)
+    if line_width(whole) <= behind or behind >= before:
+        return gap(at), mark, gap(1), *clip(fitted(pieces, behind), behind)
+    words = clip(fitted(pieces, before), before)
+    return gap(before - line_width(words)), *words, gap(1), mark
+
+
+def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
+    """Say a cliff: when, how many keys of which namespace, how much of it, how many bytes."""
+    same_day = axis.end_s - axis.start_s <= 2 * DAY_S
+    start = clock(cliff.start_s, zone) if same_day else day_and_clock(cliff.start_s, zone)
+    when = SafeText(f"{start}–{clock(cliff.end_s, zone)}")
+    keys = joined((keys_text(cliff.keys, kind), own("keys of"), display_text(cliff.label, limit=LABEL_CELLS)), " ")
+    pieces = [
+        Piece(0, (Span(when, Role.STRONG),)),
+        Piece(0, (Span(keys),)),
+        Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
+    ]
+    if cliff.memory_bytes is not None:
+        pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, kind)),)))
+    expected = SafeText(f"{fmt.short_count(cliff.expected_keys)} expected")
+    return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
+
+
+def _histograms(report: Report, width: int) -> list[Line]:
+    """Return how long keys have to live, and where those are that live forever, side by side."""
+    half = (width - 4) // 2
+    first = [_title(own("time to live of all keys")), *_lives(report, half)]
+    second = [_title(own("most keys without TTL")), *_without(report, half, len(first) - 1)]
+    return [(), *beside_each_other(first, second, half + 4)]
+
+
+def _title(text: SafeText) -> Line:
+    return (Span(text, Role.ACCENT),)
+
+
+def _lives(report: Report, width: int) -> list[Line]:
+    """Return the histogram of times to live by magnitude, and what has none."""
+    stats, kind = report.summary.root.stats, kind_of(report)
+    if stats.ttl is None:
+        return [(Span(fmt.NOTHING, Role.MUTED),)]
+    rows = [*zip(LIVES, stats.ttl, strict=True)] if len(stats.ttl) == len(TTL_EDGES_S) + 1 else []
+    if stats.no_ttl_keys is not None:
+        rows.append((own("no TTL"), stats.no_ttl_keys))
+    most = max((value_of(keys) for _, keys in rows), default=0.0)
+    return bar_lines(
+        [
+            Bar(name, (keys_text(keys, kind),), value_of(keys) / most if most else 0.0, Role.MUTED,
+                Role.WARN if name == "no TTL" else Role.BAR)
+            for name, keys in rows
+        ],
+        width,
+    )  # fmt: skip
+
+
+def _without(report: Report, width: int, most: int) -> list[Line]:
+    """Return the namespaces of the first levels that hold most keys without TTL, with the share that they are."""
+    kind = kind_of(report)
+    found = sorted(_namespaces(report.summary.root), key=lambda pair: -value_of(pair[1].stats.no_ttl_keys or 0))
+    shown = [(name, node) for name, node in found if value_of(node.stats.no_ttl_keys or 0) > 0][:most]
+    if not shown:
+        return [(Span(own("none: everything that was seen expires"), Role.MUTED),)]
+    return bar_lines(
+        [
+            Bar(name, (keys_text(node.stats.no_ttl_keys, kind), share_text(node.stats.no_ttl_share)),
+                value_of(node.stats.no_ttl_share or 0.0))
+            for name, node in shown
+        ],
+        width,
+        name_cells=24,
+    )  # fmt: skip
+
+
+def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
+    """Return the namespaces of the first level, each split once where it has several parts."""
+    found = []
+    for node in root.children:
+        parts = node.children if len(node.children) > 1 else (node,)
+        for part in parts:
+            path = (node,) if part is node else (node, part)
+            name = b"".join(one.name + one.separator for one in path)
+            is_other = any(one.kind is NodeKind.OTHER for one in path)
+            found.append((own("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
+    return found

@@ -1,0 +1,222 @@
+"""What the Hot keys panel draws: the source by name, the hottest keys, loaded slots, and what would tell more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rtui.analysis.report import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
+from rtui.analysis.words import decimal
+from rtui.keyspace.display import SafeText
+from rtui.tui import format as fmt
+from rtui.tui.format import Mark
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, own, type_role, width_of
+from rtui.tui.lines.analyse.bars import Bar, bar_lines
+from rtui.tui.lines.analyse.beside import beside_each_other
+from rtui.tui.lines.facts_grid import prose
+from rtui.tui.lines.key_facts import full_name
+from rtui.tui.shown import display_text
+
+NAME_CELLS: Final = 48
+"""A key is cut in the middle beyond this."""
+
+MOST_BARS: Final = 10
+"""So many keys are drawn; the table below has all of them."""
+
+MOST_SLOTS: Final = 10
+
+SIDE_BY_SIDE_CELLS: Final = 110
+"""From this width on two lists stand beside each other."""
+
+BETTER_LINES: Final = 4
+"""The reasons for what is missing take at most so many lines."""
+
+IDLE: Final = "seconds idle"
+"""The unit where less is hotter, so that a bar would say the opposite of what it shows."""
+
+_SOURCES: Final = {
+    HotSource.SERVER: own("the server's own hot-key report"),
+    HotSource.FREQUENCY: own("LFU counters (OBJECT FREQ)"),
+    HotSource.IDLE: own("idle time (OBJECT IDLETIME)"),
+    HotSource.NONE: own("nothing tells which keys are hot"),
+}
+
+_MINUTE_S: Final = 60
+_MICROSECONDS_A_MS: Final = 1000
+
+
+def _rate(value: float, mark: Mark) -> SafeText:
+    """Write accesses a minute by the second where there are enough: `≥ 42/s`, `12/min`."""
+    if value >= _MINUTE_S:
+        return SafeText(f"{fmt.short_count(value / _MINUTE_S, mark)}/s")
+    return SafeText(f"{fmt.short_count(value, mark)}/min")
+
+
+def _cpu(value: float, mark: Mark) -> SafeText:
+    """Write microseconds: `850 µs`, `12ms`, `3s`."""
+    if value < _MICROSECONDS_A_MS:
+        return SafeText(f"{mark}{value:.0f} µs")
+    return SafeText(f"{mark}{fmt.duration(round(value / _MICROSECONDS_A_MS))}")
+
+
+def _idle(value: float, mark: Mark) -> SafeText:
+    """Write seconds without use; below one is `now`."""
+    return own("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
+
+
+def _queries(value: float, mark: Mark) -> SafeText:
+    return SafeText(f"{fmt.short_count(value, mark)}/s")
+
+
+_WRITERS: Final[dict[str, Callable[[float, Mark], SafeText]]] = {
+    "accesses/min": _rate,
+    "µs of CPU": _cpu,
+    "bytes of network traffic": fmt.size,
+    IDLE: _idle,
+    "queries/s": _queries,
+}
+
+
+_METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] = {
+    "cpu-usec": (own("CPU time"), _cpu),
+    "cpu-usage": (own("CPU time"), _cpu),
+    "network-bytes-in": (own("bytes received"), fmt.size),
+    "network-bytes-out": (own("bytes sent"), fmt.size),
+    "memory-bytes": (own("bytes"), fmt.size),
+    "key-count": (own("keys"), decimal),
+}
+"""What a server counts of its slots, by its names, the most telling first."""
+
+
+def value_text(hot: HotKey, unit: str) -> SafeText:
+    """Write how hot a key is in the unit of its list; a counter at its top is a lower bound."""
+    return _WRITERS.get(unit, decimal)(hot.value, Mark.AT_LEAST if hot.at_least else Mark.EXACT)
+
+
+def hot_lines(report: Report, width: int, height: int) -> list[Line]:
+    """Return the panel in at most `height` lines."""
+    hot = report.hot
+    better = _better(hot, width)[: max(0, min(BETTER_LINES, height - 3))]
+    lines = [*_source(hot, width), ()]
+    room = height - len(lines) - len(better) - 1
+    blocks = [*(_list_block(one, room) for one in hot.lists), *([_slot_block(hot.slots, room)] if hot.slots else [])]
+    lines += _arranged(blocks, width, room)
+    if better:
+        lines += [(), *better] if len(lines) + len(better) < height else better
+    return [clip(line, width) for line in lines[:height]]
+
+
+def _source(hot: HotReport, width: int) -> list[Line]:
+    """Name the source, what it measures and how old it is."""
+    role = Role.WARN if hot.source is HotSource.NONE else Role.STRONG
+    spans = [Span(own("from "), Role.MUTED)] if hot.source is not HotSource.NONE else []
+    spans.append(Span(_SOURCES[hot.source], role))
+    if hot.age_s is not None:
+        age = fmt.duration(round(max(0.0, hot.age_s) * fmt.SECOND_MS))
+        spans.append(Span(SafeText(f" · {age} old"), Role.MUTED))
+    if hot.lfu is not None:
+        assumed = " (assumed)" if hot.lfu.assumed else ""
+        settings = f" · log factor {hot.lfu.log_factor}, decay {hot.lfu.decay_minutes} min{assumed}"
+        spans.append(Span(SafeText(settings), Role.MUTED))
+    lines: list[Line] = [tuple(spans)]
+    if hot.about and hot.source is not HotSource.NONE:
+        lines += [line[1:] for line in prose(display_text(hot.about), width + 2, Role.MUTED)][:2]
+    return lines
+
+
+Block = Callable[[int], list[Line]]
+"""Makes a part of the panel for a width."""
+
+
+def _arranged(blocks: Sequence[Block], width: int, room: int) -> list[Line]:
+    """Put the parts beside each other where it is wide, else under each other as far as they fit."""
+    if len(blocks) >= 2 and width >= SIDE_BY_SIDE_CELLS:
+        half = (width - 4) // 2
+        first, second = blocks[0](half)[:room], blocks[1](half)[:room]
+        return beside_each_other(first, second, half + 4)
+    lines: list[Line] = []
+    for block in blocks:
+        made = block(width)
+        if lines and len(lines) + 1 + len(made) > room:
+            break
+        lines += [*([()] if lines else []), *made]
+    return lines[: max(0, room)]
+
+
+def _list_block(found: HotList, room: int) -> Block:
+    """Return the part of one list: the keys without a rank in a group of their own, then the others as bars."""
+
+    def make(width: int) -> list[Line]:
+        top = [one for one in found.keys if one.at_least]
+        ranked = [one for one in found.keys if not one.at_least]
+        head: Line = (
+            Span(display_text(found.title), Role.ACCENT),
+            Span(SafeText(f"  {display_text(found.unit)}"), Role.MUTED),
+        )
+        group = _unranked(top, found.unit, width)
+        most = max((one.value for one in found.keys), default=0.0)
+        shown = ranked[: max(0, min(MOST_BARS, room - 1 - len(group)))]
+        bars = [_bar(one, found.unit, most) for one in shown]
+        if not found.keys:
+            group = [(Span(own("no keys"), Role.MUTED),)]
+        return [head, *group, *bar_lines(bars, width, name_cells=NAME_CELLS)]
+
+    return make
+
+
+def _bar(hot: HotKey, unit: str, most: float) -> Bar:
+    """Return the bar of a key; of idle times there are none, since less is hotter."""
+    part = None if unit == IDLE or most <= 0 else hot.value / most
+    role = Role.TEXT if hot.record.kind is None else type_role(hot.record.kind)
+    return Bar(full_name(hot.record.key), (value_text(hot, unit),), part, role)
+
+
+def _unranked(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
+    """Return the keys whose counter is at its top: one rate for all, their names side by side, in no order of heat."""
+    if not keys:
+        return []
+    rate = value_text(keys[0], unit)
+    count = "1 key" if len(keys) == 1 else f"{len(keys):,} keys"
+    head: Line = (
+        Span(rate, Role.WARN),
+        Span(SafeText(f"  {count} at the top of the counter, without a rank"), Role.MUTED),
+    )
+    names: list[Span] = [gap(2)]
+    used, left_out = 2, len(keys)
+    for one in sorted(keys, key=lambda hot: hot.record.key):
+        name = cut_middle(full_name(one.record.key), min(32, max(8, width // 3)))
+        if used + width_of(name) + 12 > width and left_out < len(keys):
+            break
+        names += (Span(name, type_role(one.record.kind) if one.record.kind else Role.TEXT), gap(2))
+        used += width_of(name) + 2
+        left_out -= 1
+    if left_out:
+        names.append(Span(SafeText(f"+{left_out:,} more"), Role.FAINT))
+    return [head, tuple(names)]
+
+
+def _slot_block(slots: Sequence[SlotLoad], room: int) -> Block:
+    """Return the part of the most loaded slots, by the first thing that the server counts of them."""
+    name = next(one for one in (*_METRICS, *slots[0].values, "") if not one or slots[0].values.get(one))
+    title, write = _METRICS.get(name, (display_text(name), decimal))
+    shown = sorted(slots, key=lambda one: -one.values.get(name, 0))[: max(0, min(MOST_SLOTS, room - 1))]
+    most = max((one.values.get(name, 0) for one in shown), default=0)
+
+    def make(width: int) -> list[Line]:
+        head: Line = (Span(own("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED))
+        bars = []
+        for one in shown:
+            value = one.values.get(name, 0)
+            text = write(value, Mark.EXACT)
+            bars.append(Bar(SafeText(f"slot {one.slot:,}"), (text,), value / most if most else 0.0))
+        return [head, *bar_lines(bars, width)]
+
+    return make
+
+
+def _better(hot: HotReport, width: int) -> list[Line]:
+    """Say why a better source is missing and what would enable it."""
+    if not hot.better:
+        return []
+    text = joined([display_text(one) for one in hot.better], " ")
+    return [line[1:] for line in prose(text, width + 2, Role.MUTED)]

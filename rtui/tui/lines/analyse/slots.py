@@ -1,0 +1,265 @@
+"""What the Slots panel draws: the field, what is under its cursor, how even the spread is, and a cluster of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis.report import CoverageKind, Report, SlotTag
+from rtui.analysis.slot_load import node_loads, skew
+from rtui.analysis.words import decimal
+from rtui.analysis.words import ratio as ratio_text
+from rtui.keyspace.display import SafeText
+from rtui.tui import format as fmt
+from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own, width_of
+from rtui.tui.lines.analyse.bars import Bar, bar_lines
+from rtui.tui.lines.analyse.beside import beside_each_other
+from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text
+from rtui.tui.lines.analyse.slot_field import (
+    GUTTER_CELLS,
+    Field,
+    field_lines,
+    fitting_field,
+    legend_line,
+    owned_slots,
+)
+from rtui.tui.lines.facts_grid import prose
+from rtui.tui.shown import display, display_text
+
+CLUSTER_SIZES: Final = (3, 6, 12, 24)
+"""The clusters that a server on its own is imagined as."""
+
+SIDE_CELLS: Final = 36
+"""What is told beside the field needs at least so much."""
+
+TAG_CELLS: Final = 24
+"""A hash tag is cut in the middle beyond this."""
+
+MOST_TAGS: Final = 3
+"""So many tags of a cell are named."""
+
+BETWEEN_CELLS: Final = 3
+"""Between the field and what is beside it."""
+
+ENOUGH_COLUMNS: Final = 64
+"""A field of so many columns gives room to the texts before it grows."""
+
+UNEVEN: Final = 1.25
+"""A node with so many times the mean stands out."""
+
+AROUND_LINES: Final = 3
+"""The headline, the legend and the line of the cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsState:
+    """Where the user is in the panel."""
+
+    cursor: int = 0
+    """A slot of the cell under the cursor."""
+    by_bytes: bool = False
+    nodes: int = CLUSTER_SIZES[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """One figure of every slot, and how to write it."""
+
+    values: Sequence[int]
+    is_bytes: bool
+    kind: CoverageKind
+
+    def text(self, value: float) -> SafeText:
+        """Write a sum of slots; in an estimate it counts the sample, exactly."""
+        kind = CoverageKind.EXACT if self.kind is CoverageKind.ESTIMATE else self.kind
+        return size_text(value, kind) if self.is_bytes else joined((keys_text(value, kind), own("keys")), " ")
+
+
+def loads_of(report: Report, *, by_bytes: bool) -> Loads:
+    """Return bytes where they are wanted and known, else keys."""
+    slots = report.summary.slots
+    if by_bytes and slots.memory_bytes is not None:
+        return Loads(slots.memory_bytes, True, kind_of(report))
+    return Loads(slots.keys, False, kind_of(report))
+
+
+def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> list[Line]:
+    """Return the panel in at most `height` lines: the field at the left, the rest beside it or below."""
+    field = field_of(width, height)
+    view = SlotsView(report, field, state, loads_of(report, by_bytes=state.by_bytes))
+    rows = field_lines(field, view.loads.values, view.owned, state.cursor)
+    beside = width - GUTTER_CELLS - field.columns - BETWEEN_CELLS
+    if beside < SIDE_CELLS:
+        lines = [view.headline(), *rows, view.cursor_line(width), *view.told(width)]
+        return [clip(line, width) for line in lines[:height]]
+    pointer = view.pointer()
+    body: list[Line] = [*rows, pointer, (gap(GUTTER_CELLS), *legend_line())]
+    side = [*view.cell_told(beside), (), *view.told(beside)][: height - 1]
+    lines = [view.headline(), *beside_each_other(body[: height - 1], side, width - beside)]
+    return [clip(line, width) for line in lines]
+
+
+def field_of(width: int, height: int) -> Field:
+    """Return how the field is laid out in a panel of this size: with room beside it unless that makes it small."""
+    rows = height - AROUND_LINES
+    wide = fitting_field(width - GUTTER_CELLS - SIDE_CELLS - BETWEEN_CELLS, rows)
+    return wide if wide.columns >= ENOUGH_COLUMNS else fitting_field(width - GUTTER_CELLS, rows)
+
+
+def slot_at(width: int, height: int, x: int, y: int) -> int | None:
+    """Return the first slot of the cell of the field at a place of the panel, None beside the field."""
+    field = field_of(width, height)
+    row, column = y - 1, x - GUTTER_CELLS
+    if not (0 <= row < field.rows and 0 <= column < field.columns):
+        return None
+    return (row * field.columns + column) * field.slots_a_cell
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsView:
+    """The texts around a field."""
+
+    report: Report
+    field: Field
+    state: SlotsState
+    loads: Loads
+
+    @property
+    def owned(self) -> bytes:
+        """A flag for each slot: whether the node that was asked answers for it."""
+        return owned_slots(self.report.summary.slots.owned)
+
+    @property
+    def cell(self) -> range:
+        """The slots under the cursor."""
+        return self.field.cell(self.state.cursor)
+
+    def headline(self) -> Line:
+        """Say what is drawn."""
+        where = own(" of the sample") if self.loads.kind is CoverageKind.ESTIMATE else own("")
+        count, a_cell = sum(self.owned), self.field.slots_a_cell
+        spans = [
+            Span(SafeText(self.loads.text(sum(self.loads.values)) + where), Role.STRONG),
+            Span(
+                SafeText(f" in {count:,} slots · {a_cell} a cell" if a_cell > 1 else f" in {count:,} slots"), Role.MUTED
+            ),
+        ]
+        if self.state.by_bytes and not self.loads.is_bytes:
+            spans.append(Span(own(" · bytes are not known"), Role.WARN))
+        return tuple(spans)
+
+    def pointer(self) -> Line:
+        """Point at the column of the cursor."""
+        return gap(GUTTER_CELLS + self.field.place(self.state.cursor)[1]), Span(own("▲"), Role.ACCENT)
+
+    def cursor_line(self, width: int) -> Line:
+        """Tell in one line what is under the cursor, pointing at it."""
+        here, ratio = self._share(self.loads)
+        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio_text(ratio)} even")]
+        parts += [SafeText(f"{tag_name(tag, 16)} {self._tag_keys(tag)}") for tag in self._tags()[:1]]
+        *before, mark = self.pointer()
+        at, text = line_width(before), joined(parts)
+        if at + 2 + width_of(text) <= width or at < width // 2:
+            return *before, mark, gap(1), Span(text)
+        text = cut(text, at - 1)
+        return gap(at - 1 - width_of(text)), Span(text), gap(1), mark
+
+    def cell_told(self, width: int) -> list[Line]:
+        """Tell what is under the cursor."""
+        lines: list[Line] = [(Span(self._cell_text(), Role.ACCENT),)]
+        if not sum(self.owned[self.cell.start : self.cell.stop]):
+            return [*lines, (Span(own("another node's"), Role.MUTED),)]
+        here, ratio = self._share(self.loads)
+        even = SafeText(f" · {ratio_text(ratio)} an even spread")
+        lines.append((Span(self.loads.text(here), Role.STRONG), Span(even, Role.MUTED)))
+        other = loads_of(self.report, by_bytes=not self.loads.is_bytes)
+        if other.is_bytes is not self.loads.is_bytes:
+            lines.append((Span(other.text(self._share(other)[0]), Role.MUTED),))
+        for tag in self._tags()[:MOST_TAGS]:
+            keys = joined((self._tag_keys(tag), own("keys")), " ")
+            lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
+        return [clip(line, width) for line in lines]
+
+    def told(self, width: int) -> list[Line]:
+        """Tell how even the spread is, and what a cluster would make of it."""
+        slots = self.report.summary.slots
+        lines = [line[1:] for line in prose(skew_text(self.report), width + 2, Role.TEXT)]
+        if slots.owned is None and not self.report.head.server.cluster_enabled:
+            lines += [(), *cluster_lines(self.loads, self.state.nodes, width)]
+        return lines
+
+    def _cell_text(self) -> SafeText:
+        cell = self.cell
+        return SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
+
+    def _share(self, loads: Loads) -> tuple[int, float]:
+        """Return what the cell holds, and how many times that is of an even spread; 0.0 where nothing is."""
+        cell, owned = self.cell, self.owned
+        mine, total = sum(owned[cell.start : cell.stop]), sum(loads.values)
+        here = sum(loads.values[cell.start : cell.stop])
+        return here, here / (total / sum(owned) * mine) if total and mine else 0.0
+
+    def _tags(self) -> list[SlotTag]:
+        return [tag for tag in self.report.summary.slots.tags if tag.slot in self.cell]
+
+    def _tag_keys(self, tag: SlotTag) -> SafeText:
+        return tag_keys(tag, self.loads.kind)
+
+
+def tag_name(tag: SlotTag, cells: int) -> SafeText:
+    """Return a hash tag with its braces."""
+    return cut_middle(SafeText("{" + display(tag.tag, limit=cells * 2) + "}"), cells)
+
+
+def tag_keys(tag: SlotTag, kind: CoverageKind) -> SafeText:
+    """Return the keys of a tag, at least so many where it was not followed from the first on."""
+    return keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else kind)
+
+
+def skew_text(report: Report) -> SafeText:
+    """Say in words how far the fullest slot is above the others, and whether chance explains it."""
+    slots = report.summary.slots
+    found = skew(slots.keys, slots.owned)
+    if not found.keys:
+        return own("There are no keys.")
+    text = (
+        f"The fullest slot is {found.slot:,} with {found.keys:,} keys, {ratio_text(found.ratio)} the mean of "
+        f"{decimal(found.mean)}."
+    )
+    if found.is_chance:
+        return display_text(f"{text} Chance explains it: an even spread of as many keys looks the same.")
+    return display_text(f"{text} Chance does not explain it: {_tag_reason(report, found.slot)}.")
+
+
+def _tag_reason(report: Report, slot: int) -> SafeText:
+    """Say what loads a slot, as far as it is known."""
+    for tag in report.summary.slots.tags:
+        if tag.slot == slot:
+            held = f"{tag_keys(tag, kind_of(report))} keys of it"
+            return SafeText(f"the hash tag {tag_name(tag, TAG_CELLS)} holds {held}")
+    return own("many keys share it")
+
+
+def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
+    """Draw what each node of a cluster of `nodes` would hold."""
+    found = node_loads(loads.values, nodes)
+    most, total = max(one.load for one in found), sum(loads.values)
+    mean = total / nodes
+    sizes: list[Span] = [Span(own("as a cluster of"), Role.ACCENT), gap(1)]
+    for size in CLUSTER_SIZES:
+        chosen = size == nodes
+        sizes.append(Span(SafeText(f"[{size}]" if chosen else f" {size} "), Role.TAB_ON if chosen else Role.TAB))
+    if mean:
+        sizes.append(Span(SafeText(f"  fullest {ratio_text(most / mean)}"), Role.MUTED))
+    bars = [
+        Bar(
+            SafeText(f"{one.first:,}–{one.last:,}"),
+            (loads.text(one.load), fmt.share(one.load / total if total else 0.0)),
+            one.load / most if most else 0.0,
+            Role.MUTED,
+            Role.WARN if one.load > mean * UNEVEN else Role.BAR,
+        )
+        for one in found
+    ]
+    return [tuple(sizes), *bar_lines(bars, width)]

@@ -1,0 +1,191 @@
+"""What the Types panel draws: how much of each type, how long, in which encodings, and the server's own sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis.report import (
+    ColumnState,
+    CoverageKind,
+    EncodingReport,
+    Figure,
+    KeySizes,
+    Report,
+    TypeReport,
+)
+from rtui.keyspace.display import SafeText
+from rtui.tui import format as fmt
+from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, type_role, width_of
+from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
+from rtui.tui.lines.analyse.beside import beside_each_other
+from rtui.tui.lines.analyse.figures import (
+    interval_text,
+    keys_text,
+    kind_of,
+    mark_of,
+    share_text,
+    size_text,
+    value_of,
+)
+from rtui.tui.lines.facts_grid import prose
+from rtui.tui.shown import display, display_text
+
+NAME_CELLS: Final = 14
+"""A type or an encoding is cut beyond this."""
+
+SIDE_CELLS: Final = 108
+"""From this width on encodings stand beside the types."""
+
+LENGTHS_CELLS: Final = 60
+"""From this width on lengths are told too."""
+
+SIZE_LINES: Final = 4
+"""A histogram of the server is so high."""
+
+SIZE_CELLS: Final = 3
+"""Each of its bars is so wide."""
+
+_REASONED: Final = (ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED)
+"""States for which the panel says why a figure is missing."""
+
+
+def types_lines(report: Report, width: int, height: int) -> list[Line]:
+    """Return the panel in at most `height` lines: types, their lengths, encodings, then the server's histograms."""
+    types, notes = report.summary.types, _notes(report, width)
+    if not types and not report.keysizes:
+        return [clip(line, width) for line in [(Span(own("There are no keys."), Role.MUTED),), *notes][:height]]
+    if width >= SIDE_CELLS:
+        first = (width - 4) * 3 // 5
+        lines = beside_each_other(_types(report, first), _encodings(report, width - 4 - first, len(types)), first + 4)
+    else:
+        lines = _types(report, width)
+        encodings = _encodings(report, width, len(types))
+        if len(lines) + len(encodings) + 1 + len(notes) <= height:
+            lines += [(), *encodings]
+    lines += notes
+    sizes = _sizes(report.keysizes, width)
+    if sizes and len(lines) + SIZE_LINES + 4 <= height:
+        lines += [(), *sizes]
+    return [clip(line, width) for line in lines[:height]]
+
+
+def _types(report: Report, width: int) -> list[Line]:
+    """Return a bar for each type: keys, bytes, lengths; bars are bytes, or keys where those are unknown."""
+    kind, types = kind_of(report), report.summary.types
+    has_memory = any(one.stats.memory_bytes is not None for one in types)
+    measure = own("bytes") if has_memory else own("keys")
+    most = max((_weight(one, has_memory=has_memory) for one in types), default=0.0)
+    denied = _is_denied(report, "memory")
+    bars = [
+        Bar(
+            display(one.name, limit=NAME_CELLS) if one.name else own("(no name)"),
+            (
+                keys_text(one.stats.keys, kind),
+                own("denied") if denied and one.stats.memory_bytes is None else size_text(one.stats.memory_bytes, kind),
+                *((_lengths(one),) if width >= LENGTHS_CELLS else ()),
+            ),
+            _weight(one, has_memory=has_memory) / most if most else 0.0,
+            type_role(one.name),
+            type_role(one.name),
+        )
+        for one in types
+    ]
+    columns = own("keys, bytes, length p50 · p99 · max") if width >= LENGTHS_CELLS else own("keys, bytes")
+    head: Line = (
+        Span(own("types"), Role.ACCENT),
+        Span(SafeText(f"  {columns}; bars are {measure}"), Role.MUTED),
+    )
+    return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
+
+
+def _weight(one: TypeReport, *, has_memory: bool) -> float:
+    return value_of((one.stats.memory_bytes or 0) if has_memory else one.stats.keys)
+
+
+def _lengths(one: TypeReport) -> SafeText:
+    """Say how long keys of a type are: `7 · 54 · 360 fields`."""
+    spread = one.length
+    if spread is None:
+        return own("length unknown")
+    texts = [_length(spread.p50, one.unit), _length(spread.p99, one.unit), _length(spread.max, one.unit)]
+    unit = "" if one.unit == "bytes" else f" {display_text(one.unit, limit=12)}"
+    return SafeText(f"{joined(texts)}{unit}")
+
+
+def _length(figure: Figure, unit: str) -> SafeText:
+    value, mark = value_of(figure), mark_of(figure, CoverageKind.EXACT)
+    return fmt.size(value, mark) if unit == "bytes" else fmt.short_count(value, mark)
+
+
+def _encodings(report: Report, width: int, types: int) -> list[Line]:
+    """Return the encodings of each type with their shares; a share of a sample has its interval beside it."""
+    found = report.summary.encodings
+    if not found:
+        return []
+    head: Line = (Span(own("encodings"), Role.ACCENT), Span(own("  share of the type, 95 %"), Role.MUTED))
+    order = {one.name: at for at, one in enumerate(report.summary.types)}
+    rows = sorted(found, key=lambda one: (order.get(one.kind, types), -value_of(one.share)))
+    return [head, *bar_lines([_encoding(one) for one in rows], width, name_cells=NAME_CELLS * 2, cap=20)]
+
+
+def _encoding(one: EncodingReport) -> Bar:
+    name = joined((display(one.kind, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
+    return Bar(
+        name, (share_text(one.share), interval_text(one.share)), value_of(one.share), type_role(one.kind),
+        type_role(one.kind),
+    )  # fmt: skip
+
+
+def _is_denied(report: Report, fact: str) -> bool:
+    column = report.head.columns.get(fact)
+    return column is not None and column.state is ColumnState.DENIED
+
+
+def _notes(report: Report, width: int) -> list[Line]:
+    """Say why memory, lengths or encodings are missing or not of all keys."""
+    lines: list[Line] = []
+    for name in ("type", "memory", "length", "encoding"):
+        column = report.head.columns.get(name)
+        if column is None or not column.reason or column.state is ColumnState.COMPLETE:
+            continue
+        role = Role.WARN if column.state is ColumnState.DENIED else Role.MUTED
+        state = "" if column.state is ColumnState.SOME else f" {column.state.value}"
+        text = display_text(f"{name}{state}: {column.reason}")
+        lines += [line[1:] for line in prose(text, width + 2, role)][:2]
+    return [(), *lines] if lines else []
+
+
+def _sizes(found: Sequence[KeySizes], width: int) -> list[Line]:
+    """Return as many of the server's own histograms as stand beside each other; each says what it counts."""
+    head: Line = (
+        Span(own("sizes by the server itself"), Role.ACCENT),
+        Span(own("  exact, of all keys: INFO keysizes"), Role.MUTED),
+    )
+    blocks: list[list[Line]] = []
+    used = 0
+    for one in found:
+        block = _size_block(one)
+        cells = max(map(line_width, block))
+        if used + cells > width:
+            break
+        blocks.append([(*line, gap(cells + 3 - line_width(line))) for line in block])
+        used += cells + 3
+    if not blocks:
+        return []
+    return [head, *(tuple(span for line in row for span in line) for row in zip(*blocks, strict=True))]
+
+
+def _size_block(one: KeySizes) -> list[Line]:
+    """Return one histogram: its name, bars, and the lower bound of each bin."""
+    bins = [(low, keys) for low, keys in one.bins if low >= 0]
+    is_bytes = "string" in one.name
+    name = display_text(one.name.removeprefix("distrib_"), limit=24)
+    total = sum(keys for _, keys in bins)
+    labels = [fmt.size(low).replace(" B", "") if is_bytes else str(fmt.short_count(low)) for low, _ in bins]
+    cells = max([SIZE_CELLS, *(width_of(label) for label in labels)]) + 1
+    rows = standing([keys for _, keys in bins], SIZE_LINES)
+    lines: list[Line] = [(Span(name), Span(SafeText(f"  {fmt.short_count(total)} keys"), Role.MUTED))]
+    lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
+    axis = "".join(left(SafeText(label), cells) for label in labels)
+    return [*lines, (Span(SafeText(axis), Role.MUTED),)]

@@ -1,0 +1,377 @@
+"""What the charts of an analysis say: within their cells, in safe text, and nothing that the report does not know."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import LfuSettings
+from rtui.analysis.report import (
+    DAY_S,
+    HOUR_S,
+    EncodingReport,
+    ExpiryBin,
+    HotKey,
+    HotList,
+    HotReport,
+    HotSource,
+    KeyRecord,
+    Report,
+    SlotLoad,
+    SlotTag,
+    TypeReport,
+)
+from rtui.keyspace.display import HOSTILE
+from rtui.keyspace.slot import SLOTS
+from rtui.tui.ink import Line, Role, line_width
+from rtui.tui.line_filter import plain
+from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
+from rtui.tui.lines.analyse.expiry import ExpiryState, expiry_lines
+from rtui.tui.lines.analyse.horizon import Horizon, axis_for, ticks, zone_name
+from rtui.tui.lines.analyse.hot import hot_lines
+from rtui.tui.lines.analyse.slot_field import SHADES, Field, field_lines, fitting_field, owned_slots, shade_of
+from rtui.tui.lines.analyse.slots import CLUSTER_SIZES, SlotsState, field_of, skew_text, slot_at, slots_lines
+from rtui.tui.lines.analyse.types import types_lines
+from rtui.tui.shown import choose_ascii
+from tests.made_report import (
+    MADE_AT_S,
+    denied_report,
+    empty_report,
+    estimate_report,
+    made_report,
+    partial_report,
+    quantiles,
+    stats,
+)
+
+EVIL = b"evil:\x1b]0;owned\x07[/red]\xe2\x80\xae\xff"
+
+Chart = Callable[[Report, int, int], list[Line]]
+
+
+def hostile_report() -> Report:
+    """A report in which every name and text is hostile."""
+    made = made_report()
+    record = KeyRecord(EVIL, kind=EVIL, frequency=255)
+    lists = tuple(
+        HotList("\x1b[31mtitle", unit, (HotKey(record, 1e12, at_least=True), HotKey(record, 3.0)))
+        for unit in ("accesses/min", "µs of CPU", "bytes of network traffic", "seconds idle", "\x9bunit")
+    )
+    slots = (SlotLoad(7, {"\x1b[2J": 3}),)
+    hot = HotReport(HotSource.SERVER, "\x1b[2Jabout", 3e9, ("\x1b[2Jbetter" * 40,), lists, slots, LfuSettings())
+    summary = made.summary
+    cliff = replace(summary.expiry.cliffs[0], label="\x1b[31m" * 9)
+    line = replace(summary.expiry.timelines[0], label="\u202e" * 99)
+    return replace(
+        made,
+        hot=hot,
+        keysizes=(replace(made.keysizes[0], name="distrib_\x1b[31m_sizes"),),
+        summary=replace(
+            summary,
+            types=(TypeReport(EVIL, stats(9, 90, 3), quantiles(4), "\x1b[5m"),),
+            encodings=(EncodingReport(EVIL, EVIL, 4, 0.5),),
+            expiry=replace(summary.expiry, timelines=(line,), cliffs=(cliff,)),
+            slots=replace(summary.slots, tags=(SlotTag(0, EVIL, 9, None),)),
+        ),
+    )
+
+
+REPORTS = {
+    "exact": made_report(),
+    "estimate": estimate_report(),
+    "partial": partial_report(),
+    "denied": denied_report(),
+    "empty": empty_report(),
+    "hostile": hostile_report(),
+}
+
+
+def charts() -> Iterator[tuple[str, Chart]]:
+    """Every chart in every state that changes what it draws."""
+    yield "hot", hot_lines
+    yield "types", types_lines
+    for horizon in Horizon:
+        for at in (0, 2, 9):
+            state = ExpiryState(horizon, at, UTC)
+            yield f"expiry {horizon.name} {at}", lambda r, w, h, s=state: expiry_lines(r, w, h, s)  # type: ignore[misc]
+    for cursor in (0, 5474, SLOTS - 1):
+        for by_bytes in (False, True):
+            chosen = SlotsState(cursor, by_bytes, CLUSTER_SIZES[cursor % 3])
+            yield f"slots {cursor} {by_bytes}", lambda r, w, h, s=chosen: slots_lines(r, w, h, s)  # type: ignore[misc]
+
+
+CHARTS = dict(charts())
+
+
+@pytest.fixture
+def ascii_only() -> Iterator[None]:
+    choose_ascii(only=True)
+    yield
+    choose_ascii(only=False)
+
+
+def said(lines: list[Line]) -> str:
+    return "\n".join("".join(span.text for span in line) for line in lines)
+
+
+@given(st.sampled_from(list(REPORTS)), st.sampled_from(list(CHARTS)), st.integers(40, 220), st.integers(6, 50))
+def test_charts_stay_within_their_cells_and_are_safe(report: str, chart: str, width: int, height: int) -> None:
+    lines = CHARTS[chart](REPORTS[report], width, height)
+    assert len(lines) <= height
+    assert max(map(line_width, lines)) <= width
+    assert not HOSTILE.search(said(lines).replace("\n", ""))
+
+
+@given(st.sampled_from(list(REPORTS)), st.sampled_from(list(CHARTS)), st.integers(40, 220))
+def test_a_chart_says_the_same_each_time(report: str, chart: str, width: int) -> None:
+    assert CHARTS[chart](REPORTS[report], width, 24) == CHARTS[chart](REPORTS[report], width, 24)
+
+
+@pytest.mark.usefixtures("ascii_only")
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_plain_terminal_gets_every_chart_in_ascii(chart: str) -> None:
+    lines = CHARTS[chart](made_report(), 120, 24)
+    assert plain(said(lines).replace("\n", " ")).isascii()
+    assert "?" not in plain(said(lines).replace("\n", " "))
+
+
+@pytest.mark.usefixtures("ascii_only")
+def test_steps_stay_apart_without_blocks_and_colours() -> None:
+    assert len({shade.plain for shade in SHADES}) == len(SHADES)
+    (row,) = standing(list(range(9)), 1)
+    assert len(set(row)) == 9
+
+
+def test_shades_differ_by_character_alone() -> None:
+    assert len({shade.character for shade in SHADES}) == len(SHADES)
+
+
+# bars
+
+
+@given(st.lists(st.floats(0, 1e12), min_size=1, max_size=60), st.integers(1, 12))
+def test_standing_bars_are_as_high_as_their_values(values: list[float], height: int) -> None:
+    rows = standing(values, height)
+    assert [len(row) for row in rows] == [len(values)] * height
+    filled = [sum(row[at] != " " for row in rows) for at in range(len(values))]
+    assert all((count > 0) == (value > 0) for count, value in zip(filled, values, strict=True))
+    assert all(a <= b for (_, a), (_, b) in zip(*[sorted(zip(values, filled, strict=True))] * 2, strict=True))
+
+
+@given(st.floats(0, 1), st.integers(20, 120))
+def test_a_lying_bar_never_hides_what_is_little(fraction: float, width: int) -> None:
+    from rtui.tui.ink import own
+
+    (line,) = bar_lines([Bar(own("name"), (own("12"),), fraction)], width)
+    assert line_width(line) <= width
+    assert bool([span for span in line if span.role is Role.BAR and span.text.strip()]) == (fraction > 0)
+
+
+# hot
+
+
+def test_hot_keys_name_their_source_its_age_and_what_would_be_better() -> None:
+    text = said(hot_lines(made_report(), 120, 20))
+    assert "LFU counters (OBJECT FREQ) · 4s old" in text
+    assert "Redis 8.6 has" in text
+
+
+def test_keys_at_the_top_of_the_counter_have_one_rate_and_no_rank() -> None:
+    lines = hot_lines(made_report(), 120, 20)
+    text = said(lines)
+    assert "≥ 42/s  3 keys at the top of the counter, without a rank" in text
+    (names,) = [line for line in text.split("\n") if "shop:list:0002" in line]
+    assert names.split() == sorted(names.split())
+
+
+def test_less_idle_is_hotter_so_there_is_no_bar() -> None:
+    record = KeyRecord(b"a")
+    keys = (HotKey(record, 0.0), HotKey(record, 90.0))
+    hot = HotReport(HotSource.IDLE, lists=(HotList("Last use", "seconds idle", keys),))
+    lines = hot_lines(replace(made_report(), hot=hot), 100, 12)
+    assert "now" in said(lines)
+    assert "1m 30s" in said(lines)
+    assert not any(span.role is Role.BAR for line in lines for span in line)
+
+
+def test_the_load_of_slots_is_told_where_the_server_counts_it() -> None:
+    made = made_report()
+    hot = replace(made.hot, slots=(SlotLoad(37, {"key-count": 3, "cpu-usec": 90_000}),))
+    text = said(hot_lines(replace(made, hot=hot), 160, 20))
+    assert "Slots  CPU time" in text
+    assert "slot 37  90ms" in text
+
+
+def test_without_a_source_it_says_why() -> None:
+    text = said(hot_lines(denied_report(), 100, 12))
+    assert "nothing tells which keys are hot" in text
+    assert "OBJECT IDLETIME are denied" in text
+
+
+# expiry
+
+
+def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
+    lines = expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC))
+    (cliff,) = [line for line in said(lines).split("\n") if "▲" in line]
+    assert "14:31–14:33 · 114,000 keys of shop:session · 38% of it · 250M" in cliff
+    bars = [line for line in lines if any(span.role is Role.WARN and "█" in span.text for span in line)]
+    starts = {line_width(line[:at]) for line in bars for at, span in enumerate(line) if span.role is Role.WARN}
+    assert cliff.index("▲") in range(min(starts), min(starts) + 4)
+
+
+def test_what_lies_beyond_the_axis_is_counted() -> None:
+    assert "later →" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC)))
+    everything = expiry_lines(made_report(), 120, 14, ExpiryState(Horizon.ALL, zone=UTC))
+    assert "later →" not in said(everything)
+
+
+def test_the_zone_of_times_is_named() -> None:
+    assert "times are UTC" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC)))
+    india = timezone(timedelta(hours=5, minutes=30))
+    assert zone_name(MADE_AT_S, india) == "UTC+5:30"
+    assert "20:01–20:03" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=india)))
+
+
+def test_figures_say_how_far_they_can_be_trusted() -> None:
+    assert "≥ 114,000 keys" in said(expiry_lines(partial_report(), 120, 14, ExpiryState(zone=UTC)))
+    assert "≈ 250,000" not in said(expiry_lines(made_report(), 120, 30, ExpiryState(zone=UTC)))
+    assert "≈31%" in said(expiry_lines(estimate_report(), 120, 30, ExpiryState(zone=UTC)))
+
+
+def test_unknown_times_to_live_are_no_zero() -> None:
+    made = denied_report()
+    bare = replace(made.summary.root.stats, no_ttl_keys=None, no_ttl_share=None, ttl=None)
+    report = replace(made, summary=replace(made.summary, root=replace(made.summary.root, stats=bare)))
+    assert "Times to live are not known" in said(expiry_lines(report, 120, 30, ExpiryState(zone=UTC)))
+
+
+@given(
+    st.sampled_from(Horizon),
+    st.integers(20, 200),
+    st.floats(0, 4e9),
+    st.integers(-14, 14),
+    st.floats(0, 1e11),
+)
+def test_axes_hold_what_they_promise(horizon: Horizon, cells: int, now_s: float, hours: int, far_s: float) -> None:
+    zone = timezone(timedelta(hours=hours))
+    axis = axis_for(horizon, (ExpiryBin(now_s + far_s, 60.0, 1, None),), now_s, cells, zone)
+    assert axis.start_s <= now_s < axis.start_s + axis.step_s
+    assert axis.columns <= cells
+    assert axis.step_s % 60 == 0
+    if horizon.value:
+        assert axis.end_s >= now_s + horizon.value
+    places = [cell for cell, _ in ticks(axis, zone, 12)]
+    assert places == sorted(places)
+    assert all(0 <= cell < cells for cell in places)
+
+
+def test_columns_begin_at_round_times_of_the_zone() -> None:
+    assert axis_for(Horizon.DAY, (), MADE_AT_S, 100, UTC).start_s % (15 * 60) == 0
+    nepal = timezone(timedelta(hours=5, minutes=45))
+    assert (axis_for(Horizon.WEEK, (), MADE_AT_S, 100, nepal).start_s + 5.75 * HOUR_S) % (2 * HOUR_S) == 0
+    assert (
+        axis_for(Horizon.ALL, (ExpiryBin(MADE_AT_S + 90 * DAY_S, 1.0, 1, None),), MADE_AT_S, 100, UTC).step_s == DAY_S
+    )
+
+
+# slots
+
+
+@given(st.integers(16, 300), st.integers(2, 60))
+def test_a_field_covers_all_slots_once(width: int, height: int) -> None:
+    field = fitting_field(width, height)
+    assert field.columns <= width
+    assert field.rows <= height
+    assert field.columns * field.rows * field.slots_a_cell == SLOTS
+
+
+@given(st.integers(0, SLOTS - 1), st.integers(-40, 40), st.integers(-200, 200))
+def test_the_cursor_never_leaves_the_field(slot: int, rows: int, columns: int) -> None:
+    field = Field(64, 16)
+    assert 0 <= field.moved(slot, rows, columns) < SLOTS
+    assert field.moved(slot, 0, 0) == field.cell(slot)[0]
+
+
+@given(st.integers(60, 220), st.integers(8, 50), st.integers(0, SLOTS - 1))
+def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int) -> None:
+    field = field_of(width, height)
+    row, column = field.place(slot)
+    assert slot_at(width, height, 8 + column, 1 + row) == field.cell(slot)[0]
+    assert slot_at(width, height, 8 + field.columns, 1) is None
+
+
+def test_the_cell_under_the_cursor_stands_out() -> None:
+    field = Field(64, 8)
+    lines = field_lines(field, [1] * SLOTS, owned_slots(None), 5474)
+    marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
+    assert marked == [field.place(5474)[0]]
+    assert "▸" in said([lines[marked[0]]])
+
+
+def test_load_is_brightness() -> None:
+    found = [shade_of(load, 100.0) for load in (0, 10, 100, 200, 500)]
+    assert found == list(SHADES)
+    assert shade_of(5, 0.0) is SHADES[0]
+
+
+def test_skew_is_told_in_words_with_what_loads_the_slot() -> None:
+    text = skew_text(made_report())
+    assert "Chance does not explain it: the hash tag {user:1} holds 9,000 keys of it" in text
+    even = replace(made_report().summary.slots, keys=array("Q", [60] * SLOTS), tags=())
+    assert "Chance explains it" in skew_text(replace(made_report(), summary=replace(made_report().summary, slots=even)))
+
+
+def test_a_server_on_its_own_is_imagined_as_a_cluster_and_a_node_of_one_is_not() -> None:
+    assert "as a cluster of  3 [6]" in said(slots_lines(made_report(), 120, 24, SlotsState(nodes=6)))
+    made = made_report()
+    slots = replace(made.summary.slots, owned=((0, 5460),))
+    node = replace(made, summary=replace(made.summary, slots=slots))
+    text = said(slots_lines(node, 120, 24, SlotsState(cursor=9000)))
+    assert "as a cluster" not in text
+    assert "another node's" in text
+
+
+def test_bytes_that_are_not_known_are_said_to_be_unknown() -> None:
+    assert "bytes are not known" in said(slots_lines(denied_report(), 120, 24, SlotsState(by_bytes=True)))
+
+
+# types
+
+
+def test_types_have_counts_bytes_and_lengths() -> None:
+    text = said(types_lines(made_report(), 120, 24))
+    assert "150,000  286M    6 · 54 · 360 fields" in text
+    assert "hash" in text
+
+
+def test_encodings_of_a_sample_have_their_interval() -> None:
+    text = said(types_lines(made_report(), 120, 24))
+    assert "string embstr  ≈72%  70–73%" in text
+    assert "hash listpack  100%" in text
+
+
+def test_an_unknown_type_has_the_name_that_the_server_gives() -> None:
+    made = made_report()
+    odd = TypeReport(b"vectorset", stats(5, 50, 5), None, "vectors")
+    text = said(types_lines(replace(made, summary=replace(made.summary, types=(odd,))), 120, 24))
+    assert "vectorset" in text
+    assert "length unknown" in text
+
+
+def test_denied_memory_is_said_with_the_reason() -> None:
+    text = said(types_lines(denied_report(), 120, 24))
+    assert "memory denied: NOPERM" in text
+    assert "length not asked" in text
+
+
+def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
+    text = said(types_lines(made_report(), 120, 24))
+    assert "INFO keysizes" in text
+    assert "1.0M" in text
