@@ -1,0 +1,351 @@
+"""An analysis of a keyspace, without a screen: one pass that inspects keys, and the report of what they add up to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rtui.analysis.aggregates import Aggregates
+from rtui.analysis.facts import LfuSettings
+from rtui.analysis.report import (
+    Coverage,
+    CoverageKind,
+    Figure,
+    HotReport,
+    KeySizes,
+    Report,
+    Scope,
+    SlotsReport,
+    Summary,
+)
+from rtui.analysis.sampled import SampleOf
+from rtui.keyspace.display import SafeText
+from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
+from rtui.server import guard
+from rtui.server.capability import Capabilities, Feature
+from rtui.server.connection import Connection
+from rtui.server.cursor import Dialect
+from rtui.server.errors import ConnectionLost, RtuiError
+from rtui.server.hot.report import hot_report
+from rtui.server.inspection.conveyor import Conveyor
+from rtui.server.inspection.finishing import complete_top
+from rtui.server.inspection.heading import columns_report, head
+from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.sample_pass import SamplePass
+from rtui.server.keysizes import key_sizes
+from rtui.server.keyspace_pass import dialect_for
+from rtui.server.lfu_settings import lfu_settings
+from rtui.server.owned_slots import owned_slots
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.sampling import can_sample
+from rtui.server.scan import Scan
+from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan_node import ScanNode
+
+ESTIMATE_KEYS: Final = 20_000
+"""Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
+
+FIRST_REPORT_S: Final = 0.3
+"""When the first figures of a pass are added up."""
+
+REPORT_EVERY_S: Final = 1.0
+"""How often they are, at most."""
+
+REPORT_SHARE: Final = 0.05
+"""Adding up takes at most this share of the time."""
+
+HOT_EVERY_S: Final = 5.0
+"""How often the server is asked for its hot keys while a pass runs."""
+
+NOT_HERE: Final = SafeText(
+    "This server's cursors go slot by slot, so random ones do not reach every key with the same chance: "
+    "no estimate, but every key can be inspected."
+)
+"""Why there is no estimate of a node of a newer cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """What is asked for. PatternError or GuardError come later for a filter beyond the bounds."""
+
+    separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
+    match: bytes | None = None
+    kind: bytes | None = None
+    depth: int | None = None
+    top: int = 100
+    pace: Pace = Pace.GENTLE
+    preset: str = "rtui"
+    budget_s: float | None = None
+    """The pass ends after so many seconds with what it has."""
+    estimate_keys: int | None = None
+    """Inspect a sample of so many keys only."""
+    encoding_every: int = 16
+    """Ask the encoding of every n-th key of a type, 1 for all."""
+
+    @property
+    def scope(self) -> Scope:
+        """The same in the words of a report."""
+        return Scope(
+            self.separators, self.match, self.kind, self.depth, self.top, pace=self.pace.value, preset=self.preset
+        )
+
+
+class Analysing:
+    """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
+
+    def __init__(self, connection: Connection, options: AnalysisOptions) -> None:
+        """Raises PatternError or GuardError for a filter beyond the bounds."""
+        self.report: Report | None = None
+        """The latest report; the final one once `progress` is over."""
+        self.revision = 0
+        """Grows with every report and every change of state."""
+        self._connection = connection
+        self._options = options
+        self._only = ScanFilter(options.match, options.kind)
+        self._pace = options.pace
+        self._capabilities = Capabilities()
+        self._began_at_s = time.time()
+        self._findings = self._new_findings()
+        self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
+        self._conveyor = Conveyor(self._plan, self._findings, encoding_every=options.encoding_every)
+        self._work: Scan | SamplePass | None = None
+        self._size: int | None = None
+        self._slots: tuple[tuple[int, int], ...] | None = None
+        self._lfu = LfuSettings()
+        self._keysizes: tuple[KeySizes, ...] = ()
+        self._hot = HotReport()
+        self._hot_at = float("-inf")
+        self._extra_commands = 0
+        self._failure: SafeText | None = None
+        self._why_ended: SafeText | None = None
+        self._is_paused = self._is_ended = False
+
+    @property
+    def pace(self) -> Pace:
+        """How hard the server is asked; may be set at any time."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._pace = pace
+        if self._work is not None:
+            self._work.pace = pace
+        self.revision += 1
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, in keys that were inspected; over only when the last report is there."""
+        if self._failure is not None:
+            return Progress(ScanState.FAILED, None, self._findings.keys, reason=self._failure)
+        if self._work is None:
+            return Progress(ScanState.PAUSED if self._is_paused else ScanState.READY)
+        now = replace(self._work.progress, keys=self._findings.keys)
+        if now.state.is_over and not self._is_ended:
+            return replace(now, state=ScanState.RUNNING)
+        return now
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost so far."""
+        cost = Cost() if self._work is None else self._work.cost
+        return replace(cost, commands=cost.commands + self._extra_commands)
+
+    def pause(self) -> None:
+        """Send nothing more until `resume`."""
+        self._is_paused = True
+        if self._work is not None:
+            self._work.pause()
+        self.revision += 1
+
+    def resume(self) -> None:
+        """Go on."""
+        self._is_paused = False
+        if self._work is not None:
+            self._work.resume()
+        self.revision += 1
+
+    def stop(self, why: str = "it was ended before all keys were seen") -> None:
+        """End soon, with a report of what was seen; `why` is a sentence without a full stop."""
+        self._why_ended = SafeText(why)
+        if self._work is not None:
+            self._work.stop()
+        self.revision += 1
+
+    def give_way(self, seconds: float) -> None:
+        """Leave the event loop to others for so long, such as to a key that was pressed."""
+        if self._work is not None:
+            self._work.give_way(seconds)
+
+    async def run(self) -> None:
+        """Do all of it; failures are in `progress` and the report, only cancellation is raised."""
+        reporting = asyncio.create_task(self._report_now_and_then(), name="rtui report")
+        budget = self._options.budget_s
+        alarm = None
+        if budget is not None:
+            ended = f"the {budget:g} s that it was given were over"
+            alarm = asyncio.get_running_loop().call_later(budget, self.stop, ended)
+        try:
+            await self._inspect()
+        except RtuiError as failed:
+            self._failure = failed.happened
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            reporting.cancel()
+            await asyncio.gather(reporting, return_exceptions=True)
+        await self._finish()
+
+    async def _inspect(self) -> None:
+        await self._learn()
+        work = self._work = await self._new_work()
+        if self._is_paused:
+            work.pause()
+        if self._why_ended is not None:
+            work.stop()
+        self.revision += 1
+        await work.run()
+
+    async def _learn(self) -> None:
+        """Find out what may be asked, how large it is, and what the server tells at once."""
+        connection, capabilities = self._connection, self._capabilities
+        await connection.online()
+        await capabilities.probe(connection)
+        self._lfu = await lfu_settings(connection, capabilities)
+        self._keysizes = await key_sizes(connection, capabilities, connection.target.db)
+        if capabilities.may(Feature.DBSIZE):
+            (size,) = await connection.run(guard.dbsize())
+            self._size = size if isinstance(size, int) else None
+
+    async def _new_work(self) -> Scan | SamplePass:
+        """What inspects: a sample where one was asked for and is smaller than the whole, else everything."""
+        dialect = dialect_for(self._connection.server)
+        wanted = self._options.estimate_keys
+        if wanted is not None and (self._size is None or self._size > 2 * wanted):
+            if not can_sample(dialect):
+                raise RtuiError("No estimate", NOT_HERE)
+            return SamplePass(
+                self._connection, self._conveyor, keys=wanted, size=self._size, only=self._only, pace=self._pace
+            )
+        node = ScanNode(self._connection, dialect, size=self._size, rider=self._conveyor)
+        if dialect is Dialect.SLOTTED:
+            slots = await owned_slots(self._connection)
+            self._slots = None if slots is None else tuple(slots)
+            node = replace(node, slots=slots)
+        only = self._only
+        return Scan([node], _nowhere, pace=self._pace, match=only.match, kind=only.kind, on_restart=self._restarted)
+
+    def _restarted(self, note: ScanNote) -> None:
+        """Everything is delivered again: what was found is void."""
+        self._findings = self._conveyor.findings = self._new_findings()
+
+    def _new_findings(self) -> Aggregates:
+        options = self._options
+        return Aggregates(Separators(options.separators), scope=options.scope, started_at_s=time.time())
+
+    async def _finish(self) -> None:
+        """Ask what is asked of the largest alone, and make the last report."""
+        with contextlib.suppress(ConnectionLost):
+            if self._connection.is_online:
+                lane = await self._connection.bulk()
+                big = self._findings.big.report()
+                top = self._options.top
+                self._extra_commands += await complete_top(lane, self._plan, big, self._findings.big, top=top)
+        self._hot_at = float("-inf")
+        summary = await self._summary()
+        await self._ask_hot(summary)
+        self._is_ended = True
+        self._publish(summary)
+
+    async def _report_now_and_then(self) -> None:
+        """Make a report again and again while the pass runs."""
+        loop = asyncio.get_running_loop()
+        pause_s, seen = FIRST_REPORT_S, -1
+        while True:
+            await asyncio.sleep(pause_s)
+            pause_s = REPORT_EVERY_S
+            if self._work is None or self._findings.revision == seen:
+                continue
+            seen = self._findings.revision
+            began = loop.time()
+            summary = await self._summary()
+            with contextlib.suppress(ConnectionLost):
+                await self._ask_hot(summary)
+            self._publish(summary)
+            pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
+
+    async def _summary(self) -> Summary:
+        """Add up, in slices."""
+        found = None
+        for found in self._findings.summary(self._sample_of()):
+            if found is not None:
+                break
+            await asyncio.sleep(0)
+        assert found is not None  # noqa: S101 - the last thing that a summary yields is the summary
+        return found
+
+    def _sample_of(self) -> SampleOf | None:
+        return SampleOf(self._work.population) if isinstance(self._work, SamplePass) else None
+
+    async def _ask_hot(self, summary: Summary) -> None:
+        """Ask the server for its hot keys, unless it was asked just now."""
+        now = asyncio.get_running_loop().time()
+        if now - self._hot_at < HOT_EVERY_S or not self._connection.is_online:
+            return
+        self._hot_at = now
+        self._hot = await hot_report(
+            self._connection,
+            self._capabilities,
+            summary,
+            lfu=self._lfu,
+            is_lfu_policy=self._connection.server.is_lfu,
+            now_s=time.time(),
+            looked_since_s=self._began_at_s,
+        )
+
+    def _publish(self, summary: Summary) -> None:
+        work = self._work
+        notes = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
+        heading = head(
+            self._connection,
+            scope=replace(self._options.scope, pace=self._pace.value),
+            coverage=self._coverage(),
+            cost=self.cost,
+            columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
+            notes=notes,
+            made_at_s=time.time(),
+        )
+        slots: SlotsReport = replace(summary.slots, owned=self._slots)
+        self.report = Report(heading, replace(summary, slots=slots), self._hot, self._keysizes)
+        self.revision += 1
+
+    def _coverage(self) -> Coverage:
+        """What the figures rest on, now."""
+        findings, work, progress = self._findings, self._work, self.progress
+        kind, fraction, reason = CoverageKind.PARTIAL, progress.fraction, ""
+        is_open = self._only.is_open
+        total: Figure | None = self._size if is_open else None
+        if isinstance(work, SamplePass):
+            kind, fraction, total = CoverageKind.ESTIMATE, None, work.population
+        elif progress.state is ScanState.DONE:
+            kind, fraction, total = CoverageKind.EXACT, 1.0, findings.keys
+        if kind is CoverageKind.PARTIAL or (self._is_ended and progress.state is not ScanState.DONE):
+            kind = CoverageKind.PARTIAL if kind is not CoverageKind.ESTIMATE else kind
+            reason = progress.reason or self._why_ended or ("" if self._is_ended else "it is under way")
+        return Coverage(
+            kind,
+            findings.keys,
+            fraction,
+            total,
+            vanished=findings.vanished,
+            unread=findings.unread_keys,
+            repeats_possible=isinstance(work, Scan) and progress.state is ScanState.DONE and work.repeats_possible,
+            reason=str(reason),
+        )
+
+
+def _nowhere(keys: list[bytes]) -> None:
+    """What the scan delivers has gone to its rider already."""

@@ -1,0 +1,231 @@
+"""A whole analysis of a real server: its report, and everything that can happen to it on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.report import ColumnState, CoverageKind, Report
+from rtui.keyspace.glob import PatternError
+from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.connection import Connection
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanNote, ScanState
+from rtui.server.secret import Secret
+from tests.proxy import DelayProxy
+from tests.server import zoo
+from tests.server.scanned import numbered, plant
+from tests.server.targets import connected, target_of
+from tests.servers import Server
+
+MANY = 20_000
+
+
+def analysing(connection: Connection, **options: Any) -> Analysing:
+    """An analysis at full pace unless told otherwise."""
+    return Analysing(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
+
+
+async def reported(analysis: Analysing) -> Report:
+    """Run it to its end."""
+    await analysis.run()
+    assert analysis.report is not None
+    return analysis.report
+
+
+async def until_keys(analysis: Analysing, keys: int) -> None:
+    """Let it run until so many keys are inspected."""
+    while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
+        await asyncio.sleep(0)
+
+
+async def test_a_report_of_everything_on_every_version(server: Server) -> None:
+    client = server.client()
+    types = zoo.fill(server, client)
+    plant(server, numbered(500, b"app:session:"))
+    async with connected(target_of(server)) as connection:
+        report = await reported(analysing(connection))
+    head, summary = report.head, report.summary
+    assert head.coverage.kind is CoverageKind.EXACT
+    assert head.coverage.keys == head.coverage.total_keys == summary.root.stats.keys == 500 + len(types)
+    assert head.server.version == ".".join(map(str, server.version))
+    assert head.cost.commands > 4 * 500
+    assert head.columns["ttl"].state is ColumnState.COMPLETE
+    assert head.columns["encoding"].state is ColumnState.SOME
+    is_asked = head.columns["length"].state is ColumnState.COMPLETE
+    assert is_asked is zoo.has_no_touch(server)
+    assert {one.name for one in summary.types} == set(types.values())
+    assert all(record.length is not None for record in summary.big.by_memory)
+    assert all(record.encoding is not None for record in summary.big.by_memory)
+    assert sum(summary.slots.keys) == 500 + len(types)
+    app = next(child for child in summary.root.children if child.name == b"app")
+    assert app.stats.keys == 500
+
+
+async def test_an_empty_database(valkey: Server) -> None:
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection))
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert report.summary.root.stats.keys == 0
+
+
+async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with connected(target_of(valkey)) as connection:
+        analysis = analysing(connection, pace=Pace.GENTLE)
+        running = asyncio.create_task(analysis.run())
+        while analysis.report is None:  # noqa: ASYNC110 - likewise
+            await asyncio.sleep(0)
+        early = analysis.report
+        assert early.head.coverage.kind is CoverageKind.PARTIAL
+        assert early.head.coverage.reason == "it is under way"
+        assert 0 < early.head.coverage.keys < MANY
+        assert early.summary.root.stats.keys == early.head.coverage.keys
+        analysis.pace = Pace.FULL
+        await running
+    assert analysis.report.head.coverage.kind is CoverageKind.EXACT
+    assert analysis.report.head.scope.pace == "full"
+    assert analysis.report.summary.root.stats.keys == MANY
+
+
+async def test_stopped_it_says_what_it_has(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with connected(target_of(valkey)) as connection:
+        analysis = analysing(connection, pace=Pace.GENTLE)
+        running = asyncio.create_task(analysis.run())
+        await until_keys(analysis, 500)
+        analysis.stop("somebody ended it")
+        await running
+    report = analysis.report
+    assert report is not None
+    assert analysis.progress.state is ScanState.STOPPED
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.head.coverage.reason == "somebody ended it"
+    assert 500 <= report.head.coverage.keys < MANY
+    assert report.summary.root.stats.keys == report.head.coverage.keys
+
+
+async def test_a_budget_ends_it(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection, pace=Pace.GENTLE, budget_s=0.2))
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.head.coverage.reason == "the 0.2 s that it was given were over"
+
+
+async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with connected(target_of(valkey)) as connection:
+        analysis = analysing(connection)
+        running = asyncio.create_task(analysis.run())
+        await until_keys(analysis, 1_000)
+        analysis.pause()
+        assert analysis.progress.state is ScanState.PAUSED
+        analysis.resume()
+        await running
+    assert analysis.report is not None
+    assert analysis.report.summary.root.stats.keys == MANY
+
+
+async def test_lost_connections_in_the_middle_change_nothing(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        analysis = analysing(connection)
+        running = asyncio.create_task(analysis.run())
+        for keys in (2_000, 8_000):
+            await until_keys(analysis, keys)
+            proxy.cut_after(10_000)
+        await running
+        assert proxy.accepted >= 4
+    assert analysis.report is not None
+    assert analysis.report.head.coverage.kind is CoverageKind.EXACT
+    assert analysis.report.summary.root.stats.keys == MANY
+
+
+async def test_a_restart_makes_it_begin_again_and_say_so(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    async with connected(target_of(valkey)) as connection:
+        analysis = analysing(connection)
+        running = asyncio.create_task(analysis.run())
+        await until_keys(analysis, MANY // 3)
+        valkey.restart()
+        plant(valkey, numbered(MANY))
+        await running
+    assert analysis.report is not None
+    assert ScanNote.RESTARTED.value in analysis.report.head.notes
+    assert analysis.report.summary.root.stats.keys == MANY
+    assert analysis.report.head.coverage.kind is CoverageKind.EXACT
+
+
+async def test_an_estimate_says_what_it_rests_on(valkey: Server) -> None:
+    plant(valkey, [*numbered(MANY // 2, b"a:"), *numbered(MANY // 2, b"b:")])
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection, estimate_keys=2_000))
+    coverage, root = report.head.coverage, report.summary.root
+    assert coverage.kind is CoverageKind.ESTIMATE
+    assert coverage.keys >= 1_900
+    assert coverage.total_keys == MANY
+    for child in root.children:
+        assert isinstance(child.stats.keys, Estimate)
+        assert child.stats.keys.low * 0.9 < MANY / 2 < child.stats.keys.high * 1.1
+
+
+async def test_an_estimate_of_a_small_database_is_exact(valkey: Server) -> None:
+    plant(valkey, numbered(300))
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection, estimate_keys=2_000))
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert report.summary.root.stats.keys == 300
+
+
+async def test_a_node_of_a_newer_cluster_has_no_estimate_and_says_why(cluster_node: Server) -> None:
+    client = cluster_node.client()
+    for name in numbered(6_000):
+        client.set(name, b"v")
+    async with connected(target_of(cluster_node)) as connection:
+        analysis = analysing(connection, estimate_keys=1_000)
+        await analysis.run()
+        assert analysis.progress.state is ScanState.FAILED
+        assert "slot by slot" in (analysis.progress.reason or "")
+        whole = await reported(analysing(connection))
+    assert whole.summary.root.stats.keys == 6_000
+    assert whole.summary.slots.owned == ((0, 16_383),)
+
+
+async def test_only_some_names_and_types(valkey: Server) -> None:
+    plant(valkey, [*numbered(300, b"a:"), *numbered(200, b"b:")])
+    valkey.client().hset("a:hash", "f", "v")
+    async with connected(target_of(valkey)) as connection:
+        named = await reported(analysing(connection, match=b"a:*"))
+        typed = await reported(analysing(connection, kind=b"hash"))
+        with pytest.raises(PatternError):
+            analysing(connection, match=b"*" * 600)
+    assert named.summary.root.stats.keys == 301
+    assert typed.summary.root.stats.keys == 1
+
+
+async def test_a_user_who_may_not_scan_gets_the_reason(valkey: Server) -> None:
+    plant(valkey, numbered(300))
+    valkey.client().execute_command("ACL", "SETUSER", "blind", "on", ">pw", "~*", "+@all", "-scan")
+    async with connected(target_of(valkey, user="blind", password=Secret("pw"))) as connection:
+        analysis = analysing(connection)
+        report = await reported(analysis)
+    assert analysis.progress.state is ScanState.FAILED
+    assert "SCAN was refused" in (analysis.progress.reason or "")
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert "SCAN was refused" in report.head.coverage.reason
+
+
+async def test_a_denied_column_is_told_and_never_zero(valkey: Server) -> None:
+    plant(valkey, numbered(300))
+    valkey.client().execute_command("ACL", "SETUSER", "poor", "on", ">pw", "%R~*", "+@all", "-memory|usage")
+    async with connected(target_of(valkey, user="poor", password=Secret("pw"))) as connection:
+        report = await reported(analysing(connection))
+    assert report.head.columns["memory"].state is ColumnState.DENIED
+    assert report.head.columns["memory"].reason
+    assert report.summary.root.stats.memory_bytes is None
+    assert report.summary.root.stats.keys == 300
+    assert report.summary.root.stats.no_ttl_keys == 300
