@@ -101,7 +101,7 @@ class Panel:
     def turned(self, report: Report, choices: Choices, step: int) -> Choices:
         """Return the choices with the table so many places further."""
         found = self.listings(report, choices)
-        at = found.index(self.listing(report, choices))
+        at = next((at for at, one in enumerate(found) if one.id == choices.list_id), 0)
         return replace(choices, list_id=found[(at + step) % len(found)].id, subject=None)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from rtui.analysis.report import Node, NodeKind
 from rtui.analysis.tables.namespaces import OTHER
-from rtui.analysis.tables.place import Path, path_of
+from rtui.analysis.tables.place import Path, label, path_of
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import HEAT, Line, Role, Span, cut, gap, left, own
 from rtui.tui.shown import display
@@ -19,22 +19,45 @@ HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
 MIN_LABEL_CELLS: Final = 3
 """A name is written into a cell of this width or more."""
 
+MAX_HEIGHT: Final = 3
+"""Lines of a row at most: the name, the size, and what remains."""
+
 LABEL_LIMIT: Final = 120
 """Characters of a name that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A namespace on one row, from a column to the one behind its last; `nodes` are those from the root to it."""
+    """A namespace on one row, from a column to the one behind its last.
+
+    One that holds nothing but a single other namespace is one tile with it, and so on: `cache:product:detail:`.
+    """
 
     nodes: tuple[Node, ...]
+    """From the root to the innermost namespace of the tile."""
     start: int
     end: int
+    length: int = 1
+    """How many of the nodes, the last ones, are in the tile."""
 
     @property
     def path(self) -> Path:
-        """Where it stands in the tree."""
+        """Where the innermost one stands in the tree."""
         return path_of(self.nodes)
+
+    def stands_for(self, path: Path) -> bool:
+        """Whether a namespace is one of this tile's."""
+        own_path = self.path
+        return len(own_path) - self.length < len(path) <= len(own_path) and own_path[: len(path)] == path
+
+
+def tile(nodes: tuple[Node, ...], start: int, end: int) -> Tile:
+    """Return the tile of the last of some nodes, with all that it alone holds."""
+    length = 1
+    while len(nodes[-1].children) == 1 and len(nodes) > 1:
+        nodes = (*nodes, nodes[-1].children[0])
+        length += 1
+    return Tile(nodes, start, end, length)
 
 
 Weigh = Callable[[Node], float]
@@ -46,9 +69,9 @@ def tiles(nodes: tuple[Node, ...], width: int, levels: int, weigh: Weigh) -> lis
 
     What would not be a cell wide is left out; the row below a tile may not be full.
     """
-    rows = [[Tile(nodes, 0, width)]]
+    rows = [[tile(nodes, 0, width)]]
     while len(rows) < levels:
-        below = [tile for above in rows[-1] for tile in _below(above, weigh)]
+        below = [one for above in rows[-1] for one in _below(above, weigh)]
         if not below:
             break
         rows.append(below)
@@ -69,7 +92,7 @@ def _below(above: Tile, weigh: Weigh) -> list[Tile]:
         passed += weight
         end = above.start + round(passed / whole * cells)
         if end > start:
-            found.append(Tile((*above.nodes, child), start, end))
+            found.append(tile((*above.nodes, child), start, end))
     return found
 
 
@@ -78,14 +101,15 @@ def tile_at(rows: Sequence[Sequence[Tile]], heights: Sequence[int], x: int, y: i
     top = 0
     for row, height in zip(rows, heights, strict=True):
         if top <= y < top + height:
-            return next((tile for tile in row if tile.start <= x < tile.end), None)
+            return next((one for one in row if one.start <= x < one.end), None)
         top += height
     return None
 
 
 def row_heights(levels: int, height: int) -> list[int]:
-    """Return how high each row is: two lines, name and size, as far as they go; the upper ones first."""
-    return [2 if level < height - levels else 1 for level in range(levels)]
+    """Return how high each row is: as many lines as there are, up to three for each; the upper ones first."""
+    each, rest = divmod(height, levels)
+    return [min(MAX_HEIGHT, each + (level < rest)) for level in range(levels)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +135,30 @@ class Paint:
         """Paint one line of a row: `part` 0 has the names."""
         spans: list[Span] = []
         at = 0
-        for tile in row:
-            spans.append(gap(tile.start - at))
-            node, cells = tile.nodes[-1], tile.end - tile.start
-            is_chosen = self.chosen is not None and tile.path == self.chosen
-            role = Role.HEAT_ON if is_chosen else _heat(self.share(node))
+        for one in row:
+            spans.append(gap(one.start - at))
+            cells = one.end - one.start
+            is_chosen = self.chosen is not None and one.stands_for(self.chosen)
+            role = Role.HEAT_ON if is_chosen else _heat(self.share(one.nodes[-1]))
             if cells == 1:
                 spans.append(Span(SafeText(" "), role))
             else:
-                size = self.size(node)
-                text = _size(size, cells - 1) if part else _label(tile, size, cells - 1, height)
-                spans += (Span(text, role), gap(1))
-            at = tile.end
+                spans += (Span(self._text(one, cells - 1, height, part), role), gap(1))
+            at = one.end
         spans.append(gap(width - at))
         return tuple(span for span in spans if span.text)
 
+    def _text(self, one: Tile, cells: int, height: int, part: int) -> SafeText:
+        """Return what a line of a tile says: its name, its size, nothing."""
+        size = self.size(one.nodes[-1])
+        if part == 0:
+            return _label(one, size, cells, height)
+        return _size(size, cells) if part == 1 else SafeText(" " * cells)
 
-def _label(tile: Tile, size: SafeText, cells: int, height: int) -> SafeText:
+
+def _label(of: Tile, size: SafeText, cells: int, height: int) -> SafeText:
     """Return a name in exactly so many cells, with the size at the right end where there is room and no line below."""
-    name = tile_name(tile)
+    name = tile_name(of)
     if cells < MIN_LABEL_CELLS:
         return SafeText(" " * cells)
     if height == 1 and len(name) + len(size) + 3 <= cells:
@@ -142,14 +171,13 @@ def _size(size: SafeText, cells: int) -> SafeText:
     return left(SafeText(f" {size}"), cells) if len(size) < cells else SafeText(" " * cells)
 
 
-def tile_name(tile: Tile) -> SafeText:
-    """Return the last segment of a namespace; the root is the whole keyspace."""
-    node = tile.nodes[-1]
-    if len(tile.nodes) == 1:
+def tile_name(of: Tile) -> SafeText:
+    """Return the last segments of a namespace; the root is the whole keyspace."""
+    if len(of.nodes) == 1:
         return own("all keys")
-    if node.kind is NodeKind.OTHER:
+    if of.nodes[-1].kind is NodeKind.OTHER:
         return SafeText(OTHER)
-    return display(node.name + node.separator, limit=LABEL_LIMIT) or own("(empty)")
+    return display(label(of.nodes[-of.length :]), limit=LABEL_LIMIT) or own("(empty)")
 
 
 def _heat(share: float) -> Role:

@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.report import CoverageKind, Node, Report
 from rtui.analysis.tables.cells import plain
 from rtui.analysis.tables.namespaces import namespaces
-from rtui.analysis.tables.place import Path, find, label
+from rtui.analysis.tables.place import Path, find, label, path_of
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
@@ -64,10 +64,10 @@ def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
 
 def hit(report: Report, choices: Choices, area: Area, x: int, y: int) -> Choices | None:
     """Zoom into the namespace at a cell of the icicle, or out of it when it is the one that is zoomed into."""
-    tile = tile_at(*_rows(report, choices, area), x, y)
-    if tile is None:
+    found = tile_at(*_rows(report, choices, area), x, y)
+    if found is None:
         return None
-    return step_out(report, choices) if tile.path == choices.path else zoom(report, choices, tile.path)
+    return step_out(report, choices) if found.stands_for(choices.path) else zoom(report, choices, found.path)
 
 
 def step_in(report: Report, choices: Choices) -> Choices | None:
@@ -90,12 +90,13 @@ def step_out(report: Report, choices: Choices) -> Choices | None:
 def zoom(report: Report, choices: Choices, path: Path) -> Choices | None:
     """Zoom into a namespace, through those that hold nothing but one other; None when there is nothing below."""
     nodes = find(report.summary.root, path)
-    if nodes is None or not nodes[-1].children or path == choices.path:
+    if nodes is None:
         return None
-    tile = Tile(nodes, 0, 1)
-    while len(tile.nodes[-1].children) == 1 and tile.nodes[-1].children[0].children:
-        tile = Tile((*tile.nodes, tile.nodes[-1].children[0]), 0, 1)
-    return replace(choices, path=tile.path, subject=None)
+    while len(nodes[-1].children) == 1 and nodes[-1].children[0].children:
+        nodes = (*nodes, nodes[-1].children[0])
+    if not nodes[-1].children or path_of(nodes) == path_here(report, choices):
+        return None
+    return replace(choices, path=path_of(nodes), subject=None)
 
 
 def _rows(report: Report, choices: Choices, area: Area) -> tuple[list[list[Tile]], list[int]]:

@@ -1,0 +1,123 @@
+"""The Analyse screen in all of its states, at the sizes that must look right."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from rtui.analysis.report import Report
+from rtui.keyspace.display import SafeText
+from rtui.server.browse_options import BrowseOptions
+from rtui.server.connection import Lost
+from rtui.server.pace import Pace
+from rtui.server.progress import Progress, ScanState
+from rtui.tui.analysis_source import AnalysisStatus
+from rtui.tui.open_report import ReportApp
+from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.screens.browse import BrowseScreen
+from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
+from tests.tui.analysing import app_on
+from tests.tui.browsing import until
+from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
+
+Compare = Callable[..., bool]
+SMALL, MEDIUM, LARGE = (80, 24), (120, 36), (200, 50)
+SIZES = pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])
+
+PAUSED = replace(RUNNING, progress=replace(RUNNING.progress, state=ScanState.PAUSED), pace=Pace.GENTLE)
+DONE = replace(RUNNING, progress=replace(RUNNING.progress, state=ScanState.DONE, fraction=1.0, keys=1_000_000))
+FAILED = Progress(ScanState.FAILED, None, reason=SafeText("NOPERM SCAN is not allowed"))
+WAITING = replace(RUNNING.progress, state=ScanState.WAITING, fraction=0.0, keys=0)
+
+
+def doing(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
+    """Go to the analysis, press keys, and let everything come to rest."""
+
+    async def run(pilot: Pilot[int]) -> None:
+        app = pilot.app
+        if not isinstance(app, ReportApp):
+            await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
+            await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AnalyseScreen) and bool(app.screen.footer_bar.lines))
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause()
+        await pilot.pause()
+
+    return run
+
+
+@SIZES
+@pytest.mark.parametrize("panel", ["1", "2"], ids=["memory", "big"])
+def test_a_report_from_a_file(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
+    app = ReportApp(made_report(), BrowseOptions())
+    assert snap_compare(app, terminal_size=size, run_before=doing(panel, "down"))
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+@pytest.mark.parametrize(
+    ("name", "status", "report"),
+    [
+        ("not-begun", READY, None),
+        ("begun", replace(RUNNING, progress=Progress(ScanState.RUNNING, None)), None),
+        ("waiting", replace(RUNNING, progress=WAITING), None),
+        ("running", RUNNING, partial_report()),
+        ("paused", PAUSED, partial_report()),
+        ("lost", replace(RUNNING, link=Lost(None, 2, 0.0)), partial_report()),
+        ("done", DONE, made_report()),
+        ("estimate", replace(DONE, is_estimate=True), estimate_report()),
+        ("failed", replace(READY, progress=FAILED), None),
+        ("denied", DONE, denied_report()),
+        ("empty", DONE, empty_report()),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_states(
+    snap_compare: Compare, size: tuple[int, int], name: str, status: AnalysisStatus, report: Report | None
+) -> None:
+    assert snap_compare(app_on(FixedAnalysis(report, status)), terminal_size=size, run_before=doing())
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("zoomed", ("enter", "down")),
+        ("innermost", ("enter", "enter")),
+        ("sorted", ("s", "s", "S")),
+        ("filter", ("2", "slash", *"zset")),
+        ("no-match", ("2", "slash", *"zzz", "enter")),
+        ("file", ("2", "w", *"big.csv")),
+        ("by-length", ("2", "b", "P", "right_square_bracket")),
+        ("copy", ("2", "Y")),
+        ("cost", ("i",)),
+        ("palette", ("ctrl+p", *"panel")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE))
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+def test_big_keys_without_memory(snap_compare: Compare) -> None:
+    app = app_on(FixedAnalysis(denied_report(), DONE))
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing("2"))
+
+
+@pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast", "rtui-ansi16"])
+def test_themes(snap_compare: Compare, theme: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE), theme=theme)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing("enter", "down"))
+
+
+def test_plain_ascii(snap_compare: Compare) -> None:
+    app = app_on(FixedAnalysis(estimate_report(), DONE), ascii_only=True)
+    assert snap_compare(app, terminal_size=SMALL, run_before=doing("down"))
+
+
+def test_without_colours(snap_compare: Compare) -> None:
+    app = app_on(FixedAnalysis(partial_report(), RUNNING), no_color=True)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing("down"))

@@ -1,0 +1,70 @@
+"""An analysis whose every value is set by hand: it says what it is told to, and keeps what was asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rtui.analysis.report import Report, ServerReport
+from rtui.server.pace import Pace
+from rtui.server.progress import Cost, Progress, ScanState
+from rtui.tui.analysis_source import AnalysisStatus
+
+SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0)
+
+READY = AnalysisStatus(SERVER)
+
+RUNNING = AnalysisStatus(
+    SERVER,
+    Progress(ScanState.RUNNING, 0.43, 430_000, 86_000.0, 6.6),
+    Cost(commands=1_763_000, keys=430_000, server_us=480_000, elapsed_s=5.0, is_measured=True),
+    Pace.NORMAL,
+)
+
+
+class FixedAnalysis:
+    """A live analysis as far as a screen can tell."""
+
+    def __init__(self, report: Report | None = None, status: AnalysisStatus = READY) -> None:
+        self.report = report
+        self.status = status
+        self.revision = 1
+        self.asked: list[str] = []
+
+    def put(self, report: Report | None, state: ScanState = ScanState.RUNNING) -> None:
+        """Have another report."""
+        self.report = report
+        self._turn(state)
+
+    def begin(self, *, estimate: bool = False) -> None:
+        self.asked.append("estimate" if estimate else "begin")
+        self._turn(ScanState.RUNNING)
+
+    def pause(self) -> None:
+        self.asked.append("pause")
+        self._turn(ScanState.PAUSED)
+
+    def resume(self) -> None:
+        self.asked.append("resume")
+        self._turn(ScanState.RUNNING)
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+        self._turn(ScanState.STOPPED)
+
+    def faster(self) -> None:
+        self.status = replace(self.status, pace=self.status.pace.faster())
+        self.revision += 1
+
+    def slower(self) -> None:
+        self.status = replace(self.status, pace=self.status.pace.slower())
+        self.revision += 1
+
+    def give_way(self) -> None:
+        self.asked.append("give way")
+
+    async def close(self) -> None:
+        self.asked.append("close")
+
+    def _turn(self, state: ScanState) -> None:
+        self.status = replace(self.status, progress=replace(self.status.progress, state=state))
+        self.revision += 1

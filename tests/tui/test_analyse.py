@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.report import BigReport, KeyRecord, Report
+from rtui.keyspace.display import SafeText
+from rtui.server.browse_options import BrowseOptions
+from rtui.server.connection import Lost
+from rtui.server.progress import Progress, ScanState
+from rtui.tui.open_report import ReportApp
+from rtui.tui.panels import PANELS
+from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.screens.browse import BrowseScreen
+from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
+from tests.tui.analysing import Analyst, analysing
+from tests.tui.browsing import until
+from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
+from tests.tui.visiting import check_text
+
+DONE = replace(RUNNING, progress=replace(RUNNING.progress, state=ScanState.DONE, fraction=1.0, keys=1_000_000))
+
+
+def done(report: Report | None = None) -> FixedAnalysis:
+    return FixedAnalysis(made_report() if report is None else report, DONE)
+
+
+async def test_nothing_begins_by_itself_and_enter_begins() -> None:
+    async with analysing(FixedAnalysis()) as desk:
+        assert "What does this keyspace hold?" in desk.text
+        assert "READ-ONLY" in desk.text
+        assert desk.source.asked == []
+        await desk.press("plus", "enter")
+        assert desk.source.asked == ["begin"]
+        assert desk.source.status.pace.value == "normal"
+        await desk.until_shown("Asking the first keys")
+
+
+async def test_an_estimate_is_one_key_away() -> None:
+    async with analysing(FixedAnalysis()) as desk:
+        await desk.press("e")
+        assert desk.source.asked == ["estimate"]
+
+
+async def test_a_pass_can_be_paused_and_stopped() -> None:
+    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
+        await desk.until_shown("43%", "86k/s", "7s left", "pace normal", "server 10%")
+        await desk.press("p")
+        await desk.until_shown("paused")
+        await desk.press("p", "x")
+        await desk.until_shown("stopped")
+        assert desk.source.asked == ["pause", "resume", "stop"]
+        await desk.press("p", "r")
+        assert desk.source.asked[3:] == ["begin"]
+
+
+async def test_what_is_under_way_is_not_begun_again_by_mistake() -> None:
+    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
+        await desk.press("r", "e")
+        assert desk.source.asked == []
+
+
+async def test_a_lost_connection_is_said() -> None:
+    async with analysing(FixedAnalysis(partial_report(), replace(RUNNING, link=Lost(None, 2, 0.0)))) as desk:
+        await desk.until_shown("connection lost", "try 3")
+
+
+async def test_a_failure_says_why_and_what_to_do() -> None:
+    failed = replace(READY, progress=Progress(ScanState.FAILED, reason=SafeText("NOPERM SCAN is not allowed")))
+    async with analysing(FixedAnalysis(None, failed)) as desk:
+        await desk.until_shown("The analysis failed", "NOPERM SCAN is not allowed", "r tries again")
+
+
+async def test_an_empty_keyspace_is_said() -> None:
+    async with analysing(done(empty_report())) as desk:
+        await desk.until_shown("db0 is empty")
+        await desk.press("2", "s", "slash", "w", "enter", "tab", "1", "escape")
+
+
+@pytest.mark.parametrize(
+    ("report", "shown"),
+    [
+        (made_report(), ("exact · 1,000,000 keys", "750,000", "1.3G")),
+        (estimate_report(), ("≈ estimate of 20,000 keys", "≈ 750k", "≈ 1.3G")),
+        (partial_report(), ("≥ partial 50 %", "≥ 750,000", "≥ 1.3G")),
+        (denied_report(), ("denied", "widths are keys: memory is not known", "denied: memory")),
+    ],
+    ids=["exact", "estimate", "partial", "denied"],
+)
+async def test_figures_say_how_far_they_can_be_trusted(report: Report, shown: tuple[str, ...]) -> None:
+    async with analysing(done(report)) as desk:
+        await desk.until_shown(*shown)
+
+
+async def test_zooming_in_and_out() -> None:
+    async with analysing(done()) as desk:
+        assert desk.rows[0] == "shop:"
+        await desk.press("enter")
+        assert desk.rows == ["shop:session:", "shop:user:", "shop:cache:"]
+        await desk.press("down", "right")
+        assert desk.rows == ["shop:user:{id}:profile", "shop:user:{id}:orders"]
+        await desk.press("enter")
+        assert len(desk.rows) == 2, "there is nothing below"
+        await desk.press("escape")
+        assert desk.rows[0] == "shop:session:"
+        assert desk.screen.table.rows.texts(desk.screen.table.body.cursor_line)[0] == "shop:user:"
+        await desk.press("left")
+        assert desk.rows[0] == "shop:"
+        await desk.press("escape")
+        await desk.until(lambda: isinstance(desk.screen.app.screen, BrowseScreen))
+
+
+async def test_a_click_on_the_icicle_zooms() -> None:
+    async with analysing(done()) as desk:
+        await desk.pilot.click("#chart", offset=(4, 4))
+        assert desk.rows[0] == "shop:session:"
+        await desk.pilot.click("#chart", offset=(4, 0))
+        assert desk.rows[0] == "shop:"
+
+
+async def test_numbers_and_tab_show_panels() -> None:
+    async with analysing(done()) as desk:
+        for panel in PANELS:
+            await desk.press(panel.key)
+            assert desk.screen.panel is panel
+        await desk.press("tab")
+        assert desk.screen.panel is PANELS[0]
+        await desk.press("shift+tab")
+        assert desk.screen.panel is PANELS[-1]
+        await desk.pilot.click("#panels", offset=(3, 0))
+        assert desk.screen.panel is PANELS[0]
+
+
+async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("2")
+        assert desk.rows[0] == "shop:hash:0000"
+        await desk.until_shown("by bytes", "over rtui")
+        await desk.press("right_square_bracket", "right_square_bracket")
+        assert desk.rows[0] == "shop:string:0001"
+        await desk.press("left_square_bracket", "b")
+        await desk.until_shown("by length")
+        await desk.press("P")
+        await desk.until_shown("over alibaba")
+
+
+async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_again() -> None:
+    report = made_report()
+    record = KeyRecord(b"shop:user:7:orders", b"set", 4_096, 12)
+    big = BigReport(by_memory=(record,), by_type_memory={b"set": (record,)})
+    report = replace(report, summary=replace(report.summary, big=big))
+    async with analysing(done(report)) as desk:
+        await desk.press("2", "enter")
+        app = desk.screen.app
+        await desk.until(lambda: isinstance(app.screen, BrowseScreen))
+        browse = app.screen
+        assert isinstance(browse, BrowseScreen)
+        await desk.until(lambda: browse._detail.detail.key == b"shop:user:7:orders")
+        await desk.press("a")
+        await desk.until(lambda: isinstance(app.screen, AnalyseScreen))
+        assert isinstance(app.screen, AnalyseScreen)
+        assert app.screen.panel.id == "big"
+
+
+async def test_sorting_by_any_column_by_key_and_by_mouse() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("s")
+        assert desk.rows == sorted(desk.rows, key=str.encode) or "namespace ↑" in desk.text
+        await desk.press("s")
+        await desk.until_shown("keys ↓")
+        assert desk.rows[:2] == ["shop:", "rate:"]
+        await desk.press("S")
+        await desk.until_shown("keys ↑")
+        assert desk.rows[-2:] == ["rate:", "shop:"]
+        header = desk.text.splitlines()[desk.screen.table.region.y]
+        await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
+        await desk.until_shown("no TTL ↓")
+        await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
+        await desk.until_shown("no TTL ↑")
+
+
+async def test_the_cursor_stays_on_its_row_when_it_is_sorted() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("down", "down")
+        subject = desk.subject
+        await desk.press("s", "s", "S")
+        assert desk.subject == subject
+
+
+async def test_a_filter_is_live_and_escape_ends_it() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("2", "slash", *"evil")
+        assert desk.rows == ["evil:␛]0;owned␇\\u202e:\\xff"]
+        await desk.press("enter")
+        await desk.until_shown("rows with evil")
+        await desk.press("escape")
+        assert len(desk.rows) == 100
+        await desk.press("slash", *"zzz")
+        await desk.until_shown("No row has zzz", "esc shows all")
+
+
+def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:
+    """The same report with its big keys in another order."""
+    big = report.summary.big
+    records = tuple(sorted(big.by_memory, key=order))
+    return replace(report, summary=replace(report.summary, big=replace(big, by_memory=records)))
+
+
+async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_runs() -> None:
+    report = partial_report()
+    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
+        await desk.press("2", "down", "down")
+        before, subject, line = desk.rows, desk.subject, desk.screen.table.body.cursor_line
+        desk.source.put(shrunk(report, lambda record: hash(record.key) % 97))
+        await desk.until(lambda: desk.screen._seen == desk.source.revision)
+        assert (desk.rows, desk.subject, desk.screen.table.body.cursor_line) == (before, subject, line)
+        await desk.press("s", "s", "s")
+        assert desk.subject == subject
+        assert desk.rows == before, "by bytes it is the same order again"
+
+
+async def test_untouched_rows_are_in_order_while_a_pass_runs() -> None:
+    report = partial_report()
+    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
+        await desk.press("2")
+        desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0))
+        await desk.until(lambda: desk.rows[0] == "shop:list:0099" or desk.rows[0].endswith("0099"))
+        assert desk.screen.table.body.cursor_line == 0
+
+
+async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
+    report = partial_report()
+    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
+        await desk.press("2", "down", "down")
+        subject = desk.subject
+        desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0), ScanState.DONE)
+        await desk.until(lambda: desk.rows[0].endswith("0099"))
+        assert desk.subject == subject
+        assert desk.screen.table.body.cursor_line == 97
+
+
+async def test_a_row_is_copied() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("c")
+        assert desk.screen.app.clipboard == "shop:"
+        await desk.press("2", "down", "down", "down", "y")
+        assert desk.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'
+        await desk.press("Y")
+        await desk.until_shown("the row, its cells apart by tabs")
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+async def write(desk: Analyst, path: Path) -> None:
+    await desk.press("w")
+    desk.screen.file_input.value = str(path)
+    await desk.press("enter")
+
+
+async def test_a_table_is_written_as_it_is_shown(tmp_path: Path) -> None:
+    async with analysing(done()) as desk:
+        await desk.press("2", "slash", *"hash:", "enter")
+        for name in ("big.csv", "big.json", "big.md"):
+            await write(desk, tmp_path / name)
+        await desk.until_shown("Written")
+    rows = list(csv.reader((tmp_path / "big.csv").open(encoding="utf-8")))
+    assert rows[0][:3] == ["key", "type", "memory_bytes"]
+    assert rows[1][:3] == ["shop:hash:0000", "hash", "50000000"]
+    assert len(rows) == 1 + len([line for line in rows if "hash" in line[0]])
+    records = json.loads((tmp_path / "big.json").read_text())
+    assert records[0]["key"] == '"shop:hash:0000"'
+    assert records[0]["memory_bytes"] == 50_000_000
+    assert (tmp_path / "big.md").read_text().startswith("| key | type |")
+
+
+@pytest.mark.parametrize("name", ["nowhere/big.csv", "big.exe", "folder.csv"])
+async def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "folder.csv" / "full").touch()
+    async with analysing(done()) as desk:
+        await write(desk, tmp_path / name)
+        await desk.until_shown("Not written")
+    assert names_in(tmp_path) == ["folder.csv"]
+
+
+async def test_a_full_disk_leaves_the_old_file_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "old.csv").write_text("old")
+    async with analysing(done()) as desk:
+        monkeypatch.setattr(os, "fsync", full)
+        await write(desk, tmp_path / "old.csv")
+        await desk.until_shown("Not written", "No space left on device")
+    assert names_in(tmp_path) == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize("ascii_only", [False, True], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50), (40, 12)], ids=str)
+async def test_hostile_names_stay_text_at_every_size(size: tuple[int, int], ascii_only: bool) -> None:
+    async with analysing(done(), size, ascii_only=ascii_only) as desk:
+        for keys in (("1",), ("enter",), ("2",), ("down", "down", "down")):
+            await desk.press(*keys)
+            text = desk.text
+            check_text(text.replace("\n", ""))
+            assert not ascii_only or text.isascii()
+
+
+async def test_a_report_from_a_file_offers_nothing_that_needs_a_server() -> None:
+    app = ReportApp(made_report(), BrowseOptions())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))
+        screen = app.screen
+        assert isinstance(screen, AnalyseScreen)
+        await until(pilot, lambda: len(screen.table.rows) > 0)
+        offered = {command.id for command in screen.offered()}
+        assert not offered & {"begin", "estimate", "pause", "faster", "slower", "stop", "leave"}
+        assert {"open", "sort", "filter", "export", "memory", "big"} <= offered
+        await pilot.press("2", "enter", "escape", "escape", "a", "r", "e", "p", "x", "plus")
+        assert app.screen is screen
+
+
+async def test_tables_are_made_once_for_a_report() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("2", "1")
+        tables = dict(desk.screen._book._tables)
+        await desk.press("2", "1", "down", "s", "S")
+        assert {name: id(table) for name, table in desk.screen._book._tables.items()} == {
+            name: id(table) for name, table in tables.items()
+        }
+
+
+async def test_a_move_costs_little() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("2")
+        body = desk.screen.table.body
+        began = time.perf_counter()
+        for _ in range(50):
+            body.action_row_down()
+        assert (time.perf_counter() - began) / 50 < 0.01
