@@ -1,1 +1,25 @@
 """Files of a report: text, JSON, Markdown, CSV and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rtui.analysis.forms.csv_form import write_csv
+from rtui.analysis.forms.json_form import write_json
+from rtui.analysis.forms.markdown_form import write_markdown
+from rtui.analysis.forms.text_form import write_text
+from rtui.analysis.report import Report
+
+FORMS: Final[dict[str, Callable[[Report], str]]] = {
+    "text": write_text,
+    "json": write_json,
+    "md": write_markdown,
+    "csv": write_csv,
+}
+"""How a report is written, by the name of the form."""
+
+
+def write(report: Report, form: str) -> str:
+    """Return a report as a file of one of FORMS; KeyError for any other."""
+    return FORMS[form](report)

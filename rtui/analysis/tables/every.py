@@ -6,10 +6,10 @@ from typing import Final
 
 from rtui.analysis.report import Report
 from rtui.analysis.tables.big_keys import big_keys
-from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
+from rtui.analysis.tables.expiry import about_to_expire, cliffs, no_ttl, ttl_histogram
 from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
 from rtui.analysis.tables.kinds import encodings, frequency_histogram, idle_histogram, keysizes, types
-from rtui.analysis.tables.namespaces import all_namespaces, namespaces
+from rtui.analysis.tables.namespaces import outline
 from rtui.analysis.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.tables.table import Table
 
@@ -20,10 +20,9 @@ _SLOTS_SHOWN: Final = 20
 
 
 def tables(report: Report) -> list[Table]:
-    """Return every table of the report but what it rests on; some may have no rows."""
+    """Return the tables of a report file below its head; some may have no rows."""
     return [
-        namespaces(report),
-        all_namespaces(report),
+        outline(report),
         types(report),
         encodings(report),
         big_keys(report),
@@ -33,7 +32,6 @@ def tables(report: Report) -> list[Table]:
         cliffs(report),
         about_to_expire(report),
         ttl_histogram(report),
-        expiry(report),
         no_ttl(report),
         idle_histogram(report),
         frequency_histogram(report),

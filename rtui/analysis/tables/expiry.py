@@ -10,7 +10,7 @@ from rtui.analysis import words
 from rtui.analysis.report import HOUR_S, TTL_EDGES_S, ExpiryReport, KeyRecord, Node, Report, Stats
 from rtui.analysis.tables.big_keys import KEY, KIND, MEMORY
 from rtui.analysis.tables.cells import Cells, plain, share_of
-from rtui.analysis.tables.namespaces import NAMESPACE, namespace_cell
+from rtui.analysis.tables.namespaces import NAMESPACE, below_root, namespace_cell
 from rtui.analysis.tables.place import Path, Step, find, path_of
 from rtui.analysis.tables.table import Cell, Column, Subject, Table, Unit
 
@@ -42,8 +42,8 @@ def expiry(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
 
 
 def no_ttl(report: Report) -> Table:
-    """Return all namespaces with keys that never expire, at every level; most such keys first."""
-    paths = [nodes for nodes in report.summary.root.walk() if len(nodes) > 1 and _lasting(nodes[-1].stats)]
+    """Return the namespaces of every level with keys that never expire; most such keys first."""
+    paths = [nodes for nodes in below_root(report) if _lasting(nodes[-1].stats)]
     return _by_namespace(report, "no_ttl", "Namespaces with keys that never expire", paths)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from rtui.analysis import words
 from rtui.analysis.report import DAY_S, IDLE_EDGES_S, Node, NodeKind, Report, Stats
-from rtui.analysis.tables.cells import Cells, share_above
+from rtui.analysis.tables.cells import Cells, plain, share_above
 from rtui.analysis.tables.place import Path, Step, find, label, path_of
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.display import display
@@ -49,6 +51,31 @@ def all_namespaces(report: Report, depth: int | None = None) -> Table:
         nodes for nodes in report.summary.root.walk() if len(nodes) > 1 and (depth is None or len(nodes) <= depth + 1)
     )
     return _table(report, "all_namespaces", "Namespaces at every level", paths)
+
+
+def outline(report: Report, least_share: float = 0.01) -> Table:
+    """Return the namespaces that hold at least a share of the memory (or keys), each followed by those below it.
+
+    Of a chain of levels with the same keys, the last stands for all.
+    """
+    paths = (nodes for nodes in below_root(report) if _weight(nodes[-1]) >= least_share)
+    table = _table(report, "namespaces", "Namespaces", paths)
+    return replace(table, note=f"Those that hold {words.share(least_share)} or more." if table.rows else "")
+
+
+def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
+    """Yield the path of every namespace but of those that hold the same keys as the one level below them."""
+    for nodes in report.summary.root.walk():
+        children = nodes[-1].children
+        is_link = len(children) == 1 and children[0].stats.keys == nodes[-1].stats.keys
+        if len(nodes) > 1 and not is_link:
+            yield nodes
+
+
+def _weight(node: Node) -> float:
+    """Return the share of the memory that a namespace holds, or of the keys where memory is not known."""
+    share = node.stats.share_memory
+    return plain(node.stats.share_keys if share is None else share)
 
 
 def namespace_cell(nodes: Sequence[Node]) -> Cell:

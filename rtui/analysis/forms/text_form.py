@@ -1,0 +1,125 @@
+"""A report as text for a terminal, a pipe or a mail: sections of aligned columns."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Final
+
+from rtui.analysis.forms.shown_rows import shown_tables
+from rtui.analysis.report import Report
+from rtui.analysis.tables.about import about, headline
+from rtui.analysis.tables.cell_text import cell_text
+from rtui.analysis.tables.table import Cell, Column, Table, Unit
+from rtui.keyspace.display import Display
+
+DEFAULT_WIDTH: Final = 110
+"""Characters of a line where nobody knows better."""
+
+_NARROWEST_NAME: Final = 16
+_GAP: Final = 2
+_ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-"})
+
+
+def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
+    """Return the report in lines of `width` characters, as long as they need where it is None; ends with a newline.
+
+    Numbers are never cut, names in the middle: where the columns need more than the width, lines are longer.
+    """
+    page = _Page(width, Display(ascii_only=ascii_only))
+    text = "\n".join(line.rstrip() for line in page.lines(report)) + "\n"
+    return text.translate(_ASCII) if ascii_only else text
+
+
+class _Page:
+    """Lays a report out in one width."""
+
+    def __init__(self, width: int | None, display: Display) -> None:
+        self._width = width
+        self._display = display
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Yield all lines."""
+        yield self._display.text(headline(report))
+        yield ""
+        for what, said in about(report).rows:
+            texts = [self._display.text(str(part), limit=4096) for part in (what, said)]
+            yield from self._paragraph(texts[1], before=f"{texts[0]:<10}  ")
+        for table in shown_tables(report):
+            yield ""
+            yield from self._table(table)
+
+    def _paragraph(self, text: str, before: str = "") -> list[str]:
+        """Return a text in lines, what stands before the first left free in the others."""
+        if self._width is None:
+            return [before + text]
+        room = max(self._width, len(before) + _NARROWEST_NAME)
+        return wrap(text, room, initial_indent=before, subsequent_indent=" " * len(before)) or [before]
+
+    def _table(self, table: Table) -> Iterator[str]:
+        """Yield a table: title, header, rows, note."""
+        yield self._display.text(table.title)
+        texts = [self._texts(table.columns, row) for row in table.rows]
+        titles = [self._display.text(column.title) for column in table.columns]
+        widths = [max(map(cells_of, column)) for column in zip(titles, *texts, strict=True)]
+        self._fit(table, widths)
+        yield self._line(table.columns, titles, widths)
+        for row, shown in zip(table.rows, texts, strict=True):
+            cut = [
+                self._cut(cell, column, text, room)
+                for cell, column, text, room in zip(row, table.columns, shown, widths, strict=True)
+            ]
+            yield self._line(table.columns, cut, widths)
+        if table.note:
+            yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
+
+    def _texts(self, columns: Sequence[Column], row: Sequence[Cell]) -> list[str]:
+        """Return the texts of a row, uncut."""
+        return [cell_text(cell, column, self._display) for cell, column in zip(row, columns, strict=True)]
+
+    def _fit(self, table: Table, widths: list[int]) -> None:
+        """Narrow mixes and then the columns that take what is left until the line fits, as far as they stay readable."""
+        if self._width is None:
+            return
+        over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width
+        mixes = [at for at, column in enumerate(table.columns) if column.unit is Unit.MIX]
+        names = [at for at, column in enumerate(table.columns) if column.width == 0]
+        for at in (*mixes, *names):
+            given = max(0, min(over, widths[at] - _NARROWEST_NAME))
+            widths[at] -= given
+            over -= given
+
+    def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
+        """Return a text that fits its column: names lose their middle."""
+        limit = room
+        while cells_of(text) > room and limit > 0:
+            text = (
+                self._display.name(cell, limit=limit)
+                if isinstance(cell, bytes)
+                else self._display.text(text, limit=limit)
+            )
+            limit -= 1
+        return text
+
+    def _line(self, columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int]) -> str:
+        """Return one line, numbers at the right of their columns."""
+        padded = []
+        for column, text, room in zip(columns, texts, widths, strict=True):
+            blank = " " * (room - cells_of(text))
+            padded.append(blank + text if column.numeric else text + blank)
+        return " " * _GAP + (" " * _GAP).join(padded)
+
+
+def cells_of(text: str) -> int:
+    """Return how many cells of a terminal a safe text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def _cells(character: str) -> int:
+    """Return the cells of one character: wide ones take two, marks none."""
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
