@@ -37,6 +37,8 @@ class Reading:
     """Infinity where nothing bounds it, as in a report that was broken off."""
     is_present: bool = True
     """False for a namespace that the report does not have: then it is what may have been missed."""
+    is_of_seen: bool = False
+    """Whether it is a share of some keys only, which says nothing of all."""
 
     @property
     def value(self) -> int | float:
@@ -66,7 +68,7 @@ def reading(figure: Figure, *, at_least: bool = False) -> Reading:
 
 def share_reading(figure: Figure, *, of_seen: bool = False) -> Reading:
     """A share; `of_seen` says that it holds of some keys only and of all it may be any."""
-    return Reading(figure, 0.0, 1.0) if of_seen else reading(figure)
+    return Reading(figure, 0.0, 1.0, is_of_seen=True) if of_seen else reading(figure)
 
 
 class Verdict(StrEnum):

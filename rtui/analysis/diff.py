@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.change import Change, Reading, Verdict
 from rtui.analysis.diff_notes import notes_of
 from rtui.analysis.report import Head, Node, NodeKind, Report
-from rtui.analysis.report_side import Readings, Side
+from rtui.analysis.report_side import Place, Side
 from rtui.keyspace.display import display
 
 ALL_KEYS: Final = "all keys"
@@ -147,8 +147,11 @@ def compare(before: Report, after: Report) -> Diff:
     levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
     if scopes[0].separators != scopes[1].separators:
         levels = 0
-    tops = before.summary.root, after.summary.root
-    root = _change((), sides, tops, (sides[0].read(tops[0]), sides[1].read(tops[1])), levels)
+    places = [
+        Place(side, report.summary.root, side.read(report.summary.root))
+        for side, report in zip(sides, (before, after), strict=True)
+    ]
+    root = _change((), (places[0], places[1]), levels)
     return Diff(before.head, after.head, root, notes_of(before, after), levels)
 
 
@@ -158,32 +161,23 @@ def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
     return True if there.high == 0 else None
 
 
-def _change(
-    path: tuple[Node, ...],
-    sides: tuple[Side, Side],
-    nodes: tuple[Node | None, Node | None],
-    readings: tuple[Readings, Readings],
-    levels: int | None,
-) -> NamespaceChange:
-    """Pair what both reports have below a namespace; `nodes` are its two forms, None where a report has it not."""
+def _change(path: tuple[Node, ...], places: tuple[Place, Place], levels: int | None) -> NamespaceChange:
+    """Pair what both reports have below a namespace, which is the last of the path."""
     children = []
     if levels is None or len(path) < levels:
-        named = [{_identity(child): child for child in node.children} if node else {} for node in nodes]
-        for identity, shown in {**named[0], **named[1]}.items():
-            pair = named[0].get(identity), named[1].get(identity)
-            found = [
-                side.read(child) if child else side.absent(node, within, shown)
-                for side, child, node, within in zip(sides, pair, nodes, readings, strict=True)
-            ]
-            children.append(_change((*path, shown), sides, pair, (found[0], found[1]), levels))
+        named = [place.children() for place in places]
+        apart = [
+            place.side.room(node for name, node in own.items() if name not in other)
+            for place, own, other in zip(places, named, reversed(named), strict=True)
+        ]
+        for name, node in {**named[0], **named[1]}.items():
+            pair = places[0].below(name, apart[0]), places[1].below(name, apart[1])
+            children.append(_change((*path, node), pair, levels))
+    before, after = (place.readings for place in places)
     return NamespaceChange(
         path,
-        Change(readings[0].keys, readings[1].keys),
-        Change(readings[0].memory, readings[1].memory),
-        Change(readings[0].no_ttl, readings[1].no_ttl),
+        Change(before.keys, after.keys),
+        Change(before.memory, after.memory),
+        Change(before.no_ttl, after.no_ttl),
         tuple(children),
     )
-
-
-def _identity(node: Node) -> tuple[NodeKind, bytes, bytes]:
-    return node.kind, node.name, node.separator

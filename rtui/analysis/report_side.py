@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from rtui.analysis.change import NONE, Reading, reading, share_reading
 from rtui.analysis.estimate import Estimate, wilson
 from rtui.analysis.report import ColumnState, CoverageKind, Node, NodeKind, Report, Stats
 
 MANY_NAMES: Final = b"{*}"
-"""The pattern for segments of too many different names: a namespace may be among them in one report only."""
+"""The pattern for segments of too many different names: which they are differs from report to report."""
+
+
+class Identity(NamedTuple):
+    """What tells a namespace from its siblings."""
+
+    kind: NodeKind
+    name: bytes
+    separator: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,17 @@ class Readings:
     no_ttl: Reading | None
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a report keeps apart and the other one counts among many names, so that it may belong there."""
+
+    keys: float = 0.0
+    memory: float = 0.0
+
+    def __add__(self, other: Room) -> Room:
+        return Room(self.keys + other.keys, self.memory + other.memory)
+
+
 ABSENT: Final = Readings(NONE, NONE, None)
 """Of a namespace that is certainly not there: no keys, no bytes, and of no keys no share."""
 
@@ -31,48 +51,35 @@ class Side:
     """A report as something to ask."""
 
     def __init__(self, report: Report) -> None:
-        self._coverage = report.head.coverage
-        self._is_partial = self._coverage.kind is CoverageKind.PARTIAL
-        self._is_estimate = self._coverage.kind is CoverageKind.ESTIMATE
-        columns = report.head.columns
+        coverage, columns = report.head.coverage, report.head.columns
+        self.is_partial = coverage.kind is CoverageKind.PARTIAL
         self._lacks = {
             name for name in ("ttl", "memory") if name in columns and columns[name].state is not ColumnState.COMPLETE
         }
-        self._population = _highest(self._coverage.total_keys, report.summary.root.stats)
+        self.unseen_keys = 0.0
+        """As many may a namespace have that is not in the report; 0 where every key was seen."""
+        if self.is_partial:
+            self.unseen_keys = math.inf
+        elif coverage.kind is CoverageKind.ESTIMATE:
+            self.unseen_keys = wilson(0, coverage.keys).high * _most_keys(
+                coverage.total_keys, report.summary.root.stats
+            )
 
     def read(self, node: Node) -> Readings:
         """What it says of a namespace that it has."""
         stats = node.stats
         memory, share = stats.memory_bytes, stats.no_ttl_share
-        lacking = self._is_partial or self._lacks_memory(stats)
-        of_seen = self._is_partial or "ttl" in self._lacks
+        lacking = self.is_partial or self._lacks_memory(stats)
+        of_seen = self.is_partial or "ttl" in self._lacks
         return Readings(
-            reading(stats.keys, at_least=self._is_partial),
+            reading(stats.keys, at_least=self.is_partial),
             None if memory is None else reading(memory, at_least=lacking),
             None if share is None else share_reading(share, of_seen=of_seen),
         )
 
-    def absent(self, parent: Node | None, above: Readings, missing: Node) -> Readings:
-        """What can be said of a namespace that it does not have, though the other report has it as `missing`.
-
-        `above` is what it says of the namespace above, `parent` that namespace where it has it.
-        """
-        if parent is None:
-            return above
-        if self._is_partial:
-            return _at_most(math.inf, math.inf)
-        keys, memory = 0.0, 0.0
-        if _is_collective(missing):
-            keys, memory = above.keys.high, math.inf if above.memory is None else above.memory.high
-        for child in parent.children:
-            if _is_collective(child):
-                hiding = self.read(child)
-                keys += hiding.keys.high
-                memory += math.inf if hiding.memory is None else hiding.memory.high
-        if self._is_estimate:
-            keys = max(keys, wilson(0, self._coverage.keys).high * self._population)
-            memory = math.inf
-        return _at_most(keys, memory) if keys else ABSENT
+    def room(self, nodes: Iterable[Node]) -> Room:
+        """All that these namespaces hold, those left out that stand for many themselves."""
+        return sum((_room_of(self.read(node)) for node in nodes if not is_collective(node)), Room())
 
     def _lacks_memory(self, stats: Stats) -> bool:
         """Whether the sum leaves out keys."""
@@ -81,16 +88,63 @@ class Side:
         return stats.memory_known_keys < stats.keys
 
 
-def _at_most(keys: float, memory: float) -> Readings:
-    return Readings(Reading(0, 0.0, keys, is_present=False), Reading(0, 0.0, memory, is_present=False), None)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace of either report, in one of them."""
+
+    side: Side
+    node: Node | None
+    """None where this report does not have it."""
+    readings: Readings
+    room: Room = Room()
+    """What may belong here, or to what is below, in the words of the other report."""
+
+    def children(self) -> dict[Identity, Node]:
+        """What this report has below."""
+        below = () if self.node is None else self.node.children
+        return {Identity(child.kind, child.name, child.separator): child for child in below}
+
+    def below(self, name: Identity, apart: Room) -> Place:
+        """A namespace one level down; `apart` is in those that the other report does not have."""
+        child = self.children().get(name)
+        room = self.room + apart if is_collective(name) else self.room
+        found = self._absent(name) if child is None else self.side.read(child)
+        return Place(self.side, child, _with_room(found, room), room)
+
+    def _absent(self, name: Identity) -> Readings:
+        """What can be said of a namespace that this report does not have, though the other one has it."""
+        if self.node is None:
+            return self.readings
+        hiding = [_room_of(self.side.read(child)) for child in self.node.children if is_collective(child)]
+        if is_collective(name):
+            hiding.append(_room_of(self.readings))
+        if self.side.unseen_keys:
+            hiding.append(Room(self.side.unseen_keys, math.inf))
+        return _with_room(ABSENT, sum(hiding, Room()))
 
 
-def _is_collective(node: Node) -> bool:
+def is_collective(node: Node | Identity) -> bool:
     """Whether it stands for names that another report may tell apart."""
     return node.kind is NodeKind.OTHER or (node.kind is NodeKind.PATTERN and node.name == MANY_NAMES)
 
 
-def _highest(total: object, root: Stats) -> float:
+def _room_of(readings: Readings) -> Room:
+    return Room(readings.keys.high, math.inf if readings.memory is None else readings.memory.high)
+
+
+def _with_room(readings: Readings, room: Room) -> Readings:
+    """The same where so much more may belong to it."""
+    if not room.keys:
+        return readings
+    keys, memory, share = readings.keys, readings.memory, readings.no_ttl
+    return Readings(
+        replace(keys, high=keys.high + room.keys),
+        None if memory is None else replace(memory, high=memory.high + room.memory),
+        None if share is None else replace(share, low=0.0, high=1.0),
+    )
+
+
+def _most_keys(total: object, root: Stats) -> float:
     """The most keys that the keyspace may have."""
     for figure in (total, root.keys):
         if isinstance(figure, Estimate):

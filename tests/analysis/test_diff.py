@@ -176,6 +176,19 @@ def test_names_beyond_the_budget_may_be_among_the_others() -> None:
         assert diff.root.children[-1].is_new is None
 
 
+def test_what_stands_for_many_names_did_not_grow_by_a_name_that_one_report_tells_apart() -> None:
+    def many(keys: int) -> Node:
+        return node(b"{*}", (keys, keys * 10, 0), kind="PATTERN")
+
+    diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(121)))
+    assert found(diff, "a").fate is Fate.UNCLEAR
+    assert found(diff, "{*}").keys.verdict is Verdict.GREW
+    diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120)))
+    assert found(diff, "{*}").fate is Fate.UNCLEAR
+    diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120), node(b"a", (20, 200, 0))))
+    assert found(diff, "{*}").fate is Fate.GREW
+
+
 def test_other_separators_leave_only_the_totals() -> None:
     made = made_report()
     slashed = replace(made, head=replace(made.head, scope=Scope(separators=(b"/",))))

@@ -58,7 +58,7 @@ def _reading_text(found: Reading | None, spell: Speller, state: ColumnState | No
         return spell(value, Mark.ABOUT)
     if found.high == math.inf:
         return spell(value, Mark.AT_LEAST)
-    return spell(value, Mark.EXACT) + ("" if found.is_exact else " of those seen")
+    return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
 
 
 def growth_text(change: Change) -> str:
