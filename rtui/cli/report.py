@@ -1,0 +1,148 @@
+"""`rtui report`: what the keyspace holds, in one gentle pass, as a text, a page or data."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rtui.cli.browse import MAX_DEMO_KEYS
+from rtui.cli.options import Given, connection_options
+from rtui.cli.scope_options import scope_options
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS
+from rtui.server.target import Target
+
+if TYPE_CHECKING:
+    from rtui.analysis.report import Report
+    from rtui.cli.report_file import ReportFile
+
+FORMS: Final = ("text", "json", "md", "csv", "html")
+"""What a report can be written as."""
+
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C or SIGTERM, with whatever was there written."""
+
+_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html", ".htm": "html"}
+
+_EPILOG: Final = """\
+\b
+Exit codes
+  0    the report is written; also when --budget-seconds ran out (the report is then
+       marked partial and says why) and when the user may not ask everything (the
+       report and standard error say what was denied)
+  1    the server could not be reached or refused, or the file could not be written;
+       what had been inspected until then is written, marked partial
+  2    the command line makes no sense
+  130  Ctrl-C or SIGTERM: what had been inspected is written, marked partial; a second
+       one leaves at once and writes nothing
+
+A file is replaced when the report is whole, never before. A new one is readable by you only, one that is there keeps
+its permissions. Progress is shown on standard error if that is a terminal; standard output carries the report only.
+"""
+
+
+def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Take the name of a preset; a usage error names all."""
+    from rtui.analysis.presets import names  # noqa: PLC0415 - the help must not wait for it
+
+    if value not in names():
+        raise click.BadParameter(f"there is {', '.join(names())}", ctx, param)
+    return value
+
+
+@click.command("report", epilog=_EPILOG)
+@connection_options
+@scope_options
+@click.option("--format", "form", type=click.Choice(FORMS), help="As what (by the suffix of -o, else text).")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
+@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
+@click.option("--top", metavar="N", type=click.IntRange(1, 10_000), default=100, help="Keys in each list (100).")
+@click.option(
+    "--big",
+    "preset",
+    metavar="PRESET",
+    default="rtui",
+    callback=_preset,
+    help="Above which size a key is big: rtui, or the name of who set the thresholds (rtui).",
+)
+@click.option(
+    "--estimate",
+    "estimate_keys",
+    metavar="N",
+    type=click.IntRange(100, 10_000_000),
+    help="Ask N keys from random places instead of all; every figure has its 95 % interval.",
+)
+@click.option(
+    "--budget-seconds",
+    "budget_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End after so long with what there is.",
+)
+@click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
+@click.option(
+    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+)
+@click.help_option("--help")
+def command(connection: Given, form: str | None, output: str, demo: bool, demo_keys: int, **asked: Any) -> None:
+    """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
+
+    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
+    """
+    from rtui.cli.report_file import ReportFile  # noqa: PLC0415 - the help must not wait for it
+
+    file = ReportFile(output)
+    form = form or _SUFFIXES.get(file.suffix, "text")
+    file.check()
+    with ExitStack() as stack:
+        target = _demo(stack, demo_keys) if demo else connection.target()
+        code = _report(target, asked, file, form)
+    sys.exit(code)
+
+
+def _demo(stack: ExitStack, keys: int) -> Target:
+    """The embedded server, full; it ends with the stack."""
+    from rtui.demo.sample import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    demo = stack.enter_context(demo_server(keys))
+    demo.wait_loaded()
+    return demo.target
+
+
+def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) -> int:
+    """Analyse and write; the exit code."""
+    from rtui.analysis.forms import write  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_pass import analyse  # noqa: PLC0415
+    from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.errors import RtuiError  # noqa: PLC0415
+    from rtui.server.pace import Pace  # noqa: PLC0415
+
+    asked["pace"] = Pace(asked["pace"])
+    if not asked["separators"]:
+        del asked["separators"]
+    ended = analyse(target, AnalysisOptions(**asked))
+    report = ended.report
+    if report is not None and (report.head.coverage.keys or ended.failure is None):
+        file.write(write(report, form))
+        _say(report)
+    if ended.failure is not None:
+        raise RtuiError("The analysis broke off", ended.failure)
+    if ended.is_interrupted:
+        if report is None:
+            click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+        return INTERRUPTED
+    return 0
+
+
+def _say(report: Report) -> None:
+    """On standard error, a line each: that it is partial and why, and what was denied."""
+    from rtui.analysis.report import ColumnState, CoverageKind  # noqa: PLC0415
+
+    coverage = report.head.coverage
+    if coverage.kind is CoverageKind.PARTIAL:
+        click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
+    denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
+    if denied:
+        click.echo(f"rtui: denied by the server: {', '.join(denied)}; the report says why", err=True)
