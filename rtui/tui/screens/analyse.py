@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from rtui.analysis.report import Report
+from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.analysis_source import AnalysisSource
@@ -89,15 +90,19 @@ class AnalyseScreen(Screen[bytes | None]):
         *,
         start_panel: str | None = None,
         book: PanelBook | None = None,
+        label: SafeText | None = None,
         zone: tzinfo | None = None,
     ) -> None:
-        """`book` is what was chosen before; times are shown in `zone`, None for that of this machine."""
+        """`book` is what was chosen before; `label` stands for the server's own in the title.
+
+        Times are shown in `zone`, None for that of this machine.
+        """
         super().__init__()
         self.source = source
         self._book = PanelBook() if book is None else book
         if start_panel is not None:
             self._book.panel_id = start_panel
-        self._zone = zone
+        self._label, self._zone = label, zone
         self._pass = AnalysisDesk(source, self._say_bars)
         self._row = RowDesk(self, lambda: self.table)
         self._seen = -1
@@ -165,7 +170,7 @@ class AnalyseScreen(Screen[bytes | None]):
         """Say whose numbers these are, how the analysis is doing, and what can be done."""
         status, report, shows_cost = self.source.status, self.source.report, self._pass.shows_cost
         now_s = asyncio.get_running_loop().time()
-        self.title_bar.tell(lambda width: title_line(status, report, width, self._zone))
+        self.title_bar.tell(lambda width: title_line(status, report, width, self._label, self._zone))
         self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
         at = PANELS.index(self.panel)
         self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))

@@ -104,6 +104,7 @@ class BrowseScreen(Screen[None]):
         """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
         super().__init__()
         self.session = session
+        self._label = label
         self._names = NameFilter(session.store)
         self._scan = ScanDesk(session, label, is_filling)
         self._details = DetailDesk(CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, zone)
@@ -327,7 +328,7 @@ class BrowseScreen(Screen[None]):
         """Show what the keyspace holds; the screen is dismissed with a key to go to."""
         from rtui.tui.screens.analyse import AnalyseScreen  # noqa: PLC0415 - when it is wanted
 
-        self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book), self._go_to)
+        self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book, label=self._label), self._go_to)
 
     def _go_to(self, key: bytes | None) -> None:
         """Go to a key, opening what it lies in; None: stay."""

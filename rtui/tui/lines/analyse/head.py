@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Final
 
-from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report
+from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, ServerReport
 from rtui.analysis.tables.cells import plain
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Lost
@@ -28,7 +28,7 @@ REASON_CELLS: Final = 120
 _STATES: Final = {
     ScanState.READY: (own("not begun"), Role.MUTED),
     ScanState.SAMPLING: (own("estimate"), Role.MUTED),
-    ScanState.RUNNING: (own("asking every key"), Role.MUTED),
+    ScanState.RUNNING: (own("asking"), Role.MUTED),
     ScanState.PAUSED: (own("paused"), Role.WARN),
     ScanState.WAITING: (own("waiting"), Role.WARN),
     ScanState.DONE: (own("complete"), Role.GOOD),
@@ -44,33 +44,46 @@ _MISSING: Final = {
 """How it is said that a fact is missing, and how soon that gives way to the rest."""
 
 
-def title_line(status: AnalysisStatus, report: Report | None, width: int, zone: tzinfo | None = None) -> Line:
-    """Return the title bar in exactly `width` cells; a report from a file says when it was made, in `zone`."""
+def title_line(
+    status: AnalysisStatus,
+    report: Report | None,
+    width: int,
+    label: SafeText | None = None,
+    zone: tzinfo | None = None,
+) -> Line:
+    """Return the title bar in exactly `width` cells; `label` stands for the server's own.
+
+    A report from a file says when it was made, in `zone`.
+    """
     right = (*_coverage(report), gap(1))
     room = width - line_width(NAME) - line_width(right) - 1
-    who = clip(fitted(_identity(status, report, width, zone), room), room)
+    server = status.server if report is None else report.head.server
+    name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
+    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_when(status, report, zone)]
+    who = clip(fitted(pieces, room), room)
     return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
 
 
-def _identity(status: AnalysisStatus, report: Report | None, width: int, zone: tzinfo | None) -> list[Piece]:
+def _identity(server: ServerReport) -> list[Piece]:
     """Return whose numbers these are."""
-    server = status.server if report is None else report.head.server
-    label = cut_middle(display_text(server.label), max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(label, Role.STRONG),))]
+    pieces = []
     product = display_text(f"{server.product} {server.version}".strip())
     if product:
         pieces.append(Piece(5, (Span(product, Role.MUTED),)))
     if server.role:
         pieces.append(Piece(6, (Span(display_text(server.role), Role.MUTED),)))
-    pieces.append(Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),)))
+    return [*pieces, Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),))]
+
+
+def _when(status: AnalysisStatus, report: Report | None, zone: tzinfo | None) -> list[Piece]:
+    """Return what rtui promises of a server, or when a report from a file was made; and which keys were asked for."""
+    scope = [] if report is None else _scope(report)
     if status.is_live:
-        pieces.append(Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)))
-    elif report is not None:
-        when = moment(report.head.made_at_s, zone, in_full=False)
-        pieces.append(Piece(1, (Span(own("report of "), Role.MUTED), Span(when, Role.ACCENT))))
-    if report is not None:
-        pieces += _scope(report)
-    return pieces
+        return [Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)), *scope]
+    if report is None:
+        return []
+    made = moment(report.head.made_at_s, zone, in_full=False)
+    return [Piece(1, (Span(own("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
 
 
 def _scope(report: Report) -> list[Piece]:
