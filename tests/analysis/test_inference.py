@@ -1,0 +1,199 @@
+"""Intervals of estimates: their edges, and how often they hold the truth."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.inference import Population, count, mean, quantile, ratio, share, total
+
+sizes = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
+populations = (
+    st.none()
+    | st.integers(60, 10**9)
+    | st.builds(
+        lambda low, wide: Estimate(low, low + wide, low + 3 * wide), st.integers(60, 10**9), st.integers(0, 10**6)
+    )
+)
+
+
+class Exact:
+    """Sizes of which every quantile is known."""
+
+    def __init__(self, some: Sequence[int]) -> None:
+        self._sizes = sorted(some)
+        self.count = len(some)
+
+    def quantiles(self, shares: Sequence[float], /) -> list[int]:
+        last = self.count - 1
+        return [self._sizes[min(last, max(0, math.ceil(one * self.count) - 1))] for one in shares]
+
+
+def moments(some: Sequence[int]) -> tuple[float, float]:
+    return float(sum(some)), float(sum(size * size for size in some))
+
+
+def is_in_order(estimate: Estimate | None) -> bool:
+    assert estimate is not None
+    assert math.isfinite(estimate.high)
+    return 0 <= estimate.low <= estimate.value <= estimate.high
+
+
+@given(sizes, populations, st.floats(0.01, 0.99))
+def test_every_interval_holds_its_value(some: list[int], population: Population, q: float) -> None:
+    n, whole, largest = len(some), moments(some), max(some)
+    part = moments(some[: n // 2])
+    assert is_in_order(share(n // 3, n, population))
+    assert is_in_order(mean(*whole, n, population, largest=largest))
+    assert is_in_order(quantile(Exact(some), q, population))
+    if whole[0]:
+        assert is_in_order(ratio(part, whole, n, population, largest=largest))
+    if population is not None:
+        assert is_in_order(count(n // 3, n, population))
+        assert is_in_order(total(*whole, n, population, largest=largest))
+
+
+@given(sizes)
+def test_all_keys_are_no_sample(some: list[int]) -> None:
+    n, whole = len(some), moments(some)
+    for estimate, truth in (
+        (share(n // 3, n, n), n // 3 / n),
+        (count(n // 3, n, n), n // 3),
+        (total(*whole, n, n), whole[0]),
+        (mean(*whole, n, n), whole[0] / n),
+    ):
+        assert estimate is not None
+        assert [estimate.low, estimate.value, estimate.high] == pytest.approx([truth] * 3)
+
+
+def test_what_nobody_knows_is_no_number() -> None:
+    assert count(3, 10, None) is None
+    assert total(3, 9, 10, None) is None
+    assert total(0, 0, 0, 100) is None
+    assert mean(0, 0, 0) is None
+    assert ratio((0, 0), (0, 0), 5) is None
+    assert quantile(Exact([]), 0.5) is None
+
+
+def test_keys_that_were_seen_are_there() -> None:
+    estimate = count(3, 1_000, 2_000)
+    assert estimate is not None
+    assert estimate.low >= 3
+
+
+@pytest.mark.parametrize("of", ["count", "total"])
+def test_an_uncertain_population_widens_what_is_of_it(of: str) -> None:
+    def figure(population: Population) -> Estimate:
+        found = count(500, 1_000, population) if of == "count" else total(5e4, 5e6, 1_000, population)
+        assert found is not None
+        return found
+
+    sure, unsure = figure(100_000), figure(Estimate(80_000, 100_000, 120_000))
+    assert sure.value == unsure.value
+    assert unsure.low < sure.low
+    assert unsure.high > sure.high
+    assert unsure.high / unsure.value >= 1.2
+
+
+def test_nothing_of_a_part_and_all_of_it_keep_an_interval() -> None:
+    nothing, everything = ratio((0, 0), (500, 2_500), 100), ratio((500, 2_500), (500, 2_500), 100)
+    assert nothing is not None
+    assert everything is not None
+    assert (nothing.low, nothing.value) == (0.0, 0.0)
+    assert 0.01 < nothing.high < 0.1
+    assert (everything.value, everything.high) == (1.0, 1.0)
+    assert 0.9 < everything.low < 0.99
+
+
+def test_a_quantile_beyond_the_sample_reaches_beyond_it() -> None:
+    estimate = quantile(Exact([100] * 30 + [1_000]), 0.99)
+    assert estimate == Estimate(100, 1_000, 10_000)
+
+
+def lognormal(sigma: float) -> Callable[[random.Random], float]:
+    return lambda rng: 56 + rng.lognormvariate(6, sigma)
+
+
+def pareto(rng: random.Random) -> float:
+    return 100 * rng.paretovariate(1.5)
+
+
+MODERATE = {"narrow": lognormal(0.25), "moderate": lognormal(1.0), "skewed": lognormal(1.5)}
+HEAVY = {"heavy": lognormal(2.0), "Pareto": pareto}
+KEYS, DRAWN, KEYSPACES, SAMPLES = 20_000, 500, 30, 20
+
+
+def coverage(size: Callable[[random.Random], float]) -> dict[str, float]:
+    """How often each interval holds the truth, over samples of several keyspaces; a fifth of the keys is the part."""
+    rng = random.Random(11)
+    hits: Counter[str] = Counter()
+    for _ in range(KEYSPACES):
+        keys = [round(size(rng)) for _ in range(KEYS)]
+        part = KEYS // 5
+        known, sorted_keys = Exact(keys), range(KEYS)
+        all_bytes, part_bytes = sum(keys), sum(keys[:part])
+        p50, p90, p99 = known.quantiles([0.5, 0.9, 0.99])
+        for _ in range(SAMPLES):
+            drawn = rng.sample(sorted_keys, DRAWN)
+            whole = [keys[i] for i in drawn]
+            mine = [keys[i] for i in drawn if i < part]
+            spread = Exact(whole)
+            for name, estimate, truth in (
+                ("share", share(len(mine), DRAWN, KEYS), part / KEYS),
+                ("count", count(len(mine), DRAWN, KEYS), part),
+                ("total", total(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes),
+                ("part", total(*moments(mine), DRAWN, KEYS, largest=max(mine)), part_bytes),
+                ("mean", mean(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes / KEYS),
+                (
+                    "ratio",
+                    ratio(moments(mine), moments(whole), DRAWN, KEYS, largest=max(whole)),
+                    part_bytes / all_bytes,
+                ),
+                ("p50", quantile(spread, 0.5, KEYS), p50),
+                ("p90", quantile(spread, 0.9, KEYS), p90),
+                ("p99", quantile(spread, 0.99, KEYS), p99),
+            ):
+                assert estimate is not None
+                hits[name] += truth in estimate
+    return {name: hits[name] / (KEYSPACES * SAMPLES) for name in hits}
+
+
+@pytest.mark.parametrize("name", MODERATE)
+def test_intervals_hold_the_truth_near_their_nominal_rate(name: str) -> None:
+    reached = coverage(MODERATE[name])
+    assert min(reached.values()) >= 0.92, reached
+    assert max(reached[each] for each in ("share", "count", "p50", "p90")) <= 0.985, reached
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_intervals_of_heavy_tails_still_hold_the_truth(name: str) -> None:
+    reached = coverage(HEAVY[name])
+    assert min(reached.values()) >= 0.88, reached
+
+
+def test_an_estimated_population_is_accounted_for() -> None:
+    """The size of the keyspace is itself only known to a tenth, with 95 %."""
+    rng = random.Random(5)
+    keys, drawn, runs = 20_000, 400, 400
+    sizes_of = [round(lognormal(1.0)(rng)) for _ in range(keys)]
+    whole, part, hits = sum(sizes_of), keys // 4, Counter[str]()
+    for _ in range(runs):
+        believed = keys * (1 + rng.gauss(0, 0.05))
+        population = Estimate(believed * 0.9, believed, believed * 1.1)
+        indices = rng.sample(range(keys), drawn)
+        some = [sizes_of[i] for i in indices]
+        counted = count(sum(i < part for i in indices), drawn, population)
+        summed = total(*moments(some), drawn, population, largest=max(some))
+        assert counted is not None
+        assert summed is not None
+        hits["count"] += part in counted
+        hits["total"] += whole in summed
+    assert min(hits.values()) >= 0.92 * runs
+    assert max(hits.values()) <= 0.985 * runs
