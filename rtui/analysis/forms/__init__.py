@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rtui.analysis.forms.csv_form import write_csv
+from rtui.analysis.forms.html_form import write_html
 from rtui.analysis.forms.json_form import write_json
 from rtui.analysis.forms.markdown_form import write_markdown
 from rtui.analysis.forms.text_form import write_text
@@ -16,6 +17,7 @@ FORMS: Final[dict[str, Callable[[Report], str]]] = {
     "json": write_json,
     "md": write_markdown,
     "csv": write_csv,
+    "html": write_html,
 }
 """How a report is written, by the name of the form."""
 

@@ -79,7 +79,7 @@ class _Page:
         return [cell_text(cell, column, self._display) for cell, column in zip(row, columns, strict=True)]
 
     def _fit(self, table: Table, widths: list[int]) -> None:
-        """Narrow mixes and then the columns that take what is left until the line fits, as far as they stay readable."""
+        """Narrow mixes, and then the columns that take what is left, until the line fits or they are hard to read."""
         if self._width is None:
             return
         over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width
@@ -92,6 +92,8 @@ class _Page:
 
     def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
         """Return a text that fits its column: names lose their middle."""
+        if column.unit is Unit.MIX and cells_of(text) > room:
+            return text[: room - 1].rstrip(" ,") + "…"
         limit = room
         while cells_of(text) > room and limit > 0:
             text = (

@@ -37,6 +37,11 @@ def tables(report: Report) -> list[Table]:
         frequency_histogram(report),
         slots(report, _SLOTS_SHOWN),
         slot_tags(report),
-        cluster_of(report, CLUSTER_NODES),
+        *([cluster_of(report, CLUSTER_NODES)] if _is_one_node(report) else []),
         keysizes(report),
     ]
+
+
+def _is_one_node(report: Report) -> bool:
+    """Tell whether a cluster has to be imagined, and there are keys to imagine in it."""
+    return not report.head.server.cluster_enabled and any(report.summary.slots.keys)

@@ -1,0 +1,148 @@
+"""Coming expiries as bars over time: the next hour, day, week and what is later, with the cliffs marked and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis import words
+from rtui.analysis.forms.html_markup import Markup, element
+from rtui.analysis.report import DAY_S, HOUR_S, Cliff, ExpiryBin, Report
+from rtui.analysis.tables.cells import plain
+
+COLUMNS: Final = 60
+"""Bars of each stretch."""
+
+_HEIGHT: Final = 100
+_STEP: Final = 10
+"""Width of a bar in the units of the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A part of the time to come."""
+
+    title: str
+    start_s: float
+    """Since the report was made."""
+    end_s: float
+
+
+def timeline(report: Report) -> Markup:
+    """Return the charts and the list of cliffs; nothing where nothing expires."""
+    lines = report.summary.expiry.timelines
+    if not lines or not lines[0].bins:
+        return Markup("")
+    now = report.head.made_at_s
+    bins = lines[0].bins
+    found = report.summary.expiry.cliffs
+    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, bins, found)]
+    if not charts:
+        return Markup("")
+    return element(
+        "section",
+        element("h2", "Coming expiries"),
+        element("p", "Keys by the moment at which they expire, in UTC; each chart has its own scale.", class_="note"),
+        element("div", *charts, class_="charts"),
+        _cliffs(found),
+        id="timeline",
+    )
+
+
+def _stretches(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Stretch]:
+    """Yield the parts of the time to come, up to the last expiry."""
+    yield _Stretch("next hour", 0, HOUR_S)
+    yield _Stretch("then the next day", HOUR_S, DAY_S)
+    yield _Stretch("then the next week", DAY_S, 7 * DAY_S)
+    last = max(one.start_s + one.width_s for one in bins) - now
+    if last > 7 * DAY_S:
+        yield _Stretch("later", 7 * DAY_S, last)
+
+
+def _chart(stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequence[Cliff]) -> Iterator[Markup]:
+    """Yield the chart of a stretch, unless nothing expires in it."""
+    start, width = now + stretch.start_s, stretch.end_s - stretch.start_s
+    heights = _columns(start, width, bins)
+    total, top = sum(heights), max(heights)
+    if total < 1:
+        return
+    steep = [
+        at
+        for at in range(COLUMNS)
+        if any(
+            one.start_s < start + (at + 1) * width / COLUMNS and one.end_s > start + at * width / COLUMNS
+            for one in found
+        )
+    ]
+    calm = [at for at in range(COLUMNS) if at not in steep]
+    title = f"{stretch.title}: {words.count(round(total))} keys expire"
+    drawing = element(
+        "svg",
+        element("title", title),
+        element("path", d=_path(heights, calm, top), class_="bars"),
+        element("path", d=_path(heights, steep, top), class_="bars steep"),
+        viewBox=f"0 0 {COLUMNS * _STEP} {_HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+    )
+    middle = start + width / 2
+    yield element(
+        "figure",
+        element(
+            "figcaption",
+            element("b", stretch.title),
+            element("span", f"{words.count(round(total))} keys · at most {words.short_count(top)} a bar"),
+        ),
+        drawing,
+        element("div", *(element("span", _clock(at, width)) for at in (start, middle, start + width)), class_="axis"),
+    )
+
+
+def _columns(start_s: float, width_s: float, bins: Sequence[ExpiryBin]) -> list[float]:
+    """Return the keys that expire in each of the columns of a stretch; wide bins are spread evenly."""
+    step = width_s / COLUMNS
+    heights = [0.0] * COLUMNS
+    for one in bins:
+        first = max(0, int((one.start_s - start_s) // step))
+        end = one.start_s + one.width_s
+        for at in range(first, COLUMNS):
+            left = start_s + at * step
+            shared = min(end, left + step) - max(one.start_s, left)
+            if shared <= 0:
+                break
+            heights[at] += plain(one.keys) * (shared / one.width_s if one.width_s else 1)
+    return heights
+
+
+def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
+    """Return bars as one path."""
+    bars = []
+    for at in columns:
+        height = _HEIGHT * heights[at] / top
+        if height > 0:
+            height = max(height, 1.0)
+            bars.append(f"M{at * _STEP} {_HEIGHT}v-{height:.1f}h{_STEP - 2}v{height:.1f}z")
+    return "".join(bars)
+
+
+def _cliffs(found: Sequence[Cliff]) -> Markup:
+    """Return the cliffs in words."""
+    items = (
+        element(
+            "li",
+            element("b", f"{words.moment(one.start_s)[:16]} – {words.moment(one.end_s)[11:16]}"),
+            f" · {words.count(round(plain(one.keys)))} keys of ",
+            element("code", one.label),
+            f", {words.share(plain(one.share))} of it"
+            + ("" if one.memory_bytes is None else f", {words.size(plain(one.memory_bytes))}"),
+        )
+        for one in found[:20]
+    )
+    return element("ul", *items, class_="cliffs") if found else Markup("")
+
+
+def _clock(at_s: float, width_s: float) -> str:
+    """Return a moment as an axis needs it."""
+    text = words.moment(at_s)
+    return text[11:16] if width_s <= DAY_S else text[:10]
