@@ -94,7 +94,7 @@ _PRESETS: Final = (
     Preset(
         name="tencent",
         title="strings over 10 MB, others over 10,000 elements or 1,000 MB",
-        source="Tencent Cloud TencentDB for Redis: big keys and hot keys",
+        source="Tencent Cloud Distributed Cache (TencentDB for Redis): Hot Key and Big Key",
         string_bytes=10 * MIB,
         elements=10_000,
         memory_bytes=1_000 * MIB,
@@ -102,7 +102,7 @@ _PRESETS: Final = (
     Preset(
         name="huawei",
         title="strings over 10 KB, others over 5,000 elements or 50 MB",
-        source="Huawei Cloud Distributed Cache Service: analysing big keys and hot keys",
+        source="Huawei Cloud Distributed Cache Service: What Are Big Keys and Hot Keys?",
         string_bytes=10 * KIB,
         elements=5_000,
         memory_bytes=50 * MIB,

@@ -156,6 +156,13 @@ def test_unknown_sizes_are_in_no_list() -> None:
     assert not big.over
 
 
+def test_lists_of_no_length_are_empty_and_counts_go_on() -> None:
+    found = filled(0, [Inspected(b"string", [b"a"], memory_bytes=[10**9], lengths=[10**9], idle_s=[1])])
+    assert not found.report().by_memory
+    assert not found.hottest()
+    assert found.over == {b"string": 1}
+
+
 def test_memory_stays_bounded_however_sizes_grow() -> None:
     found = TopKeys(10)
     for at in range(200):
