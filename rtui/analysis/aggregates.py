@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Final, cast
+from typing import Final
 
-from rtui.analysis.cell import Buffer, Layout
+from rtui.analysis.cell import Layout
 from rtui.analysis.coming import expiry_report
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.figures import Exact
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.pattern_tree import PatternTree
+from rtui.analysis.places import Places
 from rtui.analysis.presets import preset
 from rtui.analysis.report import Scope, Summary
 from rtui.analysis.sampled import Sampled, SampleOf
@@ -26,17 +27,8 @@ from rtui.keyspace.slices import Slicer, Slices
 MOST_WAITING: Final = 16_384
 """Rows that wait in buffers, all together, to be counted many at a time."""
 
-MOST_SHAPES: Final = 8_192
-"""Key shapes whose place is remembered, all together."""
-
-LONGEST_SHAPE: Final = 128
-"""Longer keys are looked up segment by segment each time."""
-
 HELD_AT_ONCE: Final = 4
 """Held batches that are taken up with each new one, once they may."""
-
-_NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
-_BORDER: Final = b"\0"
 
 
 class Aggregates:
@@ -61,10 +53,7 @@ class Aggregates:
         """By type, how many of the keys that were asked for their encoding have which."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
         self.tree = PatternTree(separators, self._scale, depth=scope.depth, budget=node_budget)
-        self._places: dict[tuple[bytes | None, Layout], dict[bytes, Buffer]] = {}
-        self._shapes = 0
-        self._folds = 0
-        self._buffers: list[Buffer] = []
+        self._places = Places(self.tree, separators)
         self._next = 0
         self._waiting = 0
         self._summaries = 0
@@ -119,7 +108,7 @@ class Aggregates:
     def settle(self) -> None:
         """Count everything that waits; not while a summary is being made."""
         self._take_held(len(self._held))
-        for buffer in self._buffers:
+        for buffer in self._places.buffers:
             self._waiting -= buffer.flush()
 
     def summary(self, sample: SampleOf | None = None) -> Iterator[Summary | None]:
@@ -169,66 +158,21 @@ class Aggregates:
             return
         layout, columns = _laid_out(batch, asked_at_s)
         rows = zip(*columns, strict=False) if columns else repeat(())
-        for buffer, row in zip(self._find(keys, batch.kind, layout), rows, strict=False):
+        for buffer, row in zip(self._places.find(keys, batch.kind, layout), rows, strict=False):
             buffer.append(row)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys)
-        if self._folds != self.tree.folds:
-            self._forget_poured()
+        for buffer in self._places.forget_poured():
+            self._waiting -= buffer.flush()
         self._count_some()
-
-    def _find(self, keys: Sequence[bytes], kind: bytes | None, layout: Layout) -> Sequence[Buffer]:
-        """The buffers of keys, by their shapes as far as those are known."""
-        places = self._places.setdefault((kind, layout), {})
-        shapes = _shapes(keys)
-        found = list(map(places.get, shapes))
-        if all(found):
-            return cast("list[Buffer]", found)
-        return [
-            buffer or places.get(shape) or self._place(key, kind, layout, shape)
-            for buffer, shape, key in zip(found, shapes, keys, strict=True)
-        ]
-
-    def _place(self, key: bytes, kind: bytes | None, layout: Layout, shape: bytes) -> Buffer:
-        """The buffer of a key; its shape is remembered if that says all."""
-        node, is_steady = self.tree.place(key)
-        buffer, is_new = self.tree.cell(node, kind).buffer(layout)
-        if is_new:
-            self._buffers.append(buffer)
-        if is_steady and len(shape) <= LONGEST_SHAPE:
-            if self._shapes >= MOST_SHAPES:
-                self._forget_places()
-            self._places[kind, layout][shape] = buffer
-            self._shapes += 1
-        return buffer
-
-    def _forget_places(self) -> None:
-        for places in self._places.values():
-            places.clear()
-        self._shapes = 0
-
-    def _forget_poured(self) -> None:
-        """Forget the buffers of cells that were poured into others."""
-        self._folds = self.tree.folds
-        self._forget_places()
-        for buffer in self._buffers:
-            if buffer.cell.is_poured:
-                self._waiting -= buffer.flush()
-        self._buffers = [buffer for buffer in self._buffers if not buffer.cell.is_poured]
 
     def _count_some(self) -> None:
         """Count buffer after buffer until not too much waits."""
-        buffers = self._buffers
+        buffers = self._places.buffers
         while self._waiting > MOST_WAITING:
             self._next = (self._next + 1) % len(buffers)
             self._waiting -= buffers[self._next].flush()
-
-
-def _shapes(keys: Sequence[bytes]) -> list[bytes]:
-    """The keys with every digit the same."""
-    shapes = _BORDER.join(keys).translate(_NO_DIGITS).split(_BORDER)
-    return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
 
 
 def _laid_out(batch: Inspected, asked_at_s: float) -> tuple[Layout, list[Iterable[int]]]:

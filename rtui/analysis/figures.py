@@ -15,6 +15,9 @@ SHARES = (0.5, 0.9, 0.99)
 class Figures(Protocol):
     """What can be said of parts of the keys that were inspected."""
 
+    def all_keys(self) -> tuple[Figure, Figure]:
+        """How many keys there are in all, and that as a share."""
+
     def keys(self, count: int) -> Figure:
         """As many keys are like the `count` that were inspected."""
 
@@ -24,8 +27,11 @@ class Figures(Protocol):
     def share(self, count: int, of: int) -> Figure:
         """The share of `count` in `of` of the same keys."""
 
-    def memory(self, total: int, squares: Callable[[], float]) -> Figure:
-        """All bytes of keys of which those inspected have `total`; `squares` works out the sum of their squares."""
+    def memory(self, total: int, squares: Callable[[], float], largest: int) -> Figure:
+        """All bytes of keys of which those inspected have `total`.
+
+        `squares` works out the sum of their squares; none of them is larger than `largest`.
+        """
 
     def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
         """Their share of the bytes of all keys."""
@@ -41,6 +47,10 @@ class Exact:
         self._keys = keys
         self._memory_bytes = memory_bytes
 
+    def all_keys(self) -> tuple[Figure, Figure]:
+        """As counted."""
+        return self._keys, 1.0 if self._keys else 0.0
+
     def keys(self, count: int) -> Figure:
         """As counted."""
         return count
@@ -53,7 +63,7 @@ class Exact:
         """As counted; nothing is no share of nothing."""
         return count / of if of else 0.0
 
-    def memory(self, total: int, squares: Callable[[], float]) -> Figure:
+    def memory(self, total: int, squares: Callable[[], float], largest: int) -> Figure:
         """As summed up."""
         return total
 

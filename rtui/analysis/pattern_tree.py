@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.cell import Cell
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.report import NodeKind
-from rtui.keyspace.identifiers import LONGEST, PLACEHOLDERS, Identifiers
+from rtui.keyspace.identifiers import DIGITS, LONGEST, MARKS, PLACEHOLDERS, Identifiers
 from rtui.keyspace.segments import Separators
 
 MOST_CHILDREN: Final = 128
@@ -33,12 +33,12 @@ Name: TypeAlias = tuple[bytes, bytes, NodeKind]
 class Pattern:
     """One segment of the keys that have it in this place, and what comes behind it."""
 
-    __slots__ = ("cells", "children", "is_folded", "is_steady", "kind", "name", "separator")
+    __slots__ = ("cells", "children", "is_folded", "kind", "likeness", "name", "separator")
 
-    def __init__(self, name: Name, *, is_steady: bool) -> None:
+    def __init__(self, name: Name, *, likeness: int) -> None:
         self.name, self.separator, self.kind = name
-        self.is_steady = is_steady
-        """Whether keys get here whatever their digits are, as long as there are as many in the same places."""
+        self.likeness = likeness
+        """Which segments get here besides the one that it was made for."""
         self.is_folded = False
         """Whether it has had too many names."""
         self.children: dict[Name, Pattern] = {}
@@ -64,7 +64,7 @@ class PatternTree:
     def __init__(
         self, separators: Separators, scale: ExpiryScale, *, depth: int | None = None, budget: int = 4096
     ) -> None:
-        self.root = Pattern((b"", b"", NodeKind.LITERAL), is_steady=True)
+        self.root = Pattern((b"", b"", NodeKind.LITERAL), likeness=DIGITS | MARKS)
         self.folds = 0
         """How often a namespace was folded: cells that are known from before may have been poured into others."""
         self._nodes = 1
@@ -75,25 +75,21 @@ class PatternTree:
         self._levels = DEEPEST if depth is None else max(0, min(depth, DEEPEST))
         self._budget = budget
 
-    def place(self, key: bytes) -> tuple[Pattern, bool]:
-        """Find where a key belongs, making room for it.
-
-        Also says whether that is steady: every key that differs from this one in digits alone, digit for digit,
-        belongs there too, now and later.
-        """
+    def place(self, key: bytes) -> tuple[Pattern, int]:
+        """Find where a key belongs, making room for it, and which keys belong there too, now and until a fold."""
         node = self.root
-        is_steady = True
+        likeness = DIGITS | MARKS
         for name, separator in self._segments(key):
             child = node.children.get((name, separator, NodeKind.LITERAL))
             if child is None:
-                child, of_digits = self._find(node, name, separator)
-                is_steady = is_steady and of_digits
-            elif not child.is_steady:
-                is_steady = False
+                child, others = self._find(node, name, separator)
+                likeness &= others
+            else:
+                likeness &= child.likeness
             node = child
             if node.kind is NodeKind.OTHER:
                 break
-        return node, is_steady
+        return node, likeness
 
     def cell(self, node: Pattern, kind: bytes | None) -> Cell:
         """What collects the keys of this type there."""
@@ -121,18 +117,17 @@ class PatternTree:
             pairs.append((segment.name, segment.separator))
         return pairs
 
-    def _find(self, parent: Pattern, name: bytes, separator: bytes) -> tuple[Pattern, bool]:
+    def _find(self, parent: Pattern, name: bytes, separator: bytes) -> tuple[Pattern, int]:
         """Find the child that stands for a segment, which is not there under its own name."""
         if len(name) > LONGEST:
-            return self._child(parent, (ANY, separator, NodeKind.PATTERN), is_steady=False), False
-        pattern, of_digits = self._identifiers.form(name)
-        if pattern is None:
-            child = self._child(parent, (name, separator, NodeKind.LITERAL), is_steady=of_digits)
-        else:
-            child = self._child(parent, (pattern, separator, NodeKind.PATTERN), is_steady=of_digits)
-        return child, of_digits and child.name == (pattern or name)
+            return self._child(parent, (ANY, separator, NodeKind.PATTERN), likeness=0), 0
+        pattern, likeness = self._identifiers.form(name)
+        kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
+        wanted = (name if pattern is None else pattern, separator, kind)
+        child = self._child(parent, wanted, likeness=likeness)
+        return child, likeness if child.kind is kind and child.name == wanted[0] else 0
 
-    def _child(self, parent: Pattern, name: Name, *, is_steady: bool) -> Pattern:
+    def _child(self, parent: Pattern, name: Name, *, likeness: int) -> Pattern:
         """Find a child or make it; where there is no room for it, return what stands for it."""
         found = parent.children.get(name)
         if found is not None:
@@ -147,7 +142,7 @@ class PatternTree:
         found = parent.children.get(name)
         if found is not None:
             return found
-        made = parent.children[name] = Pattern(name, is_steady=is_steady)
+        made = parent.children[name] = Pattern(name, likeness=likeness)
         self._nodes += 1
         return made
 
@@ -160,7 +155,7 @@ class PatternTree:
         for name in [name for name, count in counts.items() if count < enough and not _is_plain(name)]:
             child = parent.children.pop(name)
             self._nodes -= sum(1 for _ in child.walk())
-            into = self._child(parent, (ANY, child.separator, NodeKind.PATTERN), is_steady=False)
+            into = self._child(parent, (ANY, child.separator, NodeKind.PATTERN), likeness=0)
             self._graft(child, into)
 
     def _graft(self, node: Pattern, into: Pattern) -> None:
@@ -169,7 +164,7 @@ class PatternTree:
             cell.pour(self.cell(into, kind))
         for name, child in node.children.items():
             is_end = into.kind is NodeKind.OTHER
-            self._graft(child, into if is_end else self._child(into, name, is_steady=child.is_steady))
+            self._graft(child, into if is_end else self._child(into, name, likeness=child.likeness))
 
 
 def _is_plain(name: Name) -> bool:

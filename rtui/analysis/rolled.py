@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.figures import Figures
 from rtui.analysis.report import Figure, Stats
+from rtui.analysis.sketch import Sketch
 from rtui.analysis.tally import Life, Tally
 
 
@@ -44,13 +45,13 @@ def stats(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) ->
     return Stats(
         keys=figures.keys(tally.keys),
         share_keys=figures.share_keys(tally.keys),
-        memory_bytes=None if memory is None else figures.memory(memory.sum, memory.sum_of_squares),
+        memory_bytes=None if memory is None else figures.memory(memory.sum, memory.sum_of_squares, memory.max),
         share_memory=None if memory is None else figures.share_memory(memory.sum, memory.sum_of_squares),
         memory_known_keys=0 if memory is None else memory.count,
         memory=None if memory is None else figures.quantiles(memory),
         no_ttl_keys=None if life is None else figures.keys(life.no_ttl_keys),
         no_ttl_share=None if life is None else figures.share(life.no_ttl_keys, life.known),
-        no_ttl_memory_bytes=None if life is None or memory is None else _lasting(life, figures),
+        no_ttl_memory_bytes=None if life is None or memory is None else _lasting(life, memory, figures),
         ttl=None if life is None else _bins(life.bins, figures),
         soonest_expiry_s=None if life is None or life.soonest_ms is None else life.soonest_ms / 1000,
         idle=None if tally.idle is None else _bins(tally.idle, figures),
@@ -59,8 +60,8 @@ def stats(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) ->
     )
 
 
-def _lasting(life: Life, figures: Figures) -> Figure:
-    return figures.memory(life.no_ttl_memory_bytes, lambda: float(life.no_ttl_squares))
+def _lasting(life: Life, memory: Sketch, figures: Figures) -> Figure:
+    return figures.memory(life.no_ttl_memory_bytes, lambda: float(life.no_ttl_squares), memory.max)
 
 
 def _bins(bins: list[int], figures: Figures) -> tuple[Figure, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rtui.analysis.cell import Cell
 from rtui.analysis.estimate import Estimate, wilson
@@ -30,9 +31,10 @@ class Rollup:
         self._slicer = slicer
 
     def node(self, pattern: Pattern) -> Slices[Node]:
-        """The node of a pattern, and all below it."""
+        """The node of the root, and all below it."""
         node, _, _ = yield from self._node(pattern, 0)
-        return node
+        keys, share = self._figures.all_keys()
+        return replace(node, stats=replace(node.stats, keys=keys, share_keys=share))
 
     def _node(self, pattern: Pattern, patterns_above: int) -> Slices[tuple[Node, Rolled, int]]:
         """The node of a pattern, what it adds up to, and how many names its parts stand for at least, if one does."""

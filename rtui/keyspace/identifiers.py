@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 from typing import Final, NamedTuple
 
 from rtui.keyspace.segments import DEFAULT_SEPARATORS
@@ -21,9 +23,9 @@ _FORMS: Final = re.compile(
   | (?P<date>     [0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2} (?: [T_ -][0-9]{2}(?:[-.]?[0-9]{2}){0,2}(?:\.[0-9]+)?Z? )?
                 | [0-9]{4}-[0-9]{2} | [0-9]{8}[T_-][0-9]{4}(?:[0-9]{2})?Z? )
   | (?P<ip>       [0-9]{1,3}(?:\.[0-9]{1,3}){3} )
-  | (?P<serial>   [A-Za-z]{1,4}[-_]?[0-9]{6,} )
   | (?P<uuid>     [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12} )
   | (?P<hash>     (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
+  | (?P<serial>   [A-Za-z]{1,4}[-_]?[0-9]{6,} )
   | (?P<coded>    [A-Za-z]{1,4}[-_] (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
   | (?P<ulid>     [0-7][0-9A-HJKMNP-TV-Z]{25} | [0-7][0-9a-hjkmnp-tv-z]{25} )
   | (?P<token>    (?=[^0-9]*[0-9]) (?=[^A-Z]*[A-Z]) (?=[^a-z]*[a-z]) (?: [A-Za-z0-9_-]{21,22} | [A-Za-z0-9]{27,64} ) )
@@ -48,10 +50,23 @@ _PLACEHOLDER_OF: Final = {
 PLACEHOLDERS: Final = frozenset(_PLACEHOLDER_OF.values())
 """All that stand for whole segments."""
 
-_OF_DIGITS: Final = frozenset({"id", "date", "ip", "serial"})
-"""Forms in which any digit may stand for any other. They come first among the forms."""
-
 _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
+
+
+DIGITS: Final = 1
+"""Another segment has the same form for sure where any digit is another one."""
+
+MARKS: Final = 2
+"""Another segment has the same form for sure where any part that is a number, a UUID or a hash is another such part."""
+
+_LIKENESS: Final = {
+    "id": DIGITS | MARKS,
+    "date": DIGITS,
+    "ip": DIGITS,
+    "serial": DIGITS,
+    "uuid": MARKS,
+    "hash": MARKS,
+}
 
 
 class Form(NamedTuple):
@@ -60,11 +75,8 @@ class Form(NamedTuple):
     pattern: bytes | None
     """What stands for it and all its like: `{id}`, `{user:{id}}`; None for a name that stands for itself."""
 
-    of_digits: bool
-    """Whether every segment that differs from it in digits alone, digit for digit, has the same form.
-
-    With a name that is so of a segment without any digit only: it has no other like it.
-    """
+    likeness: int
+    """Which others have this form too: 0, DIGITS, MARKS or both. See `rtui.keyspace.shapes`."""
 
 
 class Identifiers:
@@ -77,15 +89,15 @@ class Identifiers:
     def form(self, segment: bytes) -> Form:
         """Say what a segment is; it may hold a hash tag with separators inside."""
         if len(segment) > LONGEST:
-            return Form(None, of_digits=False)
+            return Form(None, 0)
         if b"{" not in segment and b"}" not in segment:
             return _form(segment)
         parts = self._borders.split(segment)
         forms = [_form(part) for part in parts]
+        likeness = reduce(and_, (form.likeness for form in forms))
         if all(form.pattern is None for form in forms):
-            return Form(None, of_digits=_HAS_DIGIT(segment) is None)
-        pattern = b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True))
-        return Form(pattern, of_digits=all(form.of_digits for form in forms))
+            return Form(None, likeness)
+        return Form(b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True)), likeness)
 
     def placeholder(self, segment: bytes) -> bytes | None:
         """The pattern that a segment folds into, None where it is a name."""
@@ -96,5 +108,10 @@ def _form(part: bytes) -> Form:
     match = _FORMS(part)
     kind = None if match is None else match.lastgroup
     if kind is None:
-        return Form(None, of_digits=_HAS_DIGIT(part) is None)
-    return Form(_PLACEHOLDER_OF[kind], of_digits=kind in _OF_DIGITS)
+        return _WITH_DIGIT if _HAS_DIGIT(part) else _WITHOUT_DIGIT
+    return _FORM_OF[kind]
+
+
+_WITH_DIGIT: Final = Form(None, MARKS)
+_WITHOUT_DIGIT: Final = Form(None, DIGITS | MARKS)
+_FORM_OF: Final = {kind: Form(name, _LIKENESS.get(kind, 0)) for kind, name in _PLACEHOLDER_OF.items()}

@@ -1,0 +1,153 @@
+"""Identifiers are told from names by their form, and shapes of keys never mix up two patterns."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.keyspace.identifiers import DIGITS, MARKS, Identifiers
+from rtui.keyspace.segments import Separators
+from rtui.keyspace.shapes import Shapes
+
+KNOWN = Identifiers()
+
+FOLDED = {
+    b"18": b"{id}",
+    b"0": b"{id}",
+    b"00000000000000000018": b"{id}",
+    b"R20260000000001": b"{id}",
+    b"P00012345678": b"{id}",
+    b"sku-000123": b"{id}",
+    b"PAY-04F3A1B2C9": b"{id}",
+    b"01ARZ3NDEKTSV4RRFFQ69G5FAV": b"{id}",
+    b"V1StGXR8_Z5jdHi6B-myT": b"{id}",
+    b"550e8400-e29b-41d4-a716-446655440000": b"{uuid}",
+    b"550E8400-E29B-41D4-A716-446655440000": b"{uuid}",
+    b"d41d8cd98f00b204e9800998ecf8427e": b"{hash}",
+    b"507f1f77bcf86cd799439011": b"{hash}",
+    b"abcd123456": b"{hash}",
+    b"2026-02-01": b"{date}",
+    b"2026-02": b"{date}",
+    b"20260201T101112Z": b"{date}",
+    b"10.0.0.255": b"{ip}",
+    b"guest42@example.com": b"{email}",
+    b"{user:1}": b"{user:{id}}",
+    b"{42}": b"{{id}}",
+    b"{42}.following": b"{{id}}.following",
+    b"{eu:550e8400-e29b-41d4-a716-446655440000}": b"{eu:{uuid}}",
+}
+"""Segments that are identifiers."""
+
+NAMES = (
+    b"",
+    b"UID",
+    b"userProfile",
+    b"user42",
+    b"v2",
+    b"page_7",
+    b"user_42",
+    b"cafe",
+    b"deadbeef",
+    b"createPreLoanStageHandler",
+    b"create_pre_loan_stage_handler",
+    b"handholdIdCardInfo",
+    b"-1",
+    b"1.5",
+    b"{user}",
+    b"{}",
+    b"{user42}.followers",
+    b"\xff\x00",
+    b"0" * 257,
+    b"two words 12",
+    b"AbcdefGhijklMnopqrstUvwxyz",
+)
+"""Segments that are not."""
+
+FORMS = (
+    st.integers(0, 10**12).map(lambda number: b"%d" % number)
+    | st.uuids().map(lambda one: str(one).encode())
+    | st.binary(min_size=1, max_size=4).map(lambda raw: hashlib.md5(raw, usedforsecurity=False).hexdigest().encode())
+    | st.from_regex(rb"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z")
+    | st.from_regex(rb"\A[a-fA-F0-9]{6,12}\Z")
+    | st.from_regex(rb"\A[A-Z]{1,4}-?[0-9]{6,8}\Z")
+    | st.from_regex(rb"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+)
+"""Identifiers and what looks like them."""
+
+PARTS = FORMS | st.sampled_from((b"", b"user", b"v2", b"v3", b"user42", b"{", b"}", b"{1}", b"\1", b"\2", b"\3", b"\0"))
+
+KEYS = st.lists(st.tuples(PARTS, st.sampled_from((b":", b":", b"{", b"}", b""))), min_size=1, max_size=6).map(
+    lambda parts: b"".join(name + separator for name, separator in parts)
+)
+"""Keys full of identifiers, hash tags and what might confuse."""
+
+
+@pytest.mark.parametrize("segment", FOLDED)
+def test_an_identifier_folds(segment: bytes) -> None:
+    assert KNOWN.placeholder(segment) == FOLDED[segment]
+
+
+@pytest.mark.parametrize("segment", NAMES)
+def test_a_name_stays(segment: bytes) -> None:
+    assert KNOWN.placeholder(segment) is None
+
+
+@given(st.uuids())
+def test_every_uuid_is_one(one: uuid.UUID) -> None:
+    assert KNOWN.placeholder(str(one).encode()) == b"{uuid}"
+
+
+@given(st.integers(min_value=0))
+def test_every_number_is_an_id(number: int) -> None:
+    assert KNOWN.placeholder(b"%d" % number) == (b"{id}" if len(str(number)) <= 256 else None)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_have_a_form(segment: bytes) -> None:
+    form = KNOWN.form(segment)
+    assert form.likeness in range(4)
+    assert form.pattern != segment
+
+
+def pattern(key: bytes, separators: tuple[bytes, ...]) -> tuple[list[tuple[bytes, bool, bytes]], int]:
+    """The pattern of a key, segment by segment, and what all of its forms allow."""
+    identifiers = Identifiers(separators)
+    likeness = DIGITS | MARKS
+    found = []
+    for name, separator in Separators(separators).segments(key):
+        form = identifiers.form(name)
+        likeness &= form.likeness
+        found.append((name if form.pattern is None else form.pattern, form.pattern is None, separator))
+    return found, likeness
+
+
+@given(st.lists(KEYS, min_size=2, max_size=30), st.sampled_from(((b":",), (b":", b"/"), (b"::",), (b"-",), ())))
+def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple[bytes, ...]) -> None:
+    shapes = Shapes(separators)
+    by_digits: dict[bytes, object] = {}
+    by_marks: dict[bytes, object] = {}
+    for key, digits, marks in zip(keys, shapes.of_digits(keys), shapes.of_marks(keys), strict=True):
+        found, likeness = pattern(key, separators)
+        if digits in by_digits:
+            assert by_digits[digits] == found
+        if marks in by_marks:
+            assert by_marks[marks] == found
+        if likeness & DIGITS:
+            by_digits[digits] = found
+        if likeness & MARKS and marks is not None:
+            by_marks[marks] = found
+
+
+@given(st.lists(st.tuples(FORMS, FORMS), min_size=20, max_size=40))
+def test_marks_leave_nothing_of_common_identifiers(pairs: list[tuple[bytes, bytes]]) -> None:
+    keys = [b"shop:user:%s:cart:%s" % pair for pair in pairs]
+    marked = Shapes((b":",)).of_marks(keys)
+    for key, shape in zip(keys, marked, strict=True):
+        found, likeness = pattern(key, (b":",))
+        if likeness & MARKS and any(not is_name for _, is_name, _ in found):
+            assert shape is not None
+            assert len(shape) < len(key) or min(map(len, key.split(b":"))) == 1
