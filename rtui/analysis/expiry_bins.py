@@ -89,6 +89,10 @@ class ExpiryBins:
         self._keys: Counter[int] = Counter()
         self._memory: defaultdict[int, int] = defaultdict(int)
         self._counted = 0
+        self._is_loose = False
+        """Whether there are bins that are not yet brought to the scale and coarseness of all."""
+        self._is_rescaled = False
+        """Whether starts may come by a later scale than this one, with finer bins."""
         self._pending_starts = array("q")
         self._pending_memory = array("q")
 
@@ -126,6 +130,7 @@ class ExpiryBins:
         starts, self._pending_starts = self._pending_starts, array("q")
         sizes, self._pending_memory = self._pending_memory, array("q")
         self._counted += len(starts)
+        self._is_loose = self._is_loose or self.coarseness > 0 or self._is_rescaled
         self._keys.update(starts)
         sums = self._memory
         for start, size in zip(starts, sizes, strict=True):
@@ -138,6 +143,7 @@ class ExpiryBins:
         self._join()
         while len(self._keys) > self._most * 3 // 4 and self.coarseness < FINENESS:
             self.coarseness += 1
+            self._is_loose = True
             self._join()
 
     def _joined(self, start: int) -> int:
@@ -146,7 +152,10 @@ class ExpiryBins:
         return start >> level << level
 
     def _join(self) -> None:
-        """Bring every bin to the scale and coarseness of all."""
+        """Bring every bin to the scale and coarseness of all, unless all are."""
+        if not self._is_loose:
+            return
+        self._is_loose = False
         keys, memory = self._keys, self._memory
         self._keys, self._memory = Counter(), defaultdict(int)
         for start, count in keys.items():
@@ -158,21 +167,25 @@ class ExpiryBins:
         """Join pairs of neighbours, so that there are about half as many bins; 64 to one at most."""
         self._count_pending()
         self.coarseness = min(self.coarseness + 1, FINENESS)
+        self._is_loose = True
         self._join()
 
     def merge(self, other: ExpiryBins) -> None:
         """Take up another's counts: no key is lost, and each bin of the result holds whole bins of both."""
         self._count_pending()
         other._count_pending()
+        if other._scale.origin_min != self._scale.origin_min or other.coarseness != self.coarseness:
+            self._is_loose = True
+        self._is_loose = self._is_loose or other._is_loose
         if other._scale.origin_min < self._scale.origin_min:
             self._scale = other._scale
+            self._is_rescaled = True
         self.coarseness = max(self.coarseness, other.coarseness)
         self._counted += other._counted
         self.memory_known_keys += other.memory_known_keys
         self._keys.update(other._keys)
         for start, size in other._memory.items():
             self._memory[start] += size
-        self._join()
         if len(self._keys) > self._most:
             self._fit()
 
