@@ -34,6 +34,6 @@ def _tail_sum(at_least: int, n: int, p: float) -> float:
     for k in range(at_least, n + 1):
         total += term
         term *= odds * (n - k) / (k + 1)
-        if term < total * 1e-12:
+        if term <= total * 1e-12:
             break
     return min(1.0, total)
