@@ -174,9 +174,8 @@ class ExpiryBins:
         """Take up another's counts: no key is lost, and each bin of the result holds whole bins of both."""
         self._count_pending()
         other._count_pending()
-        if other._scale.origin_min != self._scale.origin_min or other.coarseness != self.coarseness:
-            self._is_loose = True
-        self._is_loose = self._is_loose or other._is_loose
+        is_alike = other._scale.origin_min == self._scale.origin_min and other.coarseness == self.coarseness
+        self._is_loose = self._is_loose or other._is_loose or not is_alike
         if other._scale.origin_min < self._scale.origin_min:
             self._scale = other._scale
             self._is_rescaled = True

@@ -74,6 +74,21 @@ def test_merged_bins_hold_what_lies_in_them(one: list[int], two: list[int], late
         assert merged.memory_known_keys == len(one + two)
 
 
+@given(minutes, minutes, minutes, st.integers(0, 10**6))
+def test_starts_by_the_first_scale_are_still_taken_after_a_merge(
+    one: list[int], two: list[int], more: list[int], earlier: int
+) -> None:
+    scale = ExpiryScale(ORIGIN)
+    bins = ExpiryBins(scale)
+    for some in (one, more):
+        bins.add_starts(scale.starts(some), None)
+        bins.merge(binned(two, ORIGIN - earlier))
+        found = list(bins.bins())
+        for before, after in pairwise(found):
+            assert before.start_min + before.width_min <= after.start_min
+    assert sum(one.keys for one in found) == len(one) + len(more) + 2 * len(two)
+
+
 @given(minutes, st.integers(1, FINENESS + 2))
 def test_coarsened_bins_hold_what_lies_in_them(some: list[int], times: int) -> None:
     bins = binned(some)
