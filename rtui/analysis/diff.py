@@ -165,11 +165,8 @@ def _change(path: tuple[Node, ...], places: tuple[Place, Place], levels: int | N
     """Pair what both reports have below a namespace, which is the last of the path."""
     children = []
     if levels is None or len(path) < levels:
-        named = [place.children() for place in places]
-        apart = [
-            place.side.room(node for name, node in own.items() if name not in other)
-            for place, own, other in zip(places, named, reversed(named), strict=True)
-        ]
+        named = [place.children for place in places]
+        apart = named[0].keys() - named[1].keys(), named[1].keys() - named[0].keys()
         for name, node in {**named[0], **named[1]}.items():
             pair = places[0].below(name, apart[0]), places[1].below(name, apart[1])
             children.append(_change((*path, node), pair, levels))

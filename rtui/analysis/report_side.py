@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from rtui.analysis.change import NONE, Reading, reading, share_reading
@@ -77,10 +78,6 @@ class Side:
             None if share is None else share_reading(share, of_seen=of_seen),
         )
 
-    def room(self, nodes: Iterable[Node]) -> Room:
-        """All that these namespaces hold, those left out that stand for many themselves."""
-        return sum((_room_of(self.read(node)) for node in nodes if not is_collective(node)), Room())
-
     def _lacks_memory(self, stats: Stats) -> bool:
         """Whether the sum leaves out keys."""
         if isinstance(stats.keys, Estimate):
@@ -88,7 +85,7 @@ class Side:
         return stats.memory_known_keys < stats.keys
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """A namespace of either report, in one of them."""
 
@@ -99,23 +96,41 @@ class Place:
     room: Room = Room()
     """What may belong here, or to what is below, in the words of the other report."""
 
+    @cached_property
     def children(self) -> dict[Identity, Node]:
         """What this report has below."""
         below = () if self.node is None else self.node.children
         return {Identity(child.kind, child.name, child.separator): child for child in below}
 
-    def below(self, name: Identity, apart: Room) -> Place:
-        """A namespace one level down; `apart` is in those that the other report does not have."""
-        child = self.children().get(name)
-        room = self.room + apart if is_collective(name) else self.room
+    def below(self, name: Identity, apart: Collection[Identity]) -> Place:
+        """A namespace one level down; `apart` are those that the other report does not have."""
+        child = self.children.get(name)
+        room = self.room
+        if is_collective(name):
+            room = sum((_room_of(self.side.read(self.children[one])) for one in apart if one != name), room)
+        if self._overflow is not None:
+            room += _room_of(self.readings if name.kind is NodeKind.OTHER else self._overflow)
         found = self._absent(name) if child is None else self.side.read(child)
         return Place(self.side, child, _with_room(found, room), room)
+
+    @cached_property
+    def _overflow(self) -> Readings | None:
+        """What was beyond the budget here, and so may belong to any namespace beside it, or have come from there."""
+        others = [child for name, child in self.children.items() if name.kind is NodeKind.OTHER]
+        return self.side.read(others[0]) if others else None
+
+    @cached_property
+    def _many(self) -> Room:
+        """What stands here for many names."""
+        return sum(
+            (_room_of(self.side.read(child)) for child in self.children.values() if _is_pattern_of_many(child)), Room()
+        )
 
     def _absent(self, name: Identity) -> Readings:
         """What can be said of a namespace that this report does not have, though the other one has it."""
         if self.node is None:
             return self.readings
-        hiding = [_room_of(self.side.read(child)) for child in self.node.children if is_collective(child)]
+        hiding = [self._many]
         if is_collective(name):
             hiding.append(_room_of(self.readings))
         if self.side.unseen_keys:
@@ -125,7 +140,11 @@ class Place:
 
 def is_collective(node: Node | Identity) -> bool:
     """Whether it stands for names that another report may tell apart."""
-    return node.kind is NodeKind.OTHER or (node.kind is NodeKind.PATTERN and node.name == MANY_NAMES)
+    return node.kind is NodeKind.OTHER or _is_pattern_of_many(node)
+
+
+def _is_pattern_of_many(node: Node | Identity) -> bool:
+    return node.kind is NodeKind.PATTERN and node.name == MANY_NAMES
 
 
 def _room_of(readings: Readings) -> Room:
