@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final
@@ -41,7 +42,7 @@ class TableRows:
         self.table = table
         self.look = look
         self._texts: dict[int, tuple[SafeText, ...]] = {}
-        self._identities = [self._identity(row) for row in range(len(table.rows))]
+        self._identities = _told_apart(self._identity(row) for row in range(len(table.rows)))
         self._places = self._sorted() if held is None else self._held(held)
         self._lines = {self._identities[place]: line for line, place in enumerate(self._places)}
 
@@ -125,6 +126,16 @@ class TableRows:
             return True
         texts = zip(self._texts_at(place), self.table.columns, strict=True)
         return any(needle in text.casefold() for text, column in texts if not column.numeric)
+
+
+def _told_apart(identities: Iterable[Hashable]) -> list[Hashable]:
+    """Return the identities, a second one of the same with its number."""
+    seen: Counter[Hashable] = Counter()
+    found: list[Hashable] = []
+    for identity in identities:
+        found.append((identity, seen[identity]) if seen[identity] else identity)
+        seen[identity] += 1
+    return found
 
 
 def shown_cell(cell: Cell, column: Column) -> SafeText:

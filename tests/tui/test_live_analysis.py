@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanState
+from rtui.tui.live_analysis import LiveAnalysis
+from rtui.tui.screens.analyse import AnalyseScreen
+from tests.server.targets import target_of
+from tests.servers import Server
+from tests.tui.visiting import Visitor, visiting
+
+KEYS = 20_000
+
+
+def fill(server: Server, keys: int = KEYS) -> None:
+    for start in range(0, keys, 1_000):
+        server.admin.mset({f"shop:item:{number}": "x" * (number % 50) for number in range(start, start + 1_000)})
+    server.admin.set("shop:huge", "x" * 300_000)
+
+
+def analysis(visitor: Visitor) -> LiveAnalysis:
+    return visitor.session.analysis
+
+
+async def open_analysis(visitor: Visitor) -> AnalyseScreen:
+    await visitor.press("a")
+    await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
+    screen = visitor.app.screen
+    assert isinstance(screen, AnalyseScreen)
+    await visitor.until(lambda: bool(screen.footer_bar.lines), "its first paint")
+    return screen
+
+
+async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: Server, tmp_path: Path) -> None:
+    fill(server, 2_000)
+    async with visiting(target_of(server), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await visitor.press("enter")
+        await visitor.until_shown("exact · 2,001 keys", "shop:")
+        await visitor.press("2")
+        await visitor.until_shown("▸shop:huge")
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.until(lambda: visitor.detail.key == b"shop:huge", "the key")
+
+
+async def test_an_analysis_goes_on_while_the_tree_is_shown_and_the_scan_rests(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey)
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36), resume=False) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await visitor.press("enter")
+        await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
+        await visitor.press("escape")
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.until(lambda: analysis(visitor).status.progress.state is ScanState.DONE, "the end")
+        await open_analysis(visitor)
+        await visitor.until_shown("exact", f"{KEYS + 1:,} keys")
+
+
+async def test_a_pass_is_paused_goes_on_and_is_stopped(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey)
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await visitor.press("enter", "p")
+        await visitor.until_shown("paused")
+        await visitor.press("plus")
+        await visitor.until_shown("pace normal")
+        assert analysis(visitor).status.pace is Pace.NORMAL
+        await visitor.press("minus", "p", "x")
+        await visitor.until(lambda: analysis(visitor).status.progress.state.is_over, "the end")
+        await visitor.press("r")
+        await visitor.until_shown("exact")
+
+
+async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey, 60_000)
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await visitor.press("e")
+        await visitor.until_shown("≈ estimate of", "complete")
+
+
+async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey)
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await visitor.press("enter")
+        await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
+        task = analysis(visitor)._task
+        assert task is not None
+        await visitor.press("q")
+        await visitor.until(task.done, "the end of the pass")

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.tui.ink import line_width
+from rtui.tui.lines.table_row import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
+from rtui.tui.table_forms import as_csv, as_json, as_markdown
+from rtui.tui.table_rows import Look, TableRows
+from tests.tui.visiting import check_text
+
+COLUMNS = (
+    Column("key", "key", Unit.NAME),
+    Column("memory", "bytes", Unit.BYTES, 8),
+    Column("share", "share", Unit.SHARE, 5),
+    Column("ttl", "TTL", Unit.DURATION, 8),
+    Column("types", "types", Unit.MIX, 22),
+    Column("note", "note", Unit.TEXT, 20),
+)
+
+NUMBERS: st.SearchStrategy[Cell] = st.one_of(
+    st.integers(0, 10**15),
+    st.builds(AtLeast, st.integers(0, 10**15)),
+    st.builds(lambda value: Estimate(value * 0.9, value, value * 1.1), st.floats(0, 1e15)),
+    st.sampled_from([None, Unknown(Reason.DENIED, "NOPERM"), Unknown(Reason.UNSUPPORTED)]),
+)
+ROWS: st.SearchStrategy[tuple[Cell, ...]] = st.tuples(
+    st.binary(max_size=300),
+    NUMBERS,
+    st.floats(0, 1),
+    st.one_of(NUMBERS, st.just(NO_TTL)),
+    st.lists(st.tuples(st.binary(max_size=20), st.integers(0, 10**9)), max_size=5).map(tuple),
+    st.sampled_from(["", "its memory was not asked"]),
+)
+TABLES = st.lists(ROWS, max_size=30).map(lambda rows: table_of(tuple(rows)))
+
+
+def table_of(rows: Sequence[tuple[Cell, ...]], *, subjects: bool = False) -> Table:
+    return Table("t", "T", COLUMNS, tuple(rows), tuple(row[0] for row in rows) if subjects else ())  # type: ignore[misc]
+
+
+def simple(*rows: tuple[bytes, Cell]) -> Table:
+    return Table("t", "T", COLUMNS[:2], rows, tuple(key for key, _ in rows))
+
+
+def keys(rows: TableRows) -> list[Cell]:
+    return [rows.cells(line)[0] for line in range(len(rows))]
+
+
+TABLE = simple((b"a", 5), (b"c", None), (b"B", AtLeast(9)), (b"d", Estimate(1, 7, 9)), (b"e", Unknown(Reason.DENIED)))
+
+
+@pytest.mark.parametrize(
+    ("look", "wanted"),
+    [
+        (Look(), [b"a", b"c", b"B", b"d", b"e"]),
+        (Look(is_reversed=True), [b"e", b"d", b"B", b"c", b"a"]),
+        (Look("memory"), [b"B", b"d", b"a", b"c", b"e"]),
+        (Look("memory", is_reversed=True), [b"a", b"d", b"B", b"c", b"e"]),
+        (Look("key"), [b"B", b"a", b"c", b"d", b"e"]),
+        (Look("key", is_reversed=True), [b"e", b"d", b"c", b"a", b"B"]),
+        (Look("no such column"), [b"a", b"c", b"B", b"d", b"e"]),
+        (Look(needle="b"), [b"B"]),
+        (Look(needle="5"), []),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, Look) else "",
+)
+def test_rows_are_sorted_and_filtered_and_what_is_unknown_comes_last(look: Look, wanted: list[bytes]) -> None:
+    assert keys(TableRows(TABLE, look)) == wanted
+
+
+@given(TABLES, st.sampled_from([None, *(column.id for column in COLUMNS)]), st.booleans())
+def test_no_row_is_lost_by_sorting_and_each_is_found_again(table: Table, sort: str | None, is_reversed: bool) -> None:
+    rows = TableRows(table, Look(sort, is_reversed))
+    assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(table.rows)))
+    assert [rows.line_of(rows.identity(line)) for line in range(len(rows))] == list(range(len(rows)))
+
+
+@given(TABLES, TABLES)
+def test_rows_that_are_held_keep_their_order_and_new_ones_come_behind(before: Table, after: Table) -> None:
+    held = TableRows(before, Look()).order
+    rows = TableRows(after, Look("memory"), held)
+    assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(after.rows)))
+    order = [held.index(identity) for identity in rows.order if identity in held]
+    assert order == sorted(order)
+    assert [identity in held for identity in rows.order] == sorted(
+        (identity in held for identity in rows.order), reverse=True
+    )
+
+
+@given(TABLES, st.integers(1, 240), st.sampled_from([None, "types", "memory"]), st.booleans())
+def test_lines_have_the_same_width_in_every_row_and_are_harmless(
+    table: Table, width: int, sort: str | None, is_marked: bool
+) -> None:
+    rows = TableRows(table, Look(sort))
+    wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
+    plan = plan_table(table, width, sort, wants)
+    header = header_line(table, plan, sort, is_reversed=False)
+    if width >= MIN_NAME_CELLS + 2 * MARGIN:
+        assert line_width(header) <= width
+    for line in range(len(rows)):
+        painted = table_line(rows.cells(line), rows.texts(line), table, plan, is_marked=is_marked)
+        assert line_width(painted) == line_width(header)
+        check_text("".join(span.text for span in painted))
+
+
+def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
+    table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
+    assert [place.index for place in plan_table(table, 50).places] == [0, 1, 2]
+    assert [place.index for place in plan_table(table, 56, "types").places] == [0, 4]
+    assert len(plan_table(table, 200).places) == len(COLUMNS)
+
+
+def test_a_title_is_found_by_its_cells() -> None:
+    table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
+    plan = plan_table(table, 120)
+    text = "".join(span.text for span in header_line(table, plan, None, is_reversed=False))
+    for place in plan.places:
+        assert plan.column_at(text.index(table.columns[place.index].title)) == place.index
+    assert plan.column_at(400) is None
+
+
+@given(TABLES)
+def test_files_hold_every_row_and_what_they_show_is_harmless(table: Table) -> None:
+    rows = list(csv.reader(io.StringIO(as_csv(table))))
+    assert rows[0] == ["key", "memory_bytes", "share", "ttl_s", "types", "note"]
+    assert len(rows) == 1 + len(table.rows)
+    check_text("".join(map("".join, rows)))
+    assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+    records = json.loads(as_json(table))
+    assert len(records) == len(table.rows)
+    lines = as_markdown(table).splitlines()
+    assert len(lines) == 2 + len(table.rows)
+    check_text("".join(lines))
+
+
+def test_unknown_is_null_and_inexact_is_said_in_json() -> None:
+    records = json.loads(as_json(TABLE))
+    assert [record["memory_bytes"] for record in records] == [
+        5, None, {"value": 9, "at_least": True}, {"value": 7, "low": 1, "high": 9}, None,
+    ]  # fmt: skip
+    assert records[0]["key"] == '"a"'
