@@ -163,6 +163,7 @@ class Aggregates:
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys)
+        self.tree.fold()
         for buffer in self._places.forget_poured():
             self._waiting -= buffer.flush()
         self._count_some()

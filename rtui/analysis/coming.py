@@ -17,6 +17,9 @@ from rtui.keyspace.slices import Slicer, Slices
 MOST_TIMELINES = 24
 """So many namespaces get a timeline, besides the whole keyspace."""
 
+FEWEST = 2
+"""A namespace in which fewer keys expire gets none."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
@@ -30,7 +33,7 @@ def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: S
     """Say what expires when below the namespaces that have most of it."""
     places: list[_Place] = []
     everything = _find(root, (), places)
-    places.sort(key=lambda place: -place.expiring)
+    places.sort(key=lambda place: (-place.expiring, [(one.name, one.separator) for one in place.path]))
     timelines, cliffs = [], []
     for place in [_Place((), everything), *places[:MOST_TIMELINES]] if everything else []:
         pattern = place.path[-1] if place.path else root
@@ -76,7 +79,7 @@ def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place]) -> 
         total += expiring
         below.append((_Place(here, expiring), found))
     for place, found in below:
-        if 0 < place.expiring < total:
+        if FEWEST <= place.expiring < total:
             places.append(place)
         places += found
     return total

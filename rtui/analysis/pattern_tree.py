@@ -68,6 +68,7 @@ class PatternTree:
         self.folds = 0
         """How often a namespace was folded: cells that are known from before may have been poured into others."""
         self._nodes = 1
+        self._crowded: dict[Pattern, None] = {}
         self._separators = separators
         self._single = separators.values[0] if len(separators.values) == 1 else None
         self._identifiers = Identifiers(separators.values)
@@ -98,9 +99,16 @@ class PatternTree:
             found = node.cells[kind] = Cell(self._scale)
         return found
 
+    def fold(self) -> None:
+        """Fold every namespace with too many names: to be called when the keys of all places are in their cells."""
+        while self._crowded:
+            parent, _ = self._crowded.popitem()
+            self._fold(parent)
+
     def merge(self, other: PatternTree) -> None:
         """Take up what another tree has; its buffers were flushed before, and it is not used any more."""
         self._graft(other.root, self.root)
+        self.fold()
 
     def _segments(self, key: bytes) -> Sequence[tuple[bytes, bytes]]:
         """The segments that are told apart, each with the separator that ends it."""
@@ -133,10 +141,10 @@ class PatternTree:
         if found is not None:
             return found
         if not _is_plain(name):
-            if not parent.is_folded and len(parent.children) >= MOST_CHILDREN:
-                self._fold(parent)
             if parent.is_folded:
                 name = (ANY, name[1], NodeKind.PATTERN)
+            elif len(parent.children) >= MOST_CHILDREN:
+                self._crowded[parent] = None
         if self._nodes >= self._budget and name[0] != ANY:
             name = (REST, b"", NodeKind.OTHER)
         found = parent.children.get(name)
@@ -160,6 +168,7 @@ class PatternTree:
 
     def _graft(self, node: Pattern, into: Pattern) -> None:
         """Pour all that is at and below a node into another one."""
+        self._crowded.pop(node, None)
         for kind, cell in node.cells.items():
             cell.pour(self.cell(into, kind))
         for name, child in node.children.items():

@@ -1,0 +1,264 @@
+"""What a pass adds up to equals a brute-force count, whatever comes in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtui.analysis.aggregates import Aggregates
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.inspected import Inspected
+from rtui.analysis.pattern_tree import MOST_CHILDREN
+from rtui.analysis.report import Node, NodeKind, Scope, Summary
+from rtui.analysis.sampled import SampleOf
+from rtui.keyspace.segments import Separators
+from tests.analysis.naive import by_path, check, nodes, records
+
+STARTED_S = 1_790_000_000.0
+
+Batches = Sequence[tuple[Inspected, float]]
+
+NAMES = st.sampled_from(
+    b"user cart v2 42 7 10.0.0.1 2026-02-01 {a:1} {9} \xff { \1 \0 ab12cd34 d41d8cd98f00b204e9800998ecf8427e "
+    b"550e8400-e29b-41d4-a716-446655440000".split(b" ")
+) | st.just(b"")
+KEYS = st.lists(NAMES, min_size=1, max_size=4).map(b":".join) | st.binary(max_size=12)
+
+
+@st.composite
+def a_batch(draw: st.DrawFn) -> tuple[Inspected, float]:
+    """Keys of one type, of which some facts are known."""
+    keys = draw(st.lists(KEYS, min_size=1, max_size=20))
+
+    def column(values: st.SearchStrategy[int]) -> list[int] | None:
+        values_of_all = st.lists(values, min_size=len(keys), max_size=len(keys))
+        return draw(st.none() | values_of_all)
+
+    batch = Inspected(
+        draw(st.sampled_from((b"string", b"hash", None))),
+        keys,
+        ttl_ms=column(st.just(-1) | st.integers(0, 10**11)),
+        memory_bytes=column(st.integers(1, 10**9)),
+        idle_s=column(st.integers(0, 10**8)),
+        lengths=column(st.integers(0, 10**6)),
+    )
+    return batch, STARTED_S + draw(st.integers(0, 1000))
+
+
+BATCHES = st.lists(a_batch(), min_size=1, max_size=6)
+
+
+def fresh(scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
+    """Aggregates of nothing yet."""
+    scope = scope or Scope()
+    return Aggregates(Separators(scope.separators), scope=scope, started_at_s=STARTED_S, node_budget=node_budget)
+
+
+def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int = 4096) -> Aggregates:
+    """Aggregates of these batches."""
+    aggregates = fresh(scope, node_budget)
+    for batch, asked_at_s in batches:
+        aggregates.add(batch, asked_at_s)
+    return aggregates
+
+
+def summary_of(aggregates: Aggregates, sample: SampleOf | None = None) -> Summary:
+    """The summary, all slices at once."""
+    (found,) = (one for one in aggregates.summary(sample) if one is not None)
+    return found
+
+
+def batch_of(keys: Sequence[bytes], memory_bytes: int = 100) -> tuple[Inspected, float]:
+    """Strings that last, of one size."""
+    sizes = [memory_bytes] * len(keys)
+    return Inspected(b"string", keys, ttl_ms=[-1] * len(keys), memory_bytes=sizes), STARTED_S
+
+
+@settings(deadline=None)
+@given(BATCHES, st.sampled_from(((b":",), (b":", b"/"), (b"::",), ())), st.sampled_from((None, None, 0, 1, 2)))
+def test_every_level_equals_a_brute_force_count(
+    batches: Batches, separators: tuple[bytes, ...], depth: int | None
+) -> None:
+    summary = summary_of(aggregates_of(batches, Scope(separators=separators, depth=depth)))
+    everything = list(records(batches))
+    expected = by_path(everything, Separators(separators), depth)
+    found = nodes(summary.root)
+    assert found.keys() == expected.keys()
+    for path, keys in expected.items():
+        check(found[path], keys, everything)
+    assert sum(summary.slots.keys) == len(everything)
+
+
+@settings(deadline=None)
+@given(BATCHES)
+def test_types_equal_a_brute_force_count(batches: Batches) -> None:
+    summary = summary_of(aggregates_of(batches))
+    everything = list(records(batches))
+    assert {one.name for one in summary.types} == {one.kind for one in everything} - {None}
+    for kind in summary.types:
+        keys = [one for one in everything if one.kind == kind.name]
+        check(kind.stats, keys, everything)
+        lengths = [one.length for one in keys if one.length is not None]
+        assert (kind.length is None) == (not lengths)
+        if kind.length is not None:
+            assert (kind.length.max, kind.length.mean) == (max(lengths), sum(lengths) / len(lengths))
+
+
+@settings(deadline=None)
+@given(BATCHES, BATCHES)
+def test_two_passes_add_up(some: Batches, others: Batches) -> None:
+    merged = aggregates_of(some)
+    merged.merge(aggregates_of(others))
+    together = summary_of(aggregates_of([*some, *others]))
+    found = summary_of(merged)
+    assert found.root == together.root
+    assert found.types == together.types
+    assert found.expiry == together.expiry
+    assert found.slots.keys == together.slots.keys
+
+
+@settings(deadline=None)
+@given(BATCHES, st.randoms(use_true_random=False))
+def test_the_order_of_batches_says_nothing(batches: Batches, random: Random) -> None:
+    shuffled = list(batches)
+    random.shuffle(shuffled)
+    first, second = summary_of(aggregates_of(batches)), summary_of(aggregates_of(shuffled))
+    assert (first.root, first.types, first.expiry) == (second.root, second.types, second.expiry)
+
+
+NUMEROUS = st.lists(
+    st.tuples(
+        st.sampled_from((b"session", b"n%d", b"n%d")),
+        st.sampled_from((b"", b":a", b":%d", b":x%d:b", b":x%d", b":{%d}:z:1")),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(NUMEROUS, st.sampled_from((1, 5, 40, 4096)), st.integers(0, 3))
+def test_nothing_is_lost_in_folds_and_beyond_the_budget(
+    forms: list[tuple[bytes, bytes]], budget: int, seed: int
+) -> None:
+    random = Random(seed)
+    keys = [(first + rest).replace(b"%d", b"%d" % random.randrange(400)) for first, rest in forms for _ in range(100)]
+    random.shuffle(keys)
+    batches = [batch_of(keys[start : start + 50], 64 + start) for start in range(0, len(keys), 50)]
+    aggregates = aggregates_of(batches, node_budget=budget)
+    summary = summary_of(aggregates)
+    assert (summary.root.stats.keys, aggregates.keys) == (len(keys), len(keys))
+    assert summary.root.stats.memory_bytes == sum(size for batch, _ in batches for size in batch.memory_bytes or ())
+    beyond = 0
+    for *_, node in summary.root.walk():
+        assert sum(map(_keys, node.children)) <= _keys(node)
+        beyond += _keys(node) if node.kind is NodeKind.OTHER else 0
+        assert len(node.children) <= MOST_CHILDREN + 3
+    assert summary.folded == beyond
+    assert sum(1 for _ in summary.root.walk()) <= 3 * budget + 3
+
+
+def _keys(node: Node) -> int:
+    assert isinstance(node.stats.keys, int)
+    return node.stats.keys
+
+
+def test_too_many_names_fold_and_those_that_matter_stay() -> None:
+    keys = [b"session:s%d" % number for number in range(600)] + [b"name%d:x" % number for number in range(400)]
+    Random(1).shuffle(keys)
+    root = summary_of(aggregates_of([batch_of(keys)])).root
+    assert [(child.name, child.stats.keys) for child in root.children] == [(b"session", 600), (b"{*}", 400)]
+    assert root.children[1].kind is NodeKind.PATTERN
+    assert [child.name for child in root.children[0].children] == [b"{*}"]
+
+
+def test_a_key_and_a_namespace_of_one_name_are_two_things() -> None:
+    root = summary_of(aggregates_of([batch_of([b"user", b"user:1", b"user:2"])])).root
+    assert {(child.name, child.separator, child.stats.keys) for child in root.children} == {
+        (b"user", b"", 1),
+        (b"user", b":", 2),
+    }
+
+
+def test_a_pattern_tells_how_many_names_it_has_at_least() -> None:
+    keys = [b"user:%d:cart" % number for number in range(30)] + [b"user:%d:mail" % number for number in range(50)]
+    (user,) = summary_of(aggregates_of([batch_of(keys)])).root.children
+    assert [(child.name, child.distinct) for child in user.children] == [(b"{id}", 50)]
+
+
+def test_hostile_names_take_no_room() -> None:
+    keys = [b"%d" % number + b"x" * 5_000 for number in range(50)] + [b"a:" * 20_000, b":" * 5_000]
+    aggregates = aggregates_of([batch_of(keys)])
+    paths = list(summary_of(aggregates).root.walk())
+    assert max(map(len, paths)) <= 33
+    assert max(len(path[-1].name) for path in paths) <= 256
+    assert len(paths) < 100
+
+
+def test_a_summary_is_of_one_moment() -> None:
+    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)])])
+    slices = aggregates.summary()
+    first = next(slices)
+    aggregates.add(*batch_of([b"b:1"]))
+    found = first or next(one for one in slices if one is not None)
+    assert (found.root.stats.keys, aggregates.keys) == (100, 101) if first is None else True
+    slices.close()  # type: ignore[attr-defined]
+    assert summary_of(aggregates).root.stats.keys == 101
+
+
+def test_unread_keys_are_counted_and_nothing_else_is_known_of_them() -> None:
+    aggregates = aggregates_of([batch_of([b"a:1"])])
+    aggregates.unread([b"a:" + b"x" * 100_000])
+    stats = summary_of(aggregates).root.stats
+    assert (stats.keys, stats.memory_known_keys, stats.memory_bytes) == (2, 1, 100)
+    assert (aggregates.keys, aggregates.unread_keys) == (1, 1)
+
+
+def test_encodings_are_estimates_unless_every_key_was_asked() -> None:
+    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)])])
+    aggregates.add_encodings(b"string", [b"int"] * 30 + [b"raw"] * 10)
+    integers, raw = summary_of(aggregates).encodings
+    assert isinstance(integers.share, Estimate)
+    assert isinstance(integers.keys, Estimate)
+    assert 75 in integers.keys
+    assert integers.share.low < 0.75 < integers.share.high
+    aggregates.add_encodings(b"string", [b"int"] * 60)
+    integers, raw = summary_of(aggregates).encodings
+    assert (integers.keys, integers.share, raw.keys) == (90, 0.9, 10)
+
+
+def test_a_sample_gives_estimates_that_hold_the_truth() -> None:
+    random = Random(5)
+    population = [(b"user:%d" % number, 100) for number in range(30_000)]
+    population += [(b"cart:%d" % number, 100 + number % 900) for number in range(10_000)]
+    drawn = random.sample(population, 4_000)
+    aggregates = fresh()
+    aggregates.add(
+        Inspected(b"string", [key for key, _ in drawn], [-1] * 4_000, [size for _, size in drawn]), STARTED_S
+    )
+    root = summary_of(aggregates, SampleOf(len(population))).root
+    carts = next(child for child in root.children if child.name == b"cart").stats
+    truth = sum(size for key, size in population if key.startswith(b"cart"))
+    for figure, true in (
+        (carts.keys, 10_000),
+        (carts.share_keys, 0.25),
+        (carts.memory_bytes, truth),
+        (carts.share_memory, truth / (truth + 3_000_000)),
+        (carts.no_ttl_keys, 10_000),
+        (root.stats.keys, 40_000),
+    ):
+        assert isinstance(figure, Estimate)
+        assert true in figure
+    assert carts.memory is not None
+    assert isinstance(carts.memory.p50, Estimate)
+    assert 549.5 in carts.memory.p50
+
+
+def test_nothing_adds_up_to_nothing() -> None:
+    summary = summary_of(fresh())
+    assert (summary.root.stats.keys, summary.root.children, summary.types) == (0, (), ())
+    assert summary.root.stats.memory_bytes is None
+    assert isinstance(summary_of(fresh(), SampleOf(0)).root.stats.keys, Estimate)
