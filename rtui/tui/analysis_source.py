@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rtui.analysis.report import CostReport, CoverageKind, Report, ServerReport
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online, State
+from rtui.server.guard import Consent
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanState
 
@@ -34,6 +35,18 @@ class AnalysisStatus:
         """Whether an analysis has begun and not ended, be it paused."""
         state = self.progress.state
         return self.is_live and state is not ScanState.READY and not state.is_over
+
+
+@runtime_checkable
+class HotSessions(Protocol):
+    """What an analysis has besides, whose server can find its hottest keys itself for a while."""
+
+    @property
+    def offers_hot_session(self) -> bool:
+        """Whether the server has such sessions at all."""
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Start one, which ends by itself; raises RtuiError when it can't be."""
 
 
 class AnalysisSource(Protocol):

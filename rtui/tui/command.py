@@ -35,13 +35,16 @@ class Scope(Enum):
     PANEL = "panel"
     RUN = "run"
     ROW = "row"
+    CHART = "chart"
     TABLE = "table"
 
 
 BROWSE_SCOPES: Final = frozenset({Scope.APP, Scope.BROWSE, Scope.TREE, Scope.DETAIL, Scope.SCAN, Scope.COPY})
 """What can be reached from the tree."""
 
-ANALYSE_SCOPES: Final = frozenset({Scope.APP, Scope.ANALYSE, Scope.PANEL, Scope.RUN, Scope.ROW, Scope.TABLE})
+ANALYSE_SCOPES: Final = frozenset(
+    {Scope.APP, Scope.ANALYSE, Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHART, Scope.TABLE}
+)
 """What can be reached from an analysis."""
 
 
@@ -68,6 +71,9 @@ class When(Enum):
     PRESET = "the panel marks what is over a threshold"
     NODES = "the panel imagines a cluster"
     HAS_ROWS = "the table has rows"
+    FIELD = "the chart of the panel has a cursor"
+    HORIZON = "the panel looks ahead"
+    HOT_SESSION = "the server has hot-key sessions that can be started"
 
 
 @dataclass(frozen=True, slots=True)

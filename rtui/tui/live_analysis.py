@@ -11,6 +11,9 @@ from rtui.analysis.report import Report, ServerReport
 from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
 from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.connection import Connection
+from rtui.server.guard import Consent
+from rtui.server.hot.server_source import too_old
+from rtui.server.hot.session import start_session
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui.analysis_source import AnalysisStatus
 
@@ -94,6 +97,17 @@ class LiveAnalysis:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         if self._analysing is not None:
             self._analysing.give_way(GIVE_WAY_S)
+
+    @property
+    def offers_hot_session(self) -> bool:
+        """Whether the server has hot-key sessions: Redis from 8.6 on."""
+        server = self._connection.server
+        return server.product == "redis" and not too_old(server)
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Start a session of the server's own; raises SessionError, or ConnectionLost."""
+        await start_session(self._connection, consent)
+        self._revision += 1
 
     async def close(self) -> None:
         """End everything, without another word to the server."""

@@ -11,6 +11,7 @@ from rtui.analysis.tables.place import Path
 from rtui.analysis.tables.table import Subject, Table
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line
+from rtui.tui.lines.analyse.horizon import Horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,10 @@ class Choices:
     """The thresholds that rows are marked by, None for those of the report."""
     nodes: int = 6
     """How many nodes a cluster is imagined to have."""
+    by_bytes: bool = False
+    """Whether slots are drawn by their bytes instead of their keys."""
+    horizon: Horizon = Horizon.HOUR
+    """How far ahead expiries are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ Chart = Callable[[Report, Choices, Area], list[Line]]
 ChartHeight = Callable[[Report, Choices, Area], int]
 Step = Callable[[Report, Choices], Choices | None]
 Hit = Callable[[Report, Choices, Area, int, int], Choices | None]
+Move = Callable[[Report, Choices, Area, int, int], Choices]
 
 
 def nowhere(_report: Report, _choices: Choices) -> None:
@@ -90,6 +96,8 @@ class Panel:
     """Where Escape leads within the panel; None: out of it."""
     hit: Hit | None = None
     """What a click on a cell of the chart chooses."""
+    move: Move | None = None
+    """Where the cursor of the chart gets by so many columns and lines."""
     switches: frozenset[str] = frozenset()
     """Names of the fields of `Choices` that commands change here."""
 
@@ -108,3 +116,5 @@ class Panel:
 BY_LENGTH: Final = "by_length"
 PRESET: Final = "preset"
 NODES: Final = "nodes"
+HORIZON: Final = "horizon"
+HOT_SESSION: Final = "hot_session"

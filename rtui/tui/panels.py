@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.tui.ink import own
-from rtui.tui.lines.analyse import big, memory
-from rtui.tui.panel import BY_LENGTH, PRESET, Panel
+from rtui.tui.lines.analyse import big, expiry, hot, memory, slots, types
+from rtui.tui.panel import BY_LENGTH, HORIZON, HOT_SESSION, NODES, PRESET, Panel
 
 PANELS: Final = (
     Panel(
@@ -28,6 +28,47 @@ PANELS: Final = (
         help="Show the largest keys, over all and of each type.",
         listings=big.listings,
         switches=frozenset({BY_LENGTH, PRESET}),
+    ),
+    Panel(
+        id="hot",
+        title=own("Hot keys"),
+        key="3",
+        help="Show the keys that are used most, from the best source that the server offers.",
+        listings=hot.listings,
+        chart=hot.chart,
+        chart_height=hot.chart_height,
+        switches=frozenset({HOT_SESSION}),
+    ),
+    Panel(
+        id="expiry",
+        title=own("Expiry"),
+        key="4",
+        help="Show what expires when, what expires all at once, and what never does.",
+        listings=expiry.listings,
+        chart=expiry.chart,
+        chart_height=expiry.chart_height,
+        switches=frozenset({HORIZON}),
+    ),
+    Panel(
+        id="slots",
+        title=own("Slots"),
+        key="5",
+        help="Show how keys and bytes lie over the 16,384 hash slots.",
+        listings=slots.listings,
+        chart=slots.chart,
+        chart_height=slots.chart_height,
+        hit=slots.hit,
+        move=slots.move,
+        switches=frozenset({NODES}),
+    ),
+    Panel(
+        id="types",
+        title=own("Types"),
+        key="6",
+        help="Show how much there is of each type, how long and in which encodings.",
+        listings=types.listings,
+        chart=types.chart,
+        chart_height=types.chart_height,
     ),
 )
 """All panels, in the order of their tabs."""

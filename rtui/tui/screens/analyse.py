@@ -19,11 +19,14 @@ from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.analysis_source import AnalysisSource
+from rtui.tui.chart_desk import ChartDesk
 from rtui.tui.commands import ANALYSE_SCOPES, BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.hot_session_desk import HotSessionDesk
 from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
 from rtui.tui.lines.analyse import big
 from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
 from rtui.tui.lines.analyse.listing import listing_line, note_line, nothing_lines
+from rtui.tui.lines.analyse.slots import CLUSTER_SIZES
 from rtui.tui.panel import BY_LENGTH, NODES, PRESET, Area, Choices, Listing, Panel
 from rtui.tui.panel_book import PanelBook
 from rtui.tui.panels import BY_ID, PANELS
@@ -41,9 +44,6 @@ FLUSH_S: Final = 0.1
 
 REST_S: Final = 1.0
 """How often it looks when nothing is under way."""
-
-NODE_COUNTS: Final = (3, 6, 12, 24)
-"""Sizes of the cluster that is imagined."""
 
 FILTER_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
@@ -65,7 +65,11 @@ class AnalyseScreen(Screen[bytes | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(Scope.ANALYSE),
-        *(binding for scope in (Scope.PANEL, Scope.RUN, Scope.ROW) for binding in bindings(scope, "carry('{}')")),
+        *(
+            binding
+            for scope in (Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHART)
+            for binding in bindings(scope, "carry('{}')")
+        ),
     ]
     AUTO_FOCUS = "#table-body"
     ESCAPE_TO_MINIMIZE = False
@@ -105,6 +109,8 @@ class AnalyseScreen(Screen[bytes | None]):
         self._label, self._zone = label, zone
         self._pass = AnalysisDesk(source, self._say_bars)
         self._row = RowDesk(self, lambda: self.table)
+        self._drawing = ChartDesk(self, self._choose)
+        self._session = HotSessionDesk(self, source, lambda: self.panel)
         self._seen = -1
         self._flush_timer: Timer | None = None
 
@@ -146,6 +152,10 @@ class AnalyseScreen(Screen[bytes | None]):
         """Give chart and table their parts of the new height."""
         self._seen = -1
         self.call_after_refresh(self.flush)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Do nothing before the parts are there, and nothing when they are gone."""
+        return bool(self.children) and super().check_action(action, parameters)
 
     # what changes by itself
 
@@ -313,8 +323,12 @@ class AnalyseScreen(Screen[bytes | None]):
     def action_nodes(self) -> None:
         """Imagine a cluster of another number of nodes."""
         if NODES in self.panel.switches:
-            larger = [count for count in NODE_COUNTS if count > self.choices.nodes]
-            self._choose(replace(self.choices, nodes=min(larger, default=NODE_COUNTS[0])))
+            larger = [count for count in CLUSTER_SIZES if count > self.choices.nodes]
+            self._choose(replace(self.choices, nodes=min(larger, default=CLUSTER_SIZES[0])))
+
+    def action_hot_session(self) -> None:
+        """Ask whether the server may be made to find its hottest keys itself."""
+        self._session.ask()
 
     # texts that are typed
 
@@ -384,7 +398,7 @@ class AnalyseScreen(Screen[bytes | None]):
 
     def _holds(self) -> frozenset[When]:
         report = self.report
-        holds = self._pass.holds()
+        holds = self._pass.holds() | self._session.holds()
         if report is None:
             return holds
         panel, choices = self.panel, self.choices
@@ -397,7 +411,7 @@ class AnalyseScreen(Screen[bytes | None]):
             When.NODES: NODES in panel.switches,
             When.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.look.needle),
         }
-        return holds | {condition for condition, is_so in found.items() if is_so}
+        return holds | self._drawing.holds() | {condition for condition, is_so in found.items() if is_so}
 
     def offered(self) -> list[Command]:
         """Return the commands that make sense just now."""
@@ -430,6 +444,8 @@ class AnalyseScreen(Screen[bytes | None]):
             case Scope.RUN:
                 getattr(self._pass, command.id)()
                 self._look_again(0.01)
+            case Scope.CHART:
+                getattr(self._drawing, command.id)()
             case Scope.ROW:
                 getattr(self._row, command.id)()
             case _:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import tzinfo
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from functools import partial
 from typing import Final
 
 from rtui.analysis.report import (
@@ -18,15 +19,17 @@ from rtui.analysis.report import (
     Report,
     Timeline,
 )
+from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
 from rtui.analysis.timeline import columns
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, in_runs, standing
-from rtui.tui.lines.analyse.beside import beside_each_other
 from rtui.tui.lines.analyse.figures import keys_text, kind_of, share_text, size_text, value_of
 from rtui.tui.lines.analyse.horizon import Axis, Horizon, axis_for, clock, day_and_clock, ticks, zone_name
+from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display, display_text
 
 GUTTER_CELLS: Final = 7
@@ -40,6 +43,9 @@ MOST_CLIFFS: Final = 3
 
 LOW_LINES: Final = 3
 """A timeline is at least so high."""
+
+MOST_LINES: Final = 25
+"""The chart is never higher."""
 
 HIGH_LINES: Final = 8
 """And at most so high."""
@@ -158,17 +164,13 @@ def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> l
 
 def _axis_line(axis: Axis, zone: tzinfo | None, beyond: float, width: int, kind: CoverageKind) -> Line:
     """Return the times under the bars, and at the end how many keys expire later."""
-    text = ""
+    later = SafeText(f"{keys_text(round(beyond), kind)} later →" if beyond >= 1 else "")
+    room, text = width - GUTTER_CELLS - width_of(later), ""
     for cell, label in ticks(axis, zone, TICK_CELLS):
-        text = f"{text:<{cell}}" if len(text) < cell or not cell else text + " "
-        text += label
-    line: Line = (gap(GUTTER_CELLS), Span(SafeText(text), Role.MUTED))
-    if beyond < 1:
-        return line
-    later = Span(SafeText(f"{keys_text(round(beyond), kind)} later →"), Role.FAINT)
-    room = width - line_width((later,))
-    kept = clip(line, room - 2)
-    return (*kept, gap(room - line_width(kept)), later)
+        if max(len(text), cell) + len(label) + 1 > room:
+            break
+        text = f"{text:<{cell}}{label}" if len(text) < cell or not cell else text
+    return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, room)}}"), Role.MUTED), Span(later, Role.FAINT)
 
 
 def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState) -> list[Line]:
@@ -177,22 +179,23 @@ def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState) -> list[
     for cliff in report.summary.expiry.cliffs:
         if axis.start_s <= cliff.start_s < axis.end_s:
             at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            lines.append(_beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width))
+            lines += _beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width)
     if lines:
         return lines
     what = own("No cliffs: nothing here stands out from the minutes around it.")
     return [(gap(GUTTER_CELLS), Span(what, Role.FAINT))]
 
 
-def _beside(at: int, pieces: Sequence[Piece], width: int) -> Line:
-    """Put words behind a mark in column `at`, or before it where there is more room."""
+def _beside(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
+    """Put words behind a mark in column `at`, or before it, or where they fit on neither side below it."""
     mark = Span(own("▲"), Role.WARN)
-    behind, before = width - at - 2, at - 1
-    whole = fitted(pieces, width)
-    if line_width(whole) <= behind or behind >= before:
-        return gap(at), mark, gap(1), *clip(fitted(pieces, behind), behind)
-    words = clip(fitted(pieces, before), before)
-    return gap(before - line_width(words)), *words, gap(1), mark
+    words = clip(fitted(pieces, width), width)
+    size = line_width(words)
+    if at + 2 + size <= width:
+        return [(gap(at), mark, gap(1), *words)]
+    if size + 1 <= at:
+        return [(gap(at - 1 - size), *words, gap(1), mark)]
+    return [(gap(at), mark), (gap(min(at, width - size)), *words)]
 
 
 def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
@@ -272,3 +275,40 @@ def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
             is_other = any(one.kind is NodeKind.OTHER for one in path)
             found.append((own("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
     return found
+
+
+def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
+    """Return the tables: what never expires, what does at once, and what is about to."""
+    return (
+        Listing("cliffs", own("cliffs"), partial(cliffs, report)),
+        Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report)),
+        Listing("expiry", own("namespaces"), partial(expiry, report)),
+        Listing("no_ttl", own("without TTL"), partial(no_ttl, report)),
+        Listing("ttl_histogram", own("time to live"), partial(ttl_histogram, report)),
+    )
+
+
+def state_of(report: Report, choices: Choices) -> ExpiryState:
+    """Return what is looked at: the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
+    path = choices.subject if isinstance(choices.subject, tuple) else ()
+    names = tuple(step.name for step in path)
+    lines = report.summary.expiry.timelines
+    near = [at for at, one in enumerate(lines) if names[: len(one.path)] == one.path]
+    return ExpiryState(choices.horizon, max(near, key=lambda at: len(lines[at].path), default=0), UTC)
+
+
+def next_horizon(choices: Choices) -> Choices:
+    """Look further ahead, or after all of it the next hour again."""
+    horizons = list(Horizon)
+    return replace(choices, horizon=horizons[(horizons.index(choices.horizon) + 1) % len(horizons)])
+
+
+def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
+    """Return the chart."""
+    return inset(expiry_lines(report, area.width - 2, area.height, state_of(report, choices)))
+
+
+def chart_height(report: Report, choices: Choices, room: Area) -> int:
+    """Return how many lines the chart takes: as many for any outlook, so that nothing jumps."""
+    wanted = chart_lines(MOST_LINES, room.height)
+    return wanted if report.summary.expiry.timelines else len(chart(report, choices, Area(room.width, wanted)))

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from rtui.analysis.report import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
+from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
+from rtui.analysis.tables.table import Table
 from rtui.analysis.words import decimal
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, own, type_role, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
-from rtui.tui.lines.analyse.beside import beside_each_other
+from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.lines.key_facts import full_name
+from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display_text
 
 NAME_CELLS: Final = 48
@@ -24,6 +29,16 @@ MOST_BARS: Final = 10
 """So many keys are drawn; the table below has all of them."""
 
 MOST_SLOTS: Final = 10
+"""So many slots are drawn."""
+
+LOW_LINES: Final = 14
+"""In fewer lines there are no blank ones."""
+
+MOST_LINES: Final = 20
+"""The chart is never higher."""
+
+TITLE_LIMIT: Final = 24
+"""Characters of a list's title that its tab shows."""
 
 SIDE_BY_SIDE_CELLS: Final = 110
 """From this width on two lists stand beside each other."""
@@ -97,12 +112,13 @@ def hot_lines(report: Report, width: int, height: int) -> list[Line]:
     """Return the panel in at most `height` lines."""
     hot = report.hot
     better = _better(hot, width)[: max(0, min(BETTER_LINES, height - 3))]
-    lines = [*_source(hot, width), ()]
-    room = height - len(lines) - len(better) - 1
+    is_low = height < LOW_LINES
+    lines = [*_source(hot, width), *([] if is_low else [()])]
+    room = height - len(lines) - len(better) - (not is_low)
     blocks = [*(_list_block(one, room) for one in hot.lists), *([_slot_block(hot.slots, room)] if hot.slots else [])]
     lines += _arranged(blocks, width, room)
     if better:
-        lines += [(), *better] if len(lines) + len(better) < height else better
+        lines += better if is_low or len(lines) + len(better) >= height else [(), *better]
     return [clip(line, width) for line in lines[:height]]
 
 
@@ -220,3 +236,30 @@ def _better(hot: HotReport, width: int) -> list[Line]:
         return []
     text = joined([display_text(one) for one in hot.better], " ")
     return [line[1:] for line in prose(text, width + 2, Role.MUTED)]
+
+
+def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
+    """Return the lists of hot keys, then the loaded slots where the server counts them or there is nothing else."""
+    found = [
+        Listing(f"hot {at}", display_text(one.title, limit=TITLE_LIMIT), partial(_hot_table, report, at))
+        for at, one in enumerate(report.hot.lists)
+    ]
+    if report.hot.slots or not found:
+        found.append(Listing("hot slots", own("slots"), partial(hot_slots, report)))
+    return tuple(found)
+
+
+def _hot_table(report: Report, at: int) -> Table:
+    """Return one of the lists; what its note would say stands in the chart already."""
+    return replace(hot_keys(report)[at], note="")
+
+
+def chart(report: Report, _choices: Choices, area: Area) -> list[Line]:
+    """Return the chart."""
+    return inset(hot_lines(report, area.width - 2, area.height))
+
+
+def chart_height(report: Report, _choices: Choices, room: Area) -> int:
+    """Return how many lines the chart takes."""
+    height = chart_lines(MOST_LINES, room.height)
+    return len(hot_lines(report, room.width - 2, height))

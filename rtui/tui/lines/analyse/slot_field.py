@@ -45,6 +45,10 @@ STRANGE: Final = own(" ")
 """A cell none of whose slots belongs to the node that was asked."""
 
 
+CROSS: Final = own("┼")
+"""The cell under the cursor; beside the field stands what it holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """How the slots are laid out: rows of cells, each of as many neighbouring slots; all are powers of two."""
@@ -132,7 +136,7 @@ def _runs(cells: Sequence[Span], cursor: int | None) -> Line:
     runs: list[Span] = []
     for at, cell in enumerate(cells):
         if at == cursor:
-            runs.append(Span(cell.text, Role.HEAT_ON))
+            runs.append(Span(CROSS, Role.HEAT_ON))
         elif runs and runs[-1].role is cell.role and at - 1 != cursor:
             runs[-1] = Span(SafeText(runs[-1].text + cell.text), cell.role)
         else:

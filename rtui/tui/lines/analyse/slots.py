@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from rtui.analysis.report import CoverageKind, Report, SlotTag
 from rtui.analysis.slot_load import node_loads, skew
+from rtui.analysis.tables.slots import cluster_of, slot_tags
+from rtui.analysis.tables.slots import slots as fullest_slots
+from rtui.analysis.tables.table import Table
 from rtui.analysis.words import decimal
 from rtui.analysis.words import ratio as ratio_text
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
-from rtui.tui.lines.analyse.beside import beside_each_other
 from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text
+from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.analyse.slot_field import (
     GUTTER_CELLS,
     Field,
@@ -25,6 +29,7 @@ from rtui.tui.lines.analyse.slot_field import (
     owned_slots,
 )
 from rtui.tui.lines.facts_grid import prose
+from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display, display_text
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
@@ -47,6 +52,15 @@ ENOUGH_COLUMNS: Final = 64
 
 UNEVEN: Final = 1.25
 """A node with so many times the mean stands out."""
+
+MOST_LINES: Final = 35
+"""The chart is never higher: 32 rows of cells and what is around them."""
+
+LOW_LINES: Final = 12
+"""On a screen of 24 the chart takes so much of the table's room: eight rows, the cursor, and the skew in words."""
+
+FEWEST_ROWS: Final = 7
+"""But it leaves so much to the table."""
 
 AROUND_LINES: Final = 3
 """The headline, the legend and the line of the cursor."""
@@ -91,11 +105,12 @@ def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> l
     rows = field_lines(field, view.loads.values, view.owned, state.cursor)
     beside = width - GUTTER_CELLS - field.columns - BETWEEN_CELLS
     if beside < SIDE_CELLS:
-        lines = [view.headline(), *rows, view.cursor_line(width), *view.told(width)]
+        told = view.told(width, height - len(rows) - 2)
+        lines = [view.headline(), *rows, view.cursor_line(width), *told]
         return [clip(line, width) for line in lines[:height]]
     pointer = view.pointer()
     body: list[Line] = [*rows, pointer, (gap(GUTTER_CELLS), *legend_line())]
-    side = [*view.cell_told(beside), (), *view.told(beside)][: height - 1]
+    side = [*view.cell_told(beside), (), *view.told(beside, height)][: height - 1]
     lines = [view.headline(), *beside_each_other(body[: height - 1], side, width - beside)]
     return [clip(line, width) for line in lines]
 
@@ -175,18 +190,20 @@ class SlotsView:
         lines.append((Span(self.loads.text(here), Role.STRONG), Span(even, Role.MUTED)))
         other = loads_of(self.report, by_bytes=not self.loads.is_bytes)
         if other.is_bytes is not self.loads.is_bytes:
-            lines.append((Span(other.text(self._share(other)[0]), Role.MUTED),))
+            text = other.text(self._share(other)[0])
+            lines.append((Span(SafeText(f"{text} of memory") if other.is_bytes else text, Role.MUTED),))
         for tag in self._tags()[:MOST_TAGS]:
             keys = joined((self._tag_keys(tag), own("keys")), " ")
             lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
         return [clip(line, width) for line in lines]
 
-    def told(self, width: int) -> list[Line]:
-        """Tell how even the spread is, and what a cluster would make of it."""
+    def told(self, width: int, room: int) -> list[Line]:
+        """Tell how even the spread is, and where there is room what a cluster would make of it."""
         slots = self.report.summary.slots
         lines = [line[1:] for line in prose(skew_text(self.report), width + 2, Role.TEXT)]
         if slots.owned is None and not self.report.head.server.cluster_enabled:
-            lines += [(), *cluster_lines(self.loads, self.state.nodes, width)]
+            cluster = [(), *cluster_lines(self.loads, self.state.nodes, width)]
+            lines += cluster if len(lines) + len(cluster) <= room else []
         return lines
 
     def _cell_text(self) -> SafeText:
@@ -250,8 +267,9 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
     for size in CLUSTER_SIZES:
         chosen = size == nodes
         sizes.append(Span(SafeText(f"[{size}]" if chosen else f" {size} "), Role.TAB_ON if chosen else Role.TAB))
-    if mean:
-        sizes.append(Span(SafeText(f"  fullest {ratio_text(most / mean)}"), Role.MUTED))
+    fullest = Span(SafeText(f"  fullest {ratio_text(most / mean)}" if mean else ""), Role.MUTED)
+    if line_width((*sizes, fullest)) <= width:
+        sizes.append(fullest)
     bars = [
         Bar(
             SafeText(f"{one.first:,}–{one.last:,}"),
@@ -263,3 +281,55 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
         for one in found
     ]
     return [tuple(sizes), *bar_lines(bars, width)]
+
+
+def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
+    """Return the tables: the fullest slots, the tags that load them, and outside a cluster what one would be like."""
+    found = [
+        Listing("slots", own("fullest slots"), partial(_slots_table, report)),
+        Listing("slot_tags", own("hash tags"), partial(slot_tags, report)),
+    ]
+    if report.summary.slots.owned is None and not report.head.server.cluster_enabled:
+        title = SafeText(f"as a cluster of {choices.nodes}")
+        found.append(Listing(f"cluster {choices.nodes}", title, partial(cluster_of, report, choices.nodes)))
+    return tuple(found)
+
+
+def _slots_table(report: Report) -> Table:
+    """Return the fullest slots; what their note would say stands in the chart already."""
+    return replace(fullest_slots(report), note="")
+
+
+def state_of(report: Report, choices: Choices) -> SlotsState:
+    """Return where the cursor of the field is: where it was moved, or on the slot under the cursor of the table."""
+    slot = choices.subject if isinstance(choices.subject, int) else _first_slot(report)
+    return SlotsState(slot, choices.by_bytes, choices.nodes)
+
+
+def _first_slot(report: Report) -> int:
+    """Return the first slot that was asked."""
+    owned = report.summary.slots.owned
+    return owned[0][0] if owned else 0
+
+
+def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
+    """Return the chart."""
+    return inset(slots_lines(report, area.width - 2, area.height, state_of(report, choices)))
+
+
+def chart_height(report: Report, choices: Choices, room: Area) -> int:
+    """Return how many lines the chart takes: those of the field and around it."""
+    height = max(chart_lines(MOST_LINES, room.height), min(LOW_LINES, room.height - FEWEST_ROWS))
+    return min(height, len(chart(report, choices, Area(room.width, height))))
+
+
+def hit(_report: Report, choices: Choices, area: Area, x: int, y: int) -> Choices | None:
+    """Put the cursor onto the cell that was clicked."""
+    slot = slot_at(area.width - 2, area.height, x - 1, y)
+    return None if slot is None else replace(choices, subject=slot)
+
+
+def move(report: Report, choices: Choices, area: Area, columns: int, lines: int) -> Choices:
+    """Move the cursor of the field by cells."""
+    field = field_of(area.width - 2, area.height)
+    return replace(choices, subject=field.moved(state_of(report, choices).cursor, lines, columns))

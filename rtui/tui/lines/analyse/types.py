@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from rtui.analysis.report import (
@@ -14,11 +15,11 @@ from rtui.analysis.report import (
     Report,
     TypeReport,
 )
+from rtui.analysis.tables.kinds import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, type_role, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
-from rtui.tui.lines.analyse.beside import beside_each_other
 from rtui.tui.lines.analyse.figures import (
     interval_text,
     keys_text,
@@ -28,7 +29,9 @@ from rtui.tui.lines.analyse.figures import (
     size_text,
     value_of,
 )
+from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.facts_grid import prose
+from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display, display_text
 
 NAME_CELLS: Final = 14
@@ -189,3 +192,29 @@ def _size_block(one: KeySizes) -> list[Line]:
     lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
     axis = "".join(left(SafeText(label), cells) for label in labels)
     return [*lines, (Span(SafeText(axis), Role.MUTED),)]
+
+
+def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
+    """Return the tables: types and encodings, then what the server counts itself, then how long nobody used keys."""
+    stats = report.summary.root.stats
+    found = [
+        Listing("types", own("types"), partial(types, report)),
+        Listing("encodings", own("encodings"), partial(encodings, report)),
+    ]
+    if report.keysizes:
+        found.append(Listing("keysizes", own("sizes by the server"), partial(keysizes, report)))
+    if stats.idle is not None:
+        found.append(Listing("idle", own("idle time"), partial(idle_histogram, report)))
+    if stats.frequency is not None:
+        found.append(Listing("frequency", own("access counters"), partial(frequency_histogram, report)))
+    return tuple(found)
+
+
+def chart(report: Report, _choices: Choices, area: Area) -> list[Line]:
+    """Return the chart."""
+    return inset(types_lines(report, area.width - 2, area.height))
+
+
+def chart_height(report: Report, _choices: Choices, room: Area) -> int:
+    """Return how many lines the chart takes."""
+    return len(types_lines(report, room.width - 2, chart_lines(room.height, room.height)))

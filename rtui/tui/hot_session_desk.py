@@ -1,0 +1,60 @@
+"""Starts a hot-key session on the server, once the user has agreed to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.screen import Screen
+
+from rtui.server.errors import RtuiError
+from rtui.server.guard import Consent
+from rtui.tui import format as fmt
+from rtui.tui.analysis_source import AnalysisSource, HotSessions
+from rtui.tui.command import When
+from rtui.tui.panel import HOT_SESSION, Panel
+from rtui.tui.screens.hot_session import HotSessionScreen
+
+
+class HotSessionDesk:
+    """Asks, has the session started, and says what came of it."""
+
+    def __init__(self, screen: Screen[Any], source: AnalysisSource, panel: Callable[[], Panel]) -> None:
+        self._screen = screen
+        self._panel = panel
+        self._source = source
+
+    @property
+    def offered(self) -> HotSessions | None:
+        """Who would start a session, None where there is no such server."""
+        source = self._source
+        return source if isinstance(source, HotSessions) and source.offers_hot_session else None
+
+    def holds(self) -> frozenset[When]:
+        """Return what holds of sessions just now: none may be started while an analysis would be counted in it."""
+        is_here = HOT_SESSION in self._panel().switches and self.offered is not None
+        is_free = is_here and not self._source.status.is_under_way
+        return frozenset({When.HOT_SESSION}) if is_free else frozenset()
+
+    def ask(self) -> None:
+        """Ask the user."""
+        if self.holds():
+            self._screen.app.push_screen(HotSessionScreen(), self._answered)
+
+    def _answered(self, consent: Consent | None) -> None:
+        offered = self.offered
+        if consent is not None and offered is not None:
+            self._screen.run_worker(
+                self._start(offered, consent), group="hot session", exit_on_error=False, description="hot-key session"
+            )
+
+    async def _start(self, sessions: HotSessions, consent: Consent) -> None:
+        """Have it started; a refusal is told and costs nothing else."""
+        try:
+            await sessions.start_hot_session(consent)
+        except RtuiError as error:
+            text = " ".join(filter(None, (error.happened, error.remedy)))
+            self._screen.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
+        else:
+            text = f"It ends by itself in {fmt.duration(consent.duration_s * fmt.SECOND_MS)}; then ask every key again."
+            self._screen.notify(text, title="The server counts its hot keys", markup=False, timeout=10)

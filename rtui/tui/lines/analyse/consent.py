@@ -1,0 +1,67 @@
+"""What starting a hot-key session means, in words, and what can be chosen about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.keyspace.display import SafeText
+from rtui.server.guard import Consent
+from rtui.tui import format as fmt
+from rtui.tui.ink import Line, Role, Span, gap, left, own
+from rtui.tui.lines.facts_grid import prose
+
+DURATIONS_S: Final = (10, 60, 300, 1800)
+"""How long a session may last; the first that is offered is the second."""
+
+SAMPLE_RATIOS: Final = (1000, 100, 10)
+"""One command in so many is measured."""
+
+FIRST: Final = Consent(duration_s=DURATIONS_S[1], sample_ratio=SAMPLE_RATIOS[1])
+"""What is offered first."""
+
+_KEY_CELLS: Final = 4
+_LABEL_CELLS: Final = 14
+
+_ABOUT: Final = own(
+    "rtui only reads. This is the exception: HOTKEYS START makes the server keep count of CPU time and network bytes "
+    "by key until the time is over. It changes no key and no setting, and it ends by itself; rtui does not stop or "
+    "reset it."
+)
+_COST: Final = own(
+    "What it costs: with every command measured Redis 8.6 did 17 % less work under redis-benchmark, with one in 100 "
+    "1.6 % less. While it runs, what rtui asks is counted too: do not ask every key before it is over."
+)
+_KEPT: Final = own(
+    "The server keeps one result. One that an earlier session has left, perhaps another operator's, would be lost; "
+    "one that is running is never touched."
+)
+
+
+def consent_lines(consent: Consent, width: int) -> list[Line]:
+    """Return the dialog for what is chosen so far."""
+    durations = [(fmt.duration(one * fmt.SECOND_MS), one == consent.duration_s) for one in DURATIONS_S]
+    ratios = [(SafeText(f"1 in {one:,}"), one == consent.sample_ratio) for one in SAMPLE_RATIOS]
+    losses = [(own("keep it"), not consent.discards_result), (own("may be lost"), consent.discards_result)]
+    return [
+        *prose(_ABOUT, width, Role.TEXT),
+        (),
+        *prose(_COST, width, Role.MUTED),
+        (),
+        *prose(_KEPT, width, Role.MUTED),
+        (),
+        _choice(own("d"), own("duration"), durations),
+        _choice(own("s"), own("measured"), ratios),
+        _choice(own("l"), own("earlier result"), losses),
+        (),
+        (gap(1), Span(left(own("y"), _KEY_CELLS), Role.ACCENT), Span(own("start it on the server"), Role.STRONG)),
+        (gap(1), Span(left(own("esc"), _KEY_CELLS), Role.ACCENT), Span(own("do not"))),
+    ]
+
+
+def _choice(key: SafeText, label: SafeText, options: Sequence[tuple[SafeText, bool]]) -> Line:
+    """Return a line of options, the chosen one in brackets, with the key that takes the next."""
+    spans: list[Span] = [gap(1), Span(left(key, _KEY_CELLS), Role.ACCENT), Span(left(label, _LABEL_CELLS), Role.MUTED)]
+    for text, chosen in options:
+        spans += (gap(1), Span(SafeText(f"[{text}]" if chosen else f" {text} "), Role.TAB_ON if chosen else Role.TAB))
+    return tuple(spans)
