@@ -108,8 +108,7 @@ class Change:
         if self.before is None or self.after is None:
             return None
         return Interval(
-            _less(_exact(self.after.low), _exact(self.before.high)),
-            _less(_exact(self.after.high), _exact(self.before.low)),
+            _exact(self.after.low) - _exact(self.before.high), _exact(self.after.high) - _exact(self.before.low)
         )
 
     def growth(self) -> Interval | None:
@@ -143,10 +142,6 @@ def _exact(number: float) -> Bound:
 
 def _share(number: float) -> Fraction:
     return Fraction(round(number * _SHARE_STEPS), _SHARE_STEPS)
-
-
-def _less(number: Bound, other: Bound) -> Bound:
-    return number - other
 
 
 def _growth(before: Bound, after: Bound) -> Bound:

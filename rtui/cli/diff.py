@@ -67,11 +67,21 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @click.command("diff", epilog=_EPILOG)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
+@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces to list and count (all).")
 @click.option("--format", "form", type=click.Choice(("text", "json", "md")), default="text", help="As what (text).")
-@click.option("--fail-on", "thresholds", metavar="EXPR", multiple=True, callback=_thresholds, help="May be repeated.")
 @click.option(
-    "--top", metavar="N", type=click.IntRange(1, 10_000), help="Namespaces that came, grew … (20 each; all in JSON)."
+    "--fail-on",
+    "thresholds",
+    metavar="EXPR",
+    multiple=True,
+    callback=_thresholds,
+    help="A threshold, see below; may be repeated.",
+)
+@click.option(
+    "--top",
+    metavar="N",
+    type=click.IntRange(1, 10_000),
+    help="Namespaces listed of each kind of change (20; all in JSON).",
 )
 @click.help_option("--help")
 def command(

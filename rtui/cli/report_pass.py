@@ -46,7 +46,7 @@ async def analysed(target: Target, options: AnalysisOptions, *, patience_s: floa
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
     connection = Connection(target)
-    with ProgressBar() as bar, Interrupts(task.cancel) as interrupts:
+    with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await connection.open()
             analysing = Analysing(connection, options)

