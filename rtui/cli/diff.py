@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from rtui.analysis.fail_on import FailOn, Judgement
+    from rtui.analysis.fail_on import FailOn
+    from rtui.analysis.judgement import Judgement
 
 REACHED: Final = 1
 """Exit code when a threshold is reached."""
@@ -52,7 +53,7 @@ Exit codes
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
     """Read each; a usage error says what is wrong with which."""
-    from rtui.analysis.fail_on import FailOnError, parse_fail_on  # noqa: PLC0415 - only who has thresholds needs it
+    from rtui.analysis.fail_on import FailOnError, parse_fail_on  # noqa: PLC0415
     from rtui.keyspace.display import display_text  # noqa: PLC0415
 
     found = []
@@ -89,11 +90,11 @@ def command(
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
     from rtui.analysis.diff import compare  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.fail_on import judge  # noqa: PLC0415
     from rtui.analysis.forms.diff_json import write_json  # noqa: PLC0415
     from rtui.analysis.forms.diff_lines import DEFAULT_TOP, diff_lines  # noqa: PLC0415
     from rtui.analysis.forms.diff_markdown import write_markdown  # noqa: PLC0415
     from rtui.analysis.forms.diff_text import write_text  # noqa: PLC0415
+    from rtui.analysis.judgement import judge  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_OUTPUT, ReportFile  # noqa: PLC0415
     from rtui.cli.report_input import STANDARD_INPUT, read_report  # noqa: PLC0415
 
@@ -112,7 +113,7 @@ def command(
 
 def _code(judgements: list[Judgement]) -> int:
     """The exit code; names on standard error what made it."""
-    from rtui.analysis.fail_on import Outcome  # noqa: PLC0415
+    from rtui.analysis.judgement import Outcome  # noqa: PLC0415
 
     for outcome, code in ((Outcome.REACHED, REACHED), (Outcome.UNKNOWN, UNKNOWN)):
         found = [one for one in judgements if one.outcome is outcome]

@@ -11,12 +11,13 @@ import pytest
 from rtui.analysis.change import Change, Reading, reading, share_reading
 from rtui.analysis.diff import compare
 from rtui.analysis.estimate import Estimate
-from rtui.analysis.fail_on import judge, parse_fail_on
+from rtui.analysis.fail_on import parse_fail_on
 from rtui.analysis.forms.diff_json import DIFF_FORMAT, DIFF_SCHEMA, write_json
 from rtui.analysis.forms.diff_lines import DiffLines, diff_lines
 from rtui.analysis.forms.diff_markdown import write_markdown
 from rtui.analysis.forms.diff_text import write_text
 from rtui.analysis.forms.diff_words import both_text, count, growth_text, points_text
+from rtui.analysis.judgement import judge
 from rtui.analysis.report import ColumnState, CoverageKind
 from rtui.keyspace.display import HOSTILE
 from rtui.keyspace.escapes import unescape

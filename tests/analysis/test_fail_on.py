@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.diff import Diff, compare
-from rtui.analysis.fail_on import FailOn, FailOnError, Measure, Outcome, Unit, judge, parse_fail_on
+from rtui.analysis.fail_on import FailOn, FailOnError, Measure, Unit, parse_fail_on
+from rtui.analysis.judgement import Outcome, judge
 from rtui.analysis.report import CoverageKind, Node, NodeKind, Report, Scope
 from rtui.keyspace.display import HOSTILE
 from tests.analysis.test_diff import report

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rtui.analysis.change import Bound, Change, Interval, Reading
 from rtui.analysis.diff import Diff, NamespaceChange
-from rtui.analysis.fail_on import Judgement
+from rtui.analysis.judgement import Judgement
 from rtui.analysis.report import Head
 from rtui.keyspace.display import quoted
 

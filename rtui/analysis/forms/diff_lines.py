@@ -9,8 +9,8 @@ from typing import Final
 from rtui.analysis import words
 from rtui.analysis.change import Change
 from rtui.analysis.diff import Diff, Fate, NamespaceChange
-from rtui.analysis.fail_on import Judgement, Outcome
 from rtui.analysis.forms.diff_words import both_text, count, growth_text, head_text, points_text
+from rtui.analysis.judgement import Judgement, Outcome
 from rtui.analysis.report import ColumnState, Head
 from rtui.keyspace.display import display_text
 
