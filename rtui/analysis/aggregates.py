@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.cell import Layout
 from rtui.analysis.coming import expiry_report
 from rtui.analysis.expiry_bins import ExpiryScale
-from rtui.analysis.figures import Exact
+from rtui.analysis.figures import Exact, Figures
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.pattern_tree import PatternTree
 from rtui.analysis.places import Places
@@ -116,8 +116,6 @@ class Aggregates:
 
         With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
         """
-        if not self._summaries:
-            self.settle()
         self._summaries += 1
         try:
             summary = yield from self._summary(sample)
@@ -127,14 +125,17 @@ class Aggregates:
 
     def _summary(self, sample: SampleOf | None) -> Slices[Summary]:
         root, slicer = self.tree.root, Slicer()
-        memory = Sketch()
-        for pattern in root.walk():
-            for cell in pattern.cells.values():
-                if cell.tally.memory is not None:
-                    memory.merge(cell.tally.memory)
-        figures = Exact(root.keys, memory.sum) if sample is None else Sampled(sample, root.keys, memory)
+        while self._held and self._summaries == 1:
+            self._take(*self._held.pop(0))
+            if slicer.over():
+                yield
+        for buffer in self._places.buffers:
+            self._waiting -= buffer.flush()
+            if slicer.over():
+                yield
+        figures = self._figures(sample)
         rollup = Rollup(figures, self._scale, slicer)
-        node = yield from rollup.node(root)
+        node = yield from rollup.root(root)
         expiry = yield from expiry_report(root, figures, self._scale, slicer)
         return Summary(
             root=node,
@@ -146,6 +147,18 @@ class Aggregates:
             slots=self.slots.report(),
             folded=rollup.beyond_budget,
         )
+
+    def _figures(self, sample: SampleOf | None) -> Figures:
+        """How to say what was counted."""
+        tallies = [cell.tally for pattern in self.tree.root.walk() for cell in pattern.cells.values()]
+        keys = sum(tally.keys for tally in tallies)
+        sizes = [tally.memory for tally in tallies if tally.memory is not None]
+        if sample is None:
+            return Exact(keys, sum(sketch.sum for sketch in sizes))
+        memory = Sketch()
+        for sketch in sizes:
+            memory.merge(sketch)
+        return Sampled(sample, keys, memory)
 
     def _take_held(self, most: int) -> None:
         held, self._held = self._held[:most], self._held[most:]

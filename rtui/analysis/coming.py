@@ -14,7 +14,7 @@ from rtui.analysis.timeline import timeline
 from rtui.keyspace.display import display
 from rtui.keyspace.slices import Slicer, Slices
 
-MOST_TIMELINES = 24
+MOST_TIMELINES = 12
 """So many namespaces get a timeline, besides the whole keyspace."""
 
 FEWEST = 2
@@ -32,7 +32,7 @@ class _Place:
 def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
     """Say what expires when below the namespaces that have most of it."""
     places: list[_Place] = []
-    everything = _find(root, (), places)
+    everything = yield from _find(root, (), places, slicer)
     places.sort(key=lambda place: (-place.expiring, [(one.name, one.separator) for one in place.path]))
     timelines, cliffs = [], []
     for place in [_Place((), everything), *places[:MOST_TIMELINES]] if everything else []:
@@ -67,21 +67,19 @@ def most_specific(cliffs: list[Cliff]) -> list[Cliff]:
     ]
 
 
-def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place]) -> int:
+def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place], slicer: Slicer) -> Slices[int]:
     """Note the namespaces below that have a part of a pattern's keys that expire; returns how many it has."""
     parts = [cell.tally.life for cell in pattern.cells.values()]
     total = sum(life.expiries.total for life in parts if life is not None and life.expiries is not None)
     below = []
     for child in pattern.children.values():
         here = (*path, child)
-        found: list[_Place] = []
-        expiring = _find(child, here, found)
+        expiring = yield from _find(child, here, places, slicer)
         total += expiring
-        below.append((_Place(here, expiring), found))
-    for place, found in below:
-        if FEWEST <= place.expiring < total:
-            places.append(place)
-        places += found
+        below.append(_Place(here, expiring))
+    places += [place for place in below if FEWEST <= place.expiring < total]
+    if slicer.over():
+        yield
     return total
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.figures import Figures
@@ -12,34 +12,20 @@ from rtui.analysis.tally import Life, Tally
 
 
 class Rolled:
-    """A tally over several types, without what expires when."""
+    """The tallies of keys by type, and of all together; not to be changed, since parts share them."""
 
-    __slots__ = ("kinds", "tally")
+    __slots__ = ("by_kind", "tally")
 
-    def __init__(self, scale: ExpiryScale) -> None:
-        self.tally = Tally(scale)
-        self.kinds: dict[bytes, int] = {}
-        """Keys by type, as far as types are known."""
+    def __init__(self, parts: Iterable[Mapping[bytes | None, Tally]], scale: ExpiryScale) -> None:
+        tallies: dict[bytes | None, list[Tally]] = {}
+        for part in parts:
+            for kind, tally in part.items():
+                tallies.setdefault(kind, []).append(tally)
+        self.by_kind = {kind: _sum(found, scale) for kind, found in tallies.items()}
+        """By type, None for keys whose type is not known."""
+        self.tally = _sum(list(self.by_kind.values()), scale)
 
-    def add(self, kind: bytes | None, tally: Tally) -> None:
-        """Take up the keys of one type."""
-        self.tally.merge(tally, expiries=False)
-        if kind is not None:
-            self.kinds[kind] = self.kinds.get(kind, 0) + tally.keys
-
-    def merge(self, other: Rolled) -> None:
-        """Take up what another one has."""
-        self.tally.merge(other.tally, expiries=False)
-        for kind, keys in other.kinds.items():
-            self.kinds[kind] = self.kinds.get(kind, 0) + keys
-
-    def stats(self, figures: Figures) -> Stats:
-        """Say it."""
-        kinds = sorted(self.kinds.items(), key=lambda pair: (-pair[1], pair[0]))
-        return stats(self.tally, kinds, figures)
-
-
-def stats(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
+    def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
     """Say what keys of these types add up to."""
     memory, life = tally.memory, tally.life
     return Stats(

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rtui.analysis.cell import Cell
 from rtui.analysis.estimate import Estimate, wilson
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.facts import unit_of
 from rtui.analysis.figures import Figures
 from rtui.analysis.pattern_tree import Pattern
-from rtui.analysis.report import EncodingReport, Figure, Node, NodeKind, Stats, TypeReport
-from rtui.analysis.rolled import Rolled, stats
+from rtui.analysis.report import EncodingReport, Figure, Node, NodeKind, TypeReport
+from rtui.analysis.rolled import Rolled, stats_of
 from rtui.analysis.tally import Tally
 from rtui.keyspace.slices import Slicer, Slices
 
@@ -23,16 +22,17 @@ class Rollup:
 
     def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
         self.types: dict[bytes, Tally] = {}
-        """By type, all keys of the patterns that were added up."""
+        """By type, all keys, once the root was added up."""
         self.beyond_budget = 0
         """Keys in nodes that stand for what was beyond the budget."""
         self._figures = figures
         self._scale = scale
         self._slicer = slicer
 
-    def node(self, pattern: Pattern) -> Slices[Node]:
+    def root(self, pattern: Pattern) -> Slices[Node]:
         """The node of the root, and all below it."""
-        node, _, _ = yield from self._node(pattern, 0)
+        node, rolled, _ = yield from self._node(pattern, 0)
+        self.types = {kind: tally for kind, tally in rolled.by_kind.items() if kind is not None}
         keys, share = self._figures.all_keys()
         return replace(node, stats=replace(node.stats, keys=keys, share_keys=share))
 
@@ -48,33 +48,22 @@ class Rollup:
         own = sum(cell.tally.keys for cell in pattern.cells.values())
         if pattern.kind is NodeKind.OTHER:
             self.beyond_budget += own
-        rolled, said = self._rolled(pattern.cells, below)
-        names = max(own, *(most for _, _, most in below)) if below else own
+        if not pattern.cells and len(below) == 1:
+            stats, rolled = below[0][0].stats, below[0][1]
+        else:
+            cells = {kind: cell.tally for kind, cell in pattern.cells.items()}
+            rolled = Rolled([cells, *(part.by_kind for _, part, _ in below)], self._scale)
+            stats = rolled.stats(self._figures)
+        names = max([own, *(most for _, _, most in below)])
         node = Node(
             pattern.name,
             pattern.separator,
             pattern.kind,
-            said or rolled.stats(self._figures),
-            tuple(node for node, rolled, _ in sorted(below, key=_most_first)),
+            stats,
+            tuple(node for node, _, _ in sorted(below, key=_most_first)),
             names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
         )
         return node, rolled, names if patterns <= 1 else 0
-
-    def _rolled(
-        self, cells: Mapping[bytes | None, Cell], below: list[tuple[Node, Rolled, int]]
-    ) -> tuple[Rolled, Stats | None]:
-        """The sum of cells and of what is below; where that is one node alone, it and what was said of it."""
-        for kind, cell in cells.items():
-            if kind is not None:
-                self.types.setdefault(kind, Tally(self._scale)).merge(cell.tally, expiries=False)
-        if not cells and len(below) == 1:
-            return below[0][1], below[0][0].stats
-        rolled = Rolled(self._scale)
-        for kind, cell in cells.items():
-            rolled.add(kind, cell.tally)
-        for _, part, _ in below:
-            rolled.merge(part)
-        return rolled, None
 
 
 def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes]:
@@ -89,7 +78,7 @@ def type_reports(types: Mapping[bytes, Tally], figures: Figures) -> tuple[TypeRe
     return tuple(
         TypeReport(
             kind,
-            stats(tally, [(kind, tally.keys)], figures),
+            stats_of(tally, [(kind, tally.keys)], figures),
             None if tally.lengths is None else figures.quantiles(tally.lengths),
             unit_of(kind),
         )

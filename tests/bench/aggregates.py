@@ -51,10 +51,6 @@ def main() -> None:
 def rows() -> Iterator[Row]:
     """What aggregating is to reach."""
     gc.disable()
-    for what, make in (("a shop, digits only", shop), ("a mix, a quarter uuids", mix)):
-        runs = [added(make(200_000))[0] / 200_000 for _ in range(3)]
-        each = statistics.median(runs)
-        yield Row(f"aggregates: {what}, all columns", f"{each * 1e6:.2f} µs a key", "", "", "≤ 2.0 µs", each <= 2e-6)
     before = resident_bytes()
     sizes = []
     aggregates = fresh()
@@ -64,6 +60,10 @@ def rows() -> Iterator[Row]:
         sizes.append((resident_bytes() - before) / 1e6)
     held = f"{sizes[0]:.0f} MB after 1,000,000 keys, {sizes[-1]:.0f} MB after 5,000,000"
     yield Row("aggregates: memory", held, "", "", "≤ 25 MB", sizes[-1] <= 25)
+    for what, make in (("a shop, digits only", shop), ("a mix, a quarter uuids", mix)):
+        runs = [added(make(200_000))[0] / 200_000 for _ in range(3)]
+        each = statistics.median(runs)
+        yield Row(f"aggregates: {what}, all columns", f"{each * 1e6:.2f} µs a key", "", "", "≤ 2.0 µs", each <= 2e-6)
     for what, made in (("of the mix", aggregates), ("of 4,000 patterns", added(wide(200_000))[1])):
         total, longest = summarised(made)
         figures = f"{in_ms(total)}, longest slice {in_ms(longest)}"
