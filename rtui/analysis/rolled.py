@@ -25,7 +25,23 @@ class Rolled:
         """By type, None for keys whose type is not known."""
         self.tally = _sum(list(self.by_kind.values()), scale)
 
-    def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
+    def stats(self, figures: Figures) -> Stats:
+        """Say it."""
+        kinds = [(kind, tally.keys) for kind, tally in self.by_kind.items() if kind is not None]
+        return stats_of(self.tally, sorted(kinds, key=lambda pair: (-pair[1], pair[0])), figures)
+
+
+def _sum(tallies: Sequence[Tally], scale: ExpiryScale) -> Tally:
+    """The sum of tallies; of one alone, itself."""
+    if len(tallies) == 1:
+        return tallies[0]
+    total = Tally(scale)
+    for tally in tallies:
+        total.merge(tally, expiries=False)
+    return total
+
+
+def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
     """Say what keys of these types add up to."""
     memory, life = tally.memory, tally.life
     return Stats(
