@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
@@ -32,6 +33,7 @@ from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.shown import choose_ascii, display_text
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
 from rtui.tui.thrifty_driver import forget_screen, thrifty
+from rtui.tui.turnstile import Turnstile
 
 if TYPE_CHECKING:
     from rtui.tui.session import Session
@@ -69,6 +71,7 @@ class RtuiApp(App[int]):
         choose_ascii(only=options.ascii_only)
         self.options = options
         self._session = session
+        self._turnstile = Turnstile(self, monotonic)
         self._register_themes()
 
     def get_driver_class(self) -> type[Driver]:
@@ -105,6 +108,15 @@ class RtuiApp(App[int]):
         """Have the scan give way to what the user does; called from the thread that reads the terminal."""
         if self._session is not None and isinstance(message, DEEDS):
             self._session.give_way()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Send keys on their way one after the other."""
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            await super().on_event(event)
+        elif self._turnstile.admits(event):
+            target = self.focused or self.screen
+            await super().on_event(event)
+            self._turnstile.follow(event, target)
 
     def on_connect_screen_retry(self) -> None:
         """Connect again."""

@@ -39,11 +39,11 @@ class FilterInput(Input):
         return any(character in GLOB_CHARACTERS for character in self.value)
 
     def open(self, value: str = "") -> None:
-        """Show the line with a text to change, and take the keyboard."""
+        """Show the line with a text to change, and take the keyboard at once: the next key is meant for the line."""
         self.value = value
         self.cursor_position = len(value)
         self.add_class("-open")
-        self.focus()
+        self.screen.set_focus(self)
 
     def close(self) -> None:
         """Hide the line."""
