@@ -151,4 +151,4 @@ def _colour(stats: Stats) -> str:
 def _legend() -> Markup:
     """Return what the colours mean."""
     steps = (element("i", class_=f"t{step}") for step in range(_NO_TTL_STEPS + 1))
-    return element("p", "expire ", *steps, " never expire", class_="note legend")
+    return element("p", "all expire ", *steps, " none ever do", class_="note legend")

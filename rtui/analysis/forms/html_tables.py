@@ -10,7 +10,7 @@ from rtui.analysis.tables.ordering import sort_key
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
 
 SHARE_STEPS: Final = 20
-"""A share is drawn behind its number in so many steps."""
+"""A share is drawn under its number in so many steps."""
 
 _MOST_ROWS: Final = 200
 
@@ -61,13 +61,10 @@ def _classes(column: Column, key: tuple[float, str, bytes] | None) -> str:
     """Return the classes of a number: those of a share draw it."""
     if column.unit is not Unit.SHARE or key is None:
         return "n"
-    return f"n s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
+    return f"n share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
 
 
 def share_styles() -> Markup:
-    """Return the styles that draw shares behind their numbers."""
-    rules = (
-        f".s{step}{{background:linear-gradient(to left,var(--bar) {100 * step // SHARE_STEPS}%,transparent 0)}}"
-        for step in range(1, SHARE_STEPS + 1)
-    )
+    """Return the styles that say how long the line under a share is."""
+    rules = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
     return joined(map(Markup, rules))

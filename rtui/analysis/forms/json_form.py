@@ -320,7 +320,11 @@ def write_json(report: Report) -> str:
 def json_schema() -> Json:
     """Return what is in the file as JSON Schema."""
     described = REPORT.described()
-    first = {"format": {"const": FORMAT}, "schema": {"const": SCHEMA}, "histograms": {"type": "object"}}
+    first = {
+        "format": {"const": FORMAT},
+        "schema": {"const": SCHEMA},
+        "histograms": {"type": "object", "additionalProperties": {"type": "array"}},
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": FORMAT,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Final
 
@@ -25,7 +26,7 @@ _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "
 def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
     """Return the report in lines of `width` characters, as long as they need where it is None; ends with a newline.
 
-    Numbers are never cut, names in the middle: where the columns need more than the width, lines are longer.
+    Numbers are never cut, names in the middle; columns that do not fit follow below the others.
     """
     page = _Page(width, Display(ascii_only=ascii_only))
     text = "\n".join(line.rstrip() for line in page.lines(report)) + "\n"
@@ -43,9 +44,10 @@ class _Page:
         """Yield all lines."""
         yield self._display.text(headline(report))
         yield ""
-        for what, said in about(report).rows:
-            texts = [self._display.text(str(part), limit=4096) for part in (what, said)]
-            yield from self._paragraph(texts[1], before=f"{texts[0]:<10}  ")
+        rows = [[self._display.text(str(part), limit=4096) for part in row] for row in about(report).rows]
+        room = max(len(what) for what, _ in rows)
+        for what, said in rows:
+            yield from self._paragraph(said, before=f"{what:<{room}}  ")
         for table in shown_tables(report):
             yield ""
             yield from self._table(table)
@@ -61,16 +63,17 @@ class _Page:
         """Yield a table: title, header, rows, note."""
         yield self._display.text(table.title)
         texts = [self._texts(table.columns, row) for row in table.rows]
-        titles = [self._display.text(column.title) for column in table.columns]
+        titles: list[str] = [self._display.text(column.title) for column in table.columns]
         widths = [max(map(cells_of, column)) for column in zip(titles, *texts, strict=True)]
         self._fit(table, widths)
-        yield self._line(table.columns, titles, widths)
-        for row, shown in zip(table.rows, texts, strict=True):
-            cut = [
-                self._cut(cell, column, text, room)
-                for cell, column, text, room in zip(row, table.columns, shown, widths, strict=True)
-            ]
-            yield self._line(table.columns, cut, widths)
+        cut = [
+            [self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(table.columns)]
+            for row, shown in zip(table.rows, texts, strict=True)
+        ]
+        lines: list[list[str]] = [titles, *cut]
+        for chosen in self._blocks(widths):
+            for line in lines:
+                yield self._line([(table.columns[at], line[at], widths[at]) for at in chosen])
         if table.note:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
 
@@ -90,24 +93,34 @@ class _Page:
             widths[at] -= given
             over -= given
 
+    def _blocks(self, widths: Sequence[int]) -> list[list[int]]:
+        """Return the columns that stand side by side: those that do not fit follow below, again behind the first."""
+        blocks = [[0]]
+        for at in range(1, len(widths)):
+            line = sum(widths[one] + _GAP for one in (*blocks[-1], at))
+            if self._width is not None and line > self._width and len(blocks[-1]) > 1:
+                blocks.append([0])
+            blocks[-1].append(at)
+        return blocks
+
     def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
         """Return a text that fits its column: names lose their middle."""
         if column.unit is Unit.MIX and cells_of(text) > room:
-            return text[: room - 1].rstrip(" ,") + "…"
+            whole = text[: room - 3].rpartition(", ")[0]
+            return f"{whole}, …" if whole else f"{text[: room - 1]}…"
         limit = room
         while cells_of(text) > room and limit > 0:
-            text = (
-                self._display.name(cell, limit=limit)
-                if isinstance(cell, bytes)
-                else self._display.text(text, limit=limit)
+            shorten = (
+                partial(self._display.name, cell) if isinstance(cell, bytes) else partial(self._display.text, text)
             )
+            text = shorten(limit=limit)
             limit -= 1
         return text
 
-    def _line(self, columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int]) -> str:
-        """Return one line, numbers at the right of their columns."""
+    def _line(self, parts: Iterable[tuple[Column, str, int]]) -> str:
+        """Return one line, numbers at the right of their columns, each of which is so many cells wide."""
         padded = []
-        for column, text, room in zip(columns, texts, widths, strict=True):
+        for column, text, room in parts:
             blank = " " * (room - cells_of(text))
             padded.append(blank + text if column.numeric else text + blank)
         return " " * _GAP + (" " * _GAP).join(padded)

@@ -56,7 +56,7 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
     if server.used_memory_bytes is not None:
         limit = f" of {words.size(server.maxmemory_bytes)}" if server.maxmemory_bytes else ""
         yield (
-            "memory",
+            "used memory",
             f"{words.size(server.used_memory_bytes)}{limit}, {server.maxmemory_policy or 'policy not known'}",
         )
     yield "coverage", coverage_text(coverage)

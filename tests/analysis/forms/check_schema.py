@@ -1,0 +1,74 @@
+"""As much of JSON Schema as the schema of reports uses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import rtui.analysis.forms
+
+SCHEMA: dict[str, Any] = json.loads(
+    (Path(rtui.analysis.forms.__file__).parent / "report.schema.json").read_text("utf-8")
+)
+"""What is published beside the form."""
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_KNOWN = frozenset(
+    {"type", "properties", "required", "items", "enum", "const", "anyOf", "minimum", "maximum", "minItems", "maxItems"}
+    | {"maxLength", "pattern", "additionalProperties", "description", "$schema", "title"}
+)
+
+
+def violations(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:
+    """Return where a document is not what the schema says; a word of the schema that is not known here fails."""
+    assert set(schema) <= _KNOWN, set(schema) - _KNOWN
+    if "anyOf" in schema:
+        return [] if any(not violations(value, one, where) for one in schema["anyOf"]) else [f"{where}: none of anyOf"]
+    if not _is_of_type(value, schema.get("type")):
+        return [f"{where}: {value!r:.40} is no {schema['type']}"]
+    found = [] if _is_in_bounds(value, schema) else [f"{where}: {value!r:.40} is out of bounds"]
+    if isinstance(value, dict):
+        found += [f"{where}.{name} is missing" for name in schema.get("required", ()) if name not in value]
+        for name, one in value.items():
+            inner = schema.get("properties", {}).get(name, schema.get("additionalProperties"))
+            found += (
+                [f"{where}.{name} is not in the schema"] if inner is None else violations(one, inner, f"{where}.{name}")
+            )
+    if isinstance(value, list):
+        for at, one in enumerate(value):
+            found += violations(one, schema.get("items", {}), f"{where}[{at}]")
+    return found
+
+
+def _is_of_type(value: Any, wanted: str | list[str] | None) -> bool:
+    if wanted is None:
+        return True
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if isinstance(value, bool):
+        return "boolean" in names
+    return any(isinstance(value, _TYPES[name]) for name in names)
+
+
+def _is_in_bounds(value: Any, schema: dict[str, Any]) -> bool:
+    if "const" in schema and value != schema["const"]:
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    if isinstance(value, str):
+        pattern = schema.get("pattern", "")
+        return len(value) <= schema.get("maxLength", len(value)) and re.search(pattern, value) is not None
+    if isinstance(value, list):
+        return bool(schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)))
+    if isinstance(value, int | float):
+        return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+    return True

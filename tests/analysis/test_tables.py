@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.report import NodeKind, Report
+from rtui.analysis.tables.about import about, headline
+from rtui.analysis.tables.big_keys import big_keys
+from rtui.analysis.tables.cell_text import cell_interval, cell_reason, cell_text
+from rtui.analysis.tables.cells import share_above
+from rtui.analysis.tables.every import tables
+from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
+from rtui.analysis.tables.hot_keys import hot_keys
+from rtui.analysis.tables.kinds import types
+from rtui.analysis.tables.namespaces import all_namespaces, namespaces, outline
+from rtui.analysis.tables.ordering import filtered, sorted_by
+from rtui.analysis.tables.place import Step, find, label, path_of
+from rtui.analysis.tables.slots import cluster_of, slot_tags, slots
+from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.keyspace.display import HOSTILE, Display
+from tests.analysis.forms.generated import reports
+from tests.analysis.forms.made import MADE
+from tests.made_report import MADE_AT_S
+
+EXACT = MADE["exact"]
+
+
+def column(unit: Unit) -> Column:
+    return Column("x", "x", unit)
+
+
+def texts(table: Table, column_id: str) -> list[str]:
+    at = table.column(column_id)
+    return [cell_text(row[at], table.columns[at]) for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("cell", "unit", "text", "ascii_text"),
+    [
+        (1_204, Unit.KEYS, "1,204", "1,204"),
+        (AtLeast(1_204), Unit.KEYS, "≥ 1,204", ">= 1,204"),
+        (Estimate(1_100.0, 1_204.0, 1_300.0), Unit.KEYS, "≈ 1.2k", "~ 1.2k"),
+        (None, Unit.KEYS, "–", "-"),
+        (Unknown(Reason.DENIED), Unit.BYTES, "denied", "denied"),
+        (Unknown(Reason.UNSUPPORTED), Unit.BYTES, "–", "-"),
+        (1_536, Unit.BYTES, "1.5K", "1.5K"),
+        (Estimate(0.2, 0.29, 0.4), Unit.SHARE, "≈29%", "~29%"),
+        (0.004, Unit.SHARE, "<1%", "<1%"),
+        (12.4, Unit.RATIO, "12×", "12x"),
+        (0, Unit.DURATION, "0s", "0s"),
+        (91.5, Unit.DURATION, "1m 31s", "1m 31s"),
+        (NO_TTL, Unit.DURATION, "no TTL", "no TTL"),
+        (MADE_AT_S, Unit.TIME, "2026-09-21 14:13:20", "2026-09-21 14:13:20"),
+        (1e18, Unit.TIME, "beyond the calendar", "beyond the calendar"),
+        (10_778, Unit.NUMBER, "10778", "10778"),
+        (0.4, Unit.COUNT, "0.4", "0.4"),
+        (b"caf\xc3\xa9\x1b", Unit.NAME, "café␛", r"caf\u00e9\x1b"),
+        (b"", Unit.NAME, "(empty)", "(empty)"),
+        (((b"hash", 1_500), (b"set", 2)), Unit.MIX, "hash 1.5k, set 2", "hash 1.5k, set 2"),
+        (((b"hash", 1_500),), Unit.MIX, "hash", "hash"),
+        ((), Unit.MIX, "–", "-"),
+        (tuple((b"%d" % at, 1) for at in range(5)), Unit.MIX, "0 1, 1 1, 2 1, 2 more", "0 1, 1 1, 2 1, 2 more"),
+    ],
+)
+def test_a_cell_says_how_far_it_can_be_trusted(cell: Cell, unit: Unit, text: str, ascii_text: str) -> None:
+    assert cell_text(cell, column(unit)) == text
+    assert cell_text(cell, column(unit), Display(ascii_only=True)) == ascii_text
+
+
+def test_an_estimate_has_its_interval_at_hand() -> None:
+    assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.1k … 1.3k"
+    assert cell_interval(1_204, column(Unit.KEYS)) is None
+
+
+def test_what_is_unknown_has_its_reason_at_hand() -> None:
+    assert cell_reason(Unknown(Reason.DENIED, "NOPERM")) == "denied: NOPERM"
+    assert cell_reason(5) == ""
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_table_of_every_report_is_whole(name: str) -> None:
+    for table in (*tables(MADE[name]), namespaces(MADE[name]), all_namespaces(MADE[name]), expiry(MADE[name])):
+        assert all(len(row) == len(table.columns) for row in table.rows)
+        assert len(table.subjects) in {0, len(table.rows)}
+        assert len({one.id for one in table.columns}) == len(table.columns)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(reports, st.booleans())
+def test_every_text_of_any_report_is_safe(report: Report, ascii_only: bool) -> None:
+    display = Display(ascii_only=ascii_only)
+    for table in (*tables(report), about(report)):
+        for row in table.rows:
+            for cell, one in zip(row, table.columns, strict=True):
+                text = cell_text(cell, one, display)
+                assert not HOSTILE.search(text)
+                assert text.isascii() or not ascii_only
+                assert not HOSTILE.search(cell_interval(cell, one) or "")
+
+
+def test_a_level_of_namespaces_is_found_by_its_path() -> None:
+    assert texts(namespaces(EXACT), "namespace")[:2] == ["shop:", "queue:"]
+    assert texts(namespaces(EXACT, (b"shop",)), "namespace") == ["shop:session:", "shop:user:", "shop:cache:"]
+    below = namespaces(EXACT, (b"shop", b"user"))
+    assert texts(below, "namespace") == ["shop:user:{id}:"]
+    subject = below.subjects[0]
+    assert isinstance(subject, tuple)
+    assert subject[-1] == Step(b"{id}", b":", NodeKind.PATTERN)
+    assert texts(namespaces(EXACT, subject), "share_of_memory") == ["17%", "8%"]
+    assert namespaces(EXACT, (b"nowhere",)).rows == ()
+
+
+def test_a_name_alone_means_the_namespace_rather_than_the_key() -> None:
+    root = EXACT.summary.root
+    shop = root.children[0]
+    key = replace(shop, separator=b"", children=())
+    both = replace(root, children=(key, shop))
+    assert find(both, (b"shop",)) == (both, shop)
+    assert find(both, (Step(b"shop", b"", NodeKind.LITERAL),)) == (both, key)
+    nodes = find(both, (b"shop", b"user"))
+    assert nodes is not None
+    assert label(nodes) == b"shop:user:"
+    assert find(both, path_of(nodes)) == nodes
+
+
+def test_partial_sums_are_at_least_and_shares_are_of_what_was_seen() -> None:
+    table = namespaces(MADE["partial"])
+    assert texts(table, "keys")[0] == "≥ 750,000"
+    assert texts(table, "memory")[0] == "≥ 1.3G"
+    assert texts(table, "share_of_memory")[0] == "79%"
+
+
+def test_memory_that_is_known_of_some_keys_is_at_least() -> None:
+    root = EXACT.summary.root
+    stats = replace(root.children[0].stats, memory_known_keys=5)
+    tree = replace(root, children=(replace(root.children[0], stats=stats),))
+    report = replace(EXACT, summary=replace(EXACT.summary, root=tree))
+    assert texts(namespaces(report), "memory") == ["≥ 1.3G"]
+    assert texts(namespaces(report), "keys") == ["750,000"]
+
+
+def test_estimates_are_marked_and_the_largest_seen_is_no_maximum() -> None:
+    table = types(MADE["estimate"])
+    assert texts(table, "keys")[0] == "≈ 710k"
+    assert texts(table, "memory_max")[0].startswith("≥ ")
+
+
+def test_denied_facts_say_so_and_the_rest_is_there() -> None:
+    table = namespaces(MADE["denied"])
+    assert texts(table, "memory")[0] == "denied"
+    assert texts(table, "share_of_keys")[0] == "75%"
+    assert "NOPERM" in cell_reason(table.rows[0][table.column("memory")])
+
+
+def test_the_outline_leaves_out_links_of_a_chain_and_what_is_small() -> None:
+    names = texts(outline(EXACT), "namespace")
+    assert "shop:session:{uuid}:data" in names
+    assert "shop:session:" not in names
+    assert not any("red" in name for name in names)
+
+
+def test_big_keys_name_the_thresholds_in_use() -> None:
+    table = big_keys(EXACT, "length", b"hash")
+    assert texts(table, "length")[0] == "781,250"
+    assert "thresholds of rtui: string 1,204, hash 12, list 1." in table.note
+    assert table.subjects[0] == b"shop:hash:0000"
+
+
+def test_saturated_counters_are_at_least() -> None:
+    (table,) = hot_keys(EXACT)
+    assert texts(table, "value")[:4] == ["≥ 2,501", "≥ 2,501", "≥ 2,501", "2,421"]
+    assert "accesses/min" in [one.title for one in table.columns]
+
+
+def test_cliffs_have_a_time_and_a_namespace() -> None:
+    table = cliffs(EXACT)
+    row = [texts(table, one.id)[0] for one in table.columns]
+    assert row == ["shop:session", "2026-09-21 14:31:20", "2026-09-21 14:33:20", "114,000", "38%", "250M", "950"]
+    subject = table.subjects[0]
+    assert isinstance(subject, tuple)
+    assert [step.name for step in subject] == [b"shop", b"session"]
+
+
+def test_keys_about_to_expire_come_soonest_first_and_once() -> None:
+    table = about_to_expire(EXACT)
+    assert texts(table, "expires_in")[:2] == ["55s", "3m 55s"]
+    assert texts(table, "because")[0] == "big, hot"
+    assert len(set(table.subjects)) == len(table.subjects)
+
+
+def test_a_histogram_has_a_row_for_every_bin() -> None:
+    assert spans((60, 600)) == ["under 1m", "1m – 10m", "10m and more"]
+    table = ttl_histogram(EXACT)
+    assert texts(table, "ttl")[-1] == "no TTL"
+    assert len(table.rows) == 9
+
+
+def test_slots_are_named_with_the_tags_that_load_them() -> None:
+    table = slots(EXACT, 2)
+    assert texts(table, "tags") == ["user:1", "eu"]
+    assert "more than chance explains" in table.note
+    assert texts(slot_tags(EXACT), "keys") == ["9,000", "≥ 4,000"]
+
+
+def test_a_cluster_holds_what_the_slots_hold() -> None:
+    table = cluster_of(EXACT, 3)
+    at = table.column("keys")
+    assert sum(cell for row in table.rows if isinstance(cell := row[at], int)) == sum(EXACT.summary.slots.keys)
+    with pytest.raises(ValueError, match="0 nodes"):
+        cluster_of(EXACT, 0)
+
+
+def test_rows_sort_by_any_column_with_the_unknown_last() -> None:
+    columns = (column(Unit.NAME), Column("n", "n", Unit.KEYS))
+    rows: tuple[tuple[Cell, ...], ...] = ((b"a", None), (b"b", 2), (b"c", Estimate(1.0, 3.0, 4.0)), (b"d", AtLeast(1)))
+    table = Table("t", "t", columns, rows, (1, 2, 3, 4))
+    assert [row[0] for row in sorted_by(table, "n", descending=True).rows] == [b"c", b"b", b"d", b"a"]
+    up = sorted_by(table, "n", descending=False)
+    assert [row[0] for row in up.rows] == [b"d", b"b", b"c", b"a"]
+    assert up.subjects == (4, 2, 3, 1)
+    with pytest.raises(KeyError):
+        sorted_by(table, "nothing", descending=False)
+
+
+def test_rows_are_filtered_by_what_they_show() -> None:
+    found = filtered(namespaces(EXACT), "QUEUE")
+    assert texts(found, "namespace") == ["queue:"]
+    assert len(found.subjects) == 1
+    assert len(filtered(namespaces(EXACT), "").rows) == len(namespaces(EXACT).rows)
+
+
+def test_the_share_of_a_histogram_of_estimates_has_an_interval() -> None:
+    found = share_above((Estimate(5, 10, 15), Estimate(20, 30, 40)), 1)
+    assert isinstance(found, Estimate)
+    assert found.value == 0.75
+    assert found.low == pytest.approx(20 / 35)
+    assert found.high == pytest.approx(40 / 45)
+    assert share_above((10, 30), 1) == 0.75
+    assert share_above((0, 0), 1) is None
+    assert share_above(None, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("exact", "1.6G in 1,000,000 keys · exact"),
+        ("partial", "≥ 1.6G in ≥ 1,000,000 keys · partial"),
+        ("estimate", "≈ 1.6G in ≈ 1M keys · estimate"),
+        ("denied", "1,000,000 keys · exact"),
+        ("empty", "0 keys · exact"),
+    ],
+)
+def test_the_headline_says_how_much_and_how_sure(name: str, says: str) -> None:
+    assert headline(MADE[name]) == says
+
+
+def test_the_head_says_what_the_report_rests_on() -> None:
+    said = {str(what): str(how) for what, how in about(MADE["denied"]).rows}
+    assert said["memory"].startswith("denied: NOPERM")
+    assert said["length"] == "not asked: asking would touch the keys"
+    assert "4,100,000 commands" in said["cost"]
+    partial = {str(what): how for what, how in about(MADE["partial"]).rows}
+    assert partial["coverage"] == "partial, 500,000 keys, 50% of the keyspace: it was interrupted"
