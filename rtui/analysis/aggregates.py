@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis.cell import Layout
 from rtui.analysis.coming import expiry_report
-from rtui.analysis.expiry_bins import ExpiryScale
+from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale, keep_within
 from rtui.analysis.figures import Exact, Figures
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.pattern_tree import PatternTree
@@ -24,8 +24,14 @@ from rtui.analysis.top_keys import TopKeys
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.slices import Slicer, Slices
 
-MOST_WAITING: Final = 16_384
+MOST_WAITING: Final = 8_192
 """Rows that wait in buffers, all together, to be counted many at a time."""
+
+MOST_EXPIRY_BINS: Final = 65_536
+"""Bins of expiries in all cells together: about 12 MB."""
+
+KEYS_BETWEEN_FITS: Final = 32_768
+"""So many keys are taken up before the bins of expiries are counted again."""
 
 HELD_AT_ONCE: Final = 4
 """Held batches that are taken up with each new one, once they may."""
@@ -56,6 +62,7 @@ class Aggregates:
         self._places = Places(self.tree, separators)
         self._next = 0
         self._waiting = 0
+        self._unfitted = 0
         self._summaries = 0
         self._held: list[tuple[Inspected, float]] = []
 
@@ -176,10 +183,20 @@ class Aggregates:
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys)
+        self._unfitted += len(keys)
         self.tree.fold()
         for buffer in self._places.forget_poured():
             self._waiting -= buffer.flush()
         self._count_some()
+        if self._unfitted > KEYS_BETWEEN_FITS:
+            self._unfitted = 0
+            keep_within(MOST_EXPIRY_BINS, self._expiries())
+
+    def _expiries(self) -> Iterator[ExpiryBins]:
+        for pattern in self.tree.root.walk():
+            for cell in pattern.cells.values():
+                if cell.tally.life is not None and cell.tally.life.expiries is not None:
+                    yield cell.tally.life.expiries
 
     def _count_some(self) -> None:
         """Count buffer after buffer until not too much waits."""
