@@ -27,7 +27,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         Group.ANALYSE,
         Scope.RUN,
         when(When.READY),
-        footer=2,
+        footer=13,
     ),
     Command(
         "estimate",
@@ -37,7 +37,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         Group.ANALYSE,
         Scope.RUN,
         when(When.READY),
-        footer=3,
+        footer=14,
     ),
     Command(
         "pause",
@@ -57,7 +57,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         Group.ANALYSE,
         Scope.RUN,
         when(When.LIVE),
-        footer=10,
+        footer=15,
         label="+",
     ),
     Command("slower", ("minus",), "Slower", "Ask at a gentler pace.", Group.ANALYSE, Scope.RUN, when(When.LIVE)),
@@ -69,7 +69,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         Group.ANALYSE,
         Scope.RUN,
         when(When.SCANNING, When.PAUSED),
-        footer=11,
+        footer=12,
     ),
     Command(
         "cost",
@@ -86,7 +86,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.",
         Group.ANALYSE,
         Scope.ANALYSE,
-        footer=12,
+        footer=11,
     ),
     Command(
         "leave",
@@ -126,17 +126,17 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "next_list",
         ("right_square_bracket",),
-        "Next table",
+        "Next list",
         "Show the next table of the panel.",
         Group.TABLE,
         Scope.ANALYSE,
         when(When.SEVERAL_LISTS),
-        footer=5,
+        footer=3,
     ),
     Command(
         "previous_list",
         ("left_square_bracket",),
-        "Table before",
+        "List before",
         "Show the table before.",
         Group.TABLE,
         Scope.ANALYSE,
@@ -145,7 +145,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "measure",
         ("b",),
-        "Bytes/length",
+        "Measure",
         "List the largest keys by bytes, or by length.",
         Group.TABLE,
         Scope.ANALYSE,
@@ -155,7 +155,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     Command(
         "preset",
         ("P",),
-        "Thresholds",
+        "Limits",
         "Mark what is above other thresholds, those of various clouds and tools.",
         Group.TABLE,
         Scope.ANALYSE,

@@ -20,7 +20,10 @@ MARGIN: Final = 1
 """Blank cells at the left end, where marks stand."""
 
 MIN_NAME_CELLS: Final = 24
-"""The column that takes what is left keeps this width; columns go before it gets narrower."""
+"""The column that takes what is left keeps this width."""
+
+GOOD_NAME_CELLS: Final = 34
+"""Up to this width it gets what its texts need; other columns go before."""
 
 MAX_NAME_CELLS: Final = 64
 """Beyond this the other columns do not move away from it any further."""
@@ -71,7 +74,8 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
     columns = table.columns
     sizes = [max(wanted, _header_cells(column)) for column, wanted in zip(columns, _wants(columns, wants), strict=True)]
     flexible = next((at for at, column in enumerate(columns) if not column.width), 0)
-    room = width - 2 * MARGIN - MIN_NAME_CELLS
+    least = max(MIN_NAME_CELLS, min(sizes[flexible], GOOD_NAME_CELLS))
+    room = width - 2 * MARGIN - least
     kept = {flexible}
     ranked = sorted(range(len(columns)), key=lambda at: columns[at].id != sort)
     for at in ranked:
@@ -82,9 +86,8 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
             room -= sizes[at] + GAP_CELLS
         elif columns[at].id != sort:
             break
-    wanted = max(MIN_NAME_CELLS, min(sizes[flexible], MAX_NAME_CELLS))
-    name_cells = MIN_NAME_CELLS + max(0, min(room, wanted - MIN_NAME_CELLS))
-    spare = room - (name_cells - MIN_NAME_CELLS)
+    more = max(0, min(room, min(sizes[flexible], MAX_NAME_CELLS) - least))
+    name_cells, spare = least + more, room - more
     bar = next((at for at in sorted(kept) if columns[at].unit is Unit.SHARE), None) if spare > BAR_CELLS else None
     return TablePlan(
         tuple(

@@ -19,6 +19,9 @@ HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
 MIN_LABEL_CELLS: Final = 3
 """A name is written into a cell of this width or more."""
 
+MIN_TILE_CELLS: Final = 6
+"""The last row has a tile at least this wide."""
+
 MAX_HEIGHT: Final = 3
 """Lines of a row at most: the name, the size, and what remains."""
 
@@ -67,7 +70,8 @@ Weigh = Callable[[Node], float]
 def tiles(nodes: tuple[Node, ...], width: int, levels: int, weigh: Weigh) -> list[list[Tile]]:
     """Return the tiles of the last of `nodes` and of so many levels below, less where there are not as many.
 
-    What would not be a cell wide is left out; the row below a tile may not be full.
+    What would not be a cell wide is left out, and so are rows that would have no tile with room for a name; the row
+    below a tile may not be full.
     """
     rows = [[tile(nodes, 0, width)]]
     while len(rows) < levels:
@@ -75,6 +79,8 @@ def tiles(nodes: tuple[Node, ...], width: int, levels: int, weigh: Weigh) -> lis
         if not below:
             break
         rows.append(below)
+    while len(rows) > 1 and all(one.end - one.start < MIN_TILE_CELLS for one in rows[-1]):
+        rows.pop()
     return rows
 
 
