@@ -31,6 +31,8 @@ class Choices:
     """How many nodes a cluster is imagined to have."""
     by_bytes: bool = False
     """Whether slots are drawn by their bytes instead of their keys."""
+    pointed: tuple[Subject, int] | None = None
+    """A slot that was chosen in the chart, and the subject at that time: it holds until the table's cursor moves on."""
     horizon: Horizon = Horizon.HOUR
     """How far ahead expiries are drawn."""
 
@@ -110,7 +112,11 @@ class Panel:
         """Return the choices with the table so many places further."""
         found = self.listings(report, choices)
         at = next((at for at, one in enumerate(found) if one.id == choices.list_id), 0)
-        return replace(choices, list_id=found[(at + step) % len(found)].id, subject=None)
+        return self.listed(choices, found[(at + step) % len(found)])
+
+    def listed(self, choices: Choices, listing: Listing) -> Choices:
+        """Return the choices with another table."""
+        return replace(choices, list_id=listing.id, subject=None)
 
 
 BY_LENGTH: Final = "by_length"

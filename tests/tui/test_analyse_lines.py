@@ -139,6 +139,7 @@ def test_a_plain_terminal_gets_every_chart_in_ascii(chart: str) -> None:
     lines = CHARTS[chart](made_report(), 120, 24)
     assert plain(said(lines).replace("\n", " ")).isascii()
     assert "?" not in plain(said(lines).replace("\n", " "))
+    assert "\\u00" not in said(lines)
 
 
 @pytest.mark.usefixtures("ascii_only")

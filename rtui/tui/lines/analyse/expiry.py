@@ -8,6 +8,7 @@ from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final
 
+from rtui.analysis.estimate import Estimate
 from rtui.analysis.report import (
     DAY_S,
     TTL_EDGES_S,
@@ -23,6 +24,7 @@ from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl,
 from rtui.analysis.timeline import columns
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
+from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, in_runs, standing
 from rtui.tui.lines.analyse.figures import keys_text, kind_of, share_text, size_text, value_of
@@ -38,8 +40,8 @@ GUTTER_CELLS: Final = 7
 TICK_CELLS: Final = 12
 """Times along the axis are at least so far apart."""
 
-MOST_CLIFFS: Final = 3
-"""So many cliffs are named under the timeline."""
+MOST_CLIFF_LINES: Final = 4
+"""So many lines name cliffs under the timeline; the table has all of them."""
 
 LOW_LINES: Final = 3
 """A timeline is at least so high."""
@@ -92,7 +94,8 @@ def _headline(report: Report, width: int) -> Line:
                         Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
     if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
         part = value_of(stats.no_ttl_memory_bytes) / max(1.0, value_of(stats.memory_bytes))
-        pieces.append(Piece(1, (Span(fmt.share(part), Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
+        mark = Mark.ABOUT if isinstance(stats.memory_bytes, Estimate) else Mark.EXACT
+        pieces.append(Piece(1, (Span(fmt.share(part, mark), Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
         expiring = sum(value_of(one) for one in stats.ttl)
         text = keys_text(round(expiring), kind)
@@ -132,7 +135,7 @@ def _timeline(report: Report, width: int, height: int, state: ExpiryState) -> li
     if shown is None or not shown.bins:
         return [(), (Span(own("Nothing that was seen expires."), Role.MUTED),), ()]
     axis = axis_for(state.horizon, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, state.zone)
-    cliffs = _cliffs(report, axis, width, state)[: max(1, min(MOST_CLIFFS, height - LOW_LINES - 2))]
+    cliffs = _cliffs(report, axis, width, state, max(1, height - LOW_LINES - 1))
     bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
     values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
     beyond = sum(value_of(one.keys) for one in shown.bins) - sum(values)
@@ -173,13 +176,15 @@ def _axis_line(axis: Axis, zone: tzinfo | None, beyond: float, width: int, kind:
     return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, room)}}"), Role.MUTED), Span(later, Role.FAINT)
 
 
-def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState) -> list[Line]:
-    """Return a line for each cliff within the axis: a mark under its column, and the words beside it."""
+def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState, room: int) -> list[Line]:
+    """Say the greatest cliffs within the axis, each with a mark under its column and the words beside it."""
     lines: list[Line] = []
     for cliff in report.summary.expiry.cliffs:
         if axis.start_s <= cliff.start_s < axis.end_s:
             at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            lines += _beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width)
+            said = _beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width)
+            if len(lines) + len(said) <= min(MOST_CLIFF_LINES, room):
+                lines += said
     if lines:
         return lines
     what = own("No cliffs: nothing here stands out from the minutes around it.")
@@ -187,14 +192,15 @@ def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState) -> list[
 
 
 def _beside(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
-    """Put words behind a mark in column `at`, or before it, or where they fit on neither side below it."""
+    """Put words behind a mark in column `at`, or before it; where they fit on neither side below it."""
     mark = Span(own("▲"), Role.WARN)
-    words = clip(fitted(pieces, width), width)
-    size = line_width(words)
-    if at + 2 + size <= width:
-        return [(gap(at), mark, gap(1), *words)]
-    if size + 1 <= at:
-        return [(gap(at - 1 - size), *words, gap(1), mark)]
+    for kept in (pieces, pieces[:-1]):
+        words = clip(fitted(kept, width), width)
+        size = line_width(words)
+        if at + 2 + size <= width:
+            return [(gap(at), mark, gap(1), *words)]
+        if size + 1 <= at:
+            return [(gap(at - 1 - size), *words, gap(1), mark)]
     return [(gap(at), mark), (gap(min(at, width - size)), *words)]
 
 

@@ -40,8 +40,11 @@ MOST_LINES: Final = 20
 TITLE_LIMIT: Final = 24
 """Characters of a list's title that its tab shows."""
 
-SIDE_BY_SIDE_CELLS: Final = 110
-"""From this width on two lists stand beside each other."""
+COLUMN_CELLS: Final = 54
+"""Parts that are at least so wide stand beside each other."""
+
+BETWEEN_CELLS: Final = 4
+"""So much stands between them."""
 
 BETTER_LINES: Final = 4
 """The reasons for what is missing take at most so many lines."""
@@ -145,12 +148,15 @@ Block = Callable[[int], list[Line]]
 
 
 def _arranged(blocks: Sequence[Block], width: int, room: int) -> list[Line]:
-    """Put the parts beside each other where it is wide, else under each other as far as they fit."""
-    if len(blocks) >= 2 and width >= SIDE_BY_SIDE_CELLS:
-        half = (width - 4) // 2
-        first, second = blocks[0](half)[:room], blocks[1](half)[:room]
-        return beside_each_other(first, second, half + 4)
-    lines: list[Line] = []
+    """Put as many parts beside each other as are wide enough, or where only one is, under each other as they fit."""
+    columns = min(len(blocks), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
+    if columns >= 2:
+        cells = (width + BETWEEN_CELLS) // columns
+        lines: list[Line] = []
+        for at, block in enumerate(blocks[:columns]):
+            lines = beside_each_other(lines, block(cells - BETWEEN_CELLS)[:room], at * cells)
+        return lines
+    lines = []
     for block in blocks:
         made = block(width)
         if lines and len(lines) + 1 + len(made) > room:

@@ -16,10 +16,10 @@ from rtui.analysis.words import decimal
 from rtui.analysis.words import ratio as ratio_text
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
-from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own, width_of
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
 from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text
-from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
+from rtui.tui.lines.analyse.layout import HIGH_ROOM, beside_each_other, inset
 from rtui.tui.lines.analyse.slot_field import (
     GUTTER_CELLS,
     Field,
@@ -29,8 +29,9 @@ from rtui.tui.lines.analyse.slot_field import (
     owned_slots,
 )
 from rtui.tui.lines.facts_grid import prose
+from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.panel import Area, Choices, Listing
-from rtui.tui.shown import display, display_text
+from rtui.tui.shown import display
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
 """The clusters that a server on its own is imagined as."""
@@ -57,10 +58,10 @@ MOST_LINES: Final = 35
 """The chart is never higher: 32 rows of cells and what is around them."""
 
 LOW_LINES: Final = 12
-"""On a screen of 24 the chart takes so much of the table's room: eight rows, the cursor, and the skew in words."""
+"""The chart on a screen of 24: eight rows of cells, what is under the cursor, and the skew in words."""
 
-FEWEST_ROWS: Final = 7
-"""But it leaves so much to the table."""
+FEWEST_LINES: Final = 9
+"""On larger ones it leaves so much to the table."""
 
 AROUND_LINES: Final = 3
 """The headline, the legend and the line of the cursor."""
@@ -173,12 +174,13 @@ class SlotsView:
         here, ratio = self._share(self.loads)
         parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio_text(ratio)} even")]
         parts += [SafeText(f"{tag_name(tag, 16)} {self._tag_keys(tag)}") for tag in self._tags()[:1]]
+        pieces = [Piece(rank, (Span(part),)) for rank, part in enumerate(parts)]
         *before, mark = self.pointer()
-        at, text = line_width(before), joined(parts)
-        if at + 2 + width_of(text) <= width or at < width // 2:
-            return *before, mark, gap(1), Span(text)
-        text = cut(text, at - 1)
-        return gap(at - 1 - width_of(text)), Span(text), gap(1), mark
+        at = line_width(before)
+        if at < width // 2:
+            return *before, mark, gap(1), *fitted(pieces, width - at - 2)
+        words = fitted(pieces, at - 1)
+        return gap(at - 1 - line_width(words)), *words, gap(1), mark
 
     def cell_told(self, width: int) -> list[Line]:
         """Tell what is under the cursor."""
@@ -245,8 +247,8 @@ def skew_text(report: Report) -> SafeText:
         f"{decimal(found.mean)}."
     )
     if found.is_chance:
-        return display_text(f"{text} Chance explains it: an even spread of as many keys looks the same.")
-    return display_text(f"{text} Chance does not explain it: {_tag_reason(report, found.slot)}.")
+        return SafeText(f"{text} Chance explains it: an even spread of as many keys looks the same.")
+    return SafeText(f"{text} Chance does not explain it: {_tag_reason(report, found.slot)}.")
 
 
 def _tag_reason(report: Report, slot: int) -> SafeText:
@@ -303,6 +305,8 @@ def _slots_table(report: Report) -> Table:
 def state_of(report: Report, choices: Choices) -> SlotsState:
     """Return where the cursor of the field is: where it was moved, or on the slot under the cursor of the table."""
     slot = choices.subject if isinstance(choices.subject, int) else _first_slot(report)
+    if choices.pointed is not None and choices.pointed[0] == choices.subject:
+        slot = choices.pointed[1]
     return SlotsState(slot, choices.by_bytes, choices.nodes)
 
 
@@ -319,17 +323,18 @@ def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
 
 def chart_height(report: Report, choices: Choices, room: Area) -> int:
     """Return how many lines the chart takes: those of the field and around it."""
-    height = max(chart_lines(MOST_LINES, room.height), min(LOW_LINES, room.height - FEWEST_ROWS))
+    height = LOW_LINES if room.height < HIGH_ROOM else min(MOST_LINES, room.height - FEWEST_LINES)
     return min(height, len(chart(report, choices, Area(room.width, height))))
 
 
 def hit(_report: Report, choices: Choices, area: Area, x: int, y: int) -> Choices | None:
     """Put the cursor onto the cell that was clicked."""
     slot = slot_at(area.width - 2, area.height, x - 1, y)
-    return None if slot is None else replace(choices, subject=slot)
+    return None if slot is None else replace(choices, pointed=(choices.subject, slot))
 
 
 def move(report: Report, choices: Choices, area: Area, columns: int, lines: int) -> Choices:
     """Move the cursor of the field by cells."""
     field = field_of(area.width - 2, area.height)
-    return replace(choices, subject=field.moved(state_of(report, choices).cursor, lines, columns))
+    slot = field.moved(state_of(report, choices).cursor, lines, columns)
+    return replace(choices, pointed=(choices.subject, slot))

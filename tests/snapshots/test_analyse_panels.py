@@ -1,0 +1,109 @@
+"""The panels with charts over their tables: hot keys, expiry, slots and types, at the sizes that must look right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rtui.analysis.report import HotList, HotReport, HotSource, Report, SlotLoad
+from tests.made_report import denied_report, estimate_report, made_report, partial_report
+from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
+from tests.tui.analysing import app_on
+from tests.tui.fixed_analysis import FixedAnalysis
+
+Compare = Callable[..., bool]
+SIZES = pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])
+PANELS = pytest.mark.parametrize("panel", ["3", "4", "5", "6"], ids=["hot", "expiry", "slots", "types"])
+
+
+class SessionAnalysis(FixedAnalysis):
+    """An analysis of a server that has hot-key sessions."""
+
+    offers_hot_session = True
+
+    async def start_hot_session(self, consent: object) -> None:
+        raise NotImplementedError
+
+
+def node_report() -> Report:
+    """A report of one node of a cluster that counts the load of its slots and has had a hot-key session."""
+    made = made_report()
+    keys = made.hot.lists[0].keys[3:15]
+    lists = (
+        HotList(
+            "By CPU time", "µs of CPU", tuple(replace(key, value=900_000.0 / (at + 1)) for at, key in enumerate(keys))
+        ),
+        HotList(
+            "By network",
+            "bytes of network traffic",
+            tuple(replace(key, value=9e8 / (at + 1) ** 2) for at, key in enumerate(reversed(keys))),
+        ),
+    )
+    loads = tuple(SlotLoad(137 * at + 5, {"key-count": 60, "cpu-usec": 900_000 // (at + 1)}) for at in range(10))
+    hot = HotReport(HotSource.SERVER, "what commands took in 60 s, one in 100 measured", 95.0, (), lists, loads)
+    slots = replace(made.summary.slots, owned=((0, 5460),))
+    server = replace(made.head.server, cluster_enabled=True)
+    return replace(made, head=replace(made.head, server=server), hot=hot, summary=replace(made.summary, slots=slots))
+
+
+@SIZES
+@PANELS
+def test_an_exact_report(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE))
+    assert snap_compare(app, terminal_size=size, run_before=doing(panel))
+
+
+@PANELS
+@pytest.mark.parametrize(
+    "report",
+    [estimate_report(), partial_report(), denied_report(), node_report()],
+    ids=["estimate", "partial", "denied", "node"],
+)
+def test_what_is_known_less_well(snap_compare: Compare, panel: str, report: Report) -> None:
+    assert snap_compare(app_on(FixedAnalysis(report, DONE)), terminal_size=MEDIUM, run_before=doing(panel))
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("next-day", ("4", "o")),
+        ("next-week", ("4", "o", "o")),
+        ("all-expiries", ("4", "o", "o", "o")),
+        ("soon-gone", ("4", "right_square_bracket")),
+        ("without-ttl", ("4", "right_square_bracket", "right_square_bracket", "right_square_bracket")),
+        ("another-cell", ("5", "shift+down", "shift+right")),
+        ("bytes-of-twelve-nodes", ("5", "m", "n", "right_square_bracket", "right_square_bracket")),
+        ("encodings", ("6", "right_square_bracket")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE))
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+def test_consent_to_a_hot_key_session(snap_compare: Compare, size: tuple[int, int]) -> None:
+    app = app_on(SessionAnalysis(made_report(), DONE))
+    assert snap_compare(app, terminal_size=size, run_before=doing("3", "H", "d"))
+
+
+@PANELS
+@pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast", "rtui-ansi16"])
+def test_themes(snap_compare: Compare, panel: str, theme: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE), theme=theme)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(panel))
+
+
+@PANELS
+def test_plain_ascii(snap_compare: Compare, panel: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE), ascii_only=True)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(panel))
+
+
+@PANELS
+def test_without_colours(snap_compare: Compare, panel: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE), no_color=True)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(panel))

@@ -1,0 +1,111 @@
+"""What keys do in the panels with charts, and that nothing but an explicit yes starts a hot-key session."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtui.analysis.report import Report
+from rtui.server.guard import Consent
+from rtui.server.hot.session import SessionRefusedError
+from rtui.server.progress import ScanState
+from rtui.tui.lines.analyse.horizon import Horizon
+from rtui.tui.screens.hot_session import HotSessionScreen
+from tests.made_report import made_report
+from tests.tui.analysing import Analyst, analysing
+from tests.tui.fixed_analysis import FixedAnalysis
+
+
+class SessionAnalysis(FixedAnalysis):
+    """An analysis of a server that has hot-key sessions."""
+
+    def __init__(self, report: Report, refusal: SessionRefusedError | None = None) -> None:
+        super().__init__(report)
+        self.put(report, ScanState.DONE)
+        self.offers_hot_session = True
+        self.refusal = refusal
+        self.consents: list[Consent] = []
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        self.consents.append(consent)
+        if self.refusal is not None:
+            raise self.refusal
+
+
+def is_asking(desk: Analyst) -> bool:
+    return isinstance(desk.screen.app.screen, HotSessionScreen)
+
+
+async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
+    source = SessionAnalysis(made_report())
+    async with analysing(source) as desk:
+        await desk.press("3", "H")
+        await desk.until_shown("HOTKEYS START", "17 %", "1.6 %")
+        await desk.press("d", "s", "l", "y")
+        await desk.until(lambda: bool(source.consents))
+        assert source.consents == [Consent(300, 10, discards_result=True)]
+        await desk.until_shown("The server counts its hot keys")
+
+
+@pytest.mark.parametrize("key", ["escape", "q", "n"])
+async def test_nothing_but_yes_starts_a_session(key: str) -> None:
+    source = SessionAnalysis(made_report())
+    async with analysing(source) as desk:
+        await desk.press("3", "H")
+        await desk.until(lambda: is_asking(desk))
+        await desk.press("enter", "space", key)
+        await desk.until(lambda: not is_asking(desk))
+        assert source.consents == []
+
+
+async def test_a_refused_session_is_told_and_costs_nothing_else() -> None:
+    refusal = SessionRefusedError("No hot-key session", "A session runs; it is not rtui's to stop.")
+    async with analysing(SessionAnalysis(made_report(), refusal)) as desk:
+        await desk.press("3", "H", "y")
+        await desk.until_shown("No hot-key session", "not rtui's to stop")
+
+
+async def test_sessions_are_offered_only_where_there_are_any_and_not_while_a_pass_would_be_counted() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.press("3", "H")
+        assert not is_asking(desk)
+    source = SessionAnalysis(made_report())
+    source.put(made_report(), ScanState.RUNNING)
+    async with analysing(source) as desk:
+        await desk.press("3", "H")
+        assert not is_asking(desk)
+
+
+async def test_the_outlook_goes_round() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.press("4")
+        for horizon in (Horizon.HOUR, Horizon.DAY, Horizon.WEEK, Horizon.ALL, Horizon.HOUR):
+            await desk.until_shown(f"[{horizon.title}]")
+            await desk.press("o")
+
+
+async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.press("4")
+        await desk.until_shown("coming expiries of shop:session")
+        await desk.press("right_square_bracket")
+        await desk.until_shown("coming expiries of all keys")
+
+
+async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mouse() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.press("5")
+        await desk.until_shown("slots 10,768–10,783")
+        await desk.press("shift+down", "shift+right")
+        await desk.until_shown("slots 11,808–11,823")
+        await desk.press("down")
+        await desk.until_shown("slots 6,880–6,895")
+        await desk.pilot.click("#chart", offset=(9, 1))
+        await desk.until_shown("slots 0–15")
+
+
+async def test_slots_by_bytes_and_as_another_cluster() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.press("5", "m")
+        await desk.until_shown("1.7G in 16,384 slots")
+        await desk.press("n")
+        await desk.until_shown("[12]", "as a cluster of 12")
