@@ -8,11 +8,15 @@ from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.forms.html_markup import Markup, element
-from rtui.analysis.report import DAY_S, HOUR_S, Cliff, ExpiryBin, Report
+from rtui.analysis.report import DAY_S, HOUR_S, Cliff, CoverageKind, ExpiryBin, Report
 from rtui.analysis.tables.cells import plain
+from rtui.analysis.words import Mark
 
 COLUMNS: Final = 60
 """Bars of each stretch."""
+
+_MARKS: Final = {CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT}
+"""What stands before the numbers of keys."""
 
 _HEIGHT: Final = 100
 _STEP: Final = 10
@@ -37,7 +41,8 @@ def timeline(report: Report) -> Markup:
     now = report.head.made_at_s
     bins = lines[0].bins
     found = report.summary.expiry.cliffs
-    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, bins, found)]
+    mark = _MARKS.get(report.head.coverage.kind, Mark.EXACT)
+    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, bins, found, mark)]
     if not charts:
         return Markup("")
     return element(
@@ -45,7 +50,7 @@ def timeline(report: Report) -> Markup:
         element("h2", "Coming expiries"),
         element("p", "Keys by the moment at which they expire, in UTC; each chart has its own scale.", class_="note"),
         element("div", *charts, class_="charts"),
-        _cliffs(found),
+        _cliffs(found, mark),
         id="timeline",
     )
 
@@ -60,7 +65,9 @@ def _stretches(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Stretch]:
         yield _Stretch("later", 7 * DAY_S, last)
 
 
-def _chart(stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequence[Cliff]) -> Iterator[Markup]:
+def _chart(
+    stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequence[Cliff], mark: Mark
+) -> Iterator[Markup]:
     """Yield the chart of a stretch, unless nothing expires in it."""
     start, width = now + stretch.start_s, stretch.end_s - stretch.start_s
     heights = _columns(start, width, bins)
@@ -76,7 +83,8 @@ def _chart(stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequ
         )
     ]
     calm = [at for at in range(COLUMNS) if at not in steep]
-    title = f"{stretch.title}: {words.count(round(total))} keys expire"
+    keys = words.count(round(total), mark)
+    title = f"{stretch.title}: {keys} keys expire"
     drawing = element(
         "svg",
         element("title", title),
@@ -92,7 +100,7 @@ def _chart(stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequ
         element(
             "figcaption",
             element("b", stretch.title),
-            element("span", f"{words.count(round(total))} keys · at most {words.short_count(top)} a bar"),
+            element("span", f"{keys} keys · at most {words.short_count(top)} a bar"),
         ),
         drawing,
         element("div", *(element("span", _clock(at, width)) for at in (start, middle, start + width)), class_="axis"),
@@ -126,16 +134,16 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
     return "".join(bars)
 
 
-def _cliffs(found: Sequence[Cliff]) -> Markup:
+def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
     """Return the cliffs in words."""
     items = (
         element(
             "li",
             element("b", f"{words.moment(one.start_s)[:16]} – {words.moment(one.end_s)[11:16]}"),
-            f" · {words.count(round(plain(one.keys)))} keys of ",
+            f" · {words.count(round(plain(one.keys)), mark)} keys of ",
             element("code", one.label),
             f", {words.share(plain(one.share))} of it"
-            + ("" if one.memory_bytes is None else f", {words.size(plain(one.memory_bytes))}"),
+            + ("" if one.memory_bytes is None else f", {words.size(plain(one.memory_bytes), mark)}"),
         )
         for one in found[:20]
     )

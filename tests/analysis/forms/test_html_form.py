@@ -167,3 +167,8 @@ def test_a_report_of_the_whole_budget_of_nodes_stays_small() -> None:
     text = write_html(report)
     assert len(text.encode()) < 1_000_000
     assert text.count('data-d="1"') == MOST_CELLS - 1
+
+
+@pytest.mark.parametrize(("name", "says"), [("partial", "≥ 114,000 keys of"), ("estimate", "≈ 114,000 keys of")])
+def test_expiries_are_marked_as_far_as_they_can_be_trusted(name: str, says: str) -> None:
+    assert says in write_html(MADE[name])
