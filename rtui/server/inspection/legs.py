@@ -163,18 +163,26 @@ class Measure:
 
 
 class Watched:
-    """MEMORY USAGE where nothing bounds its cost."""
+    """MEMORY USAGE where nothing bounds its cost, between two looks at the server's own clock."""
 
     weight = 1.0
 
     def __init__(self, conveyor: Conveyor, batch: Inspected) -> None:
         self._conveyor = conveyor
         self._batch = batch
-        self.commands = _batches((guard.memory_usage,), batch.keys)
+        clock = (guard.info("commandstats"),) if conveyor.watch.asks_clock else ()
+        self.commands = (*clock, *_batches((guard.memory_usage,), batch.keys), *clock)
 
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
         """Hand the keys on."""
         conveyor, batch = self._conveyor, self._batch
+        before, replies, after = self._parted(replies)
+        try:
+            raise_if_busy(replies[0])
+        except ServerBusyError:
+            self.missed()
+            raise
+        spent_s = conveyor.watch.clocked(before, after, len(replies))
         found = sort_replies(batch.keys, replies, (int,))
         for error in found.errors.values():
             conveyor.refused(guard.memory_usage, error)
@@ -182,9 +190,15 @@ class Watched:
             conveyor.findings.vanish(found.gone)
         for part in found.parts:
             memory = cast("Sequence[int] | None", part.answers[0])
-            conveyor.watch_done(replace(_only(batch, part.keys), memory_bytes=memory), seconds)
+            batch_of_part = replace(_only(batch, part.keys), memory_bytes=memory)
+            conveyor.watch_done(batch_of_part, seconds if spent_s is None else spent_s)
         if not found.parts:
             conveyor.watch_done(replace(batch, keys=()), None)
+
+    def _parted(self, replies: Sequence[Reply]) -> tuple[Reply, Sequence[Reply], Reply]:
+        """What the clock said before, the answers about the keys, and what it said after."""
+        has_clock = len(replies) > len(self._batch.keys)
+        return (replies[0], replies[1:-1], replies[-1]) if has_clock else (None, replies, None)
 
     def missed(self) -> None:
         """Ask again."""

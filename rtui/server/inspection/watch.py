@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from rtui.server.reply import Reply
+from rtui.server.server_clock import ServerClock
+
+WATCHED: Final = ("memory|usage",)
+"""What is watched, as the server's statistics name it."""
+
 CHEAP_S: Final = 0.0005
 """A write that takes the server less than this was cheap: twice as many questions go into the next."""
 
@@ -23,12 +29,24 @@ class CostWatch:
     def __init__(self) -> None:
         self.most = 1
         """Questions that the next write may hold."""
+        self.asks_clock = True
+        """Whether the server is asked for its own time, so that a slow link is not taken for a dear question."""
         self._dear = 0
 
     @property
     def is_over(self) -> bool:
         """Whether none is to be asked any more."""
         return self._dear >= CHANCES
+
+    def clocked(self, before: Reply, after: Reply, asked: int) -> float | None:
+        """Seconds that the server says it took for so many questions, by its statistics before and after them."""
+        clock = ServerClock(WATCHED)
+        if not (isinstance(before, bytes) and isinstance(after, bytes)):
+            self.asks_clock = False
+            return None
+        clock.said(before, 0)
+        spent_us = clock.said(after, asked)
+        return spent_us / 1e6 if spent_us else None
 
     def took(self, asked: int, seconds: float | None) -> None:
         """Take up how long the server took for so many; None when that was not seen."""

@@ -130,3 +130,14 @@ def test_what_memory_usage_costs(
     cost = memory_cost(ServerIdentity(product=product, version=version), kind)
     assert cost.manner is manner
     assert bool(cost.why) is (manner is not Manner.FREELY)
+
+
+def test_the_clock_of_the_server_tells_what_was_dear() -> None:
+    watch = CostWatch()
+    before = b"cmdstat_memory|usage:calls=10,usec=100,usec_per_call=10.00\r\n"
+    after = b"cmdstat_memory|usage:calls=12,usec=5100,usec_per_call=425.00\r\n"
+    assert watch.clocked(before, after, 2) == 0.005
+    assert watch.clocked(b"cmdstat_get:calls=1,usec=2,usec_per_call=2.00\r\n", b"", 2) is None
+    assert watch.asks_clock
+    assert watch.clocked(ServerError("NOPERM no"), b"", 2) is None
+    assert not watch.asks_clock
