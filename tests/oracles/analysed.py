@@ -1,0 +1,20 @@
+"""Analyses of test servers, from the connection to the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rtui.analysis.report import Report
+from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.pace import Pace
+from rtui.server.target import Target
+from tests.server.targets import connected
+
+
+async def report_on(target: Target, *, pace: Pace = Pace.FULL, **options: Any) -> Report:
+    """Analyse once; `options` are those of the analysis."""
+    async with connected(target) as connection:
+        analysing = Analysing(connection, AnalysisOptions(pace=pace, **options))
+        await analysing.run()
+    assert analysing.report is not None
+    return analysing.report

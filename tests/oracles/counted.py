@@ -1,0 +1,96 @@
+"""A brute-force count by an independent client: every key asked one by one, everything kept, everything added up."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from rtui.analysis.report import TTL_EDGES_S
+from tests.oracles.keyspaces import Path
+from tests.server.zoo import LENGTHS
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What the server tells of one key."""
+
+    key: bytes
+    kind: bytes
+    ttl_ms: int
+    memory_bytes: int
+    length: int | None
+    """None for a type without a command that tells it."""
+    encoding: bytes
+
+
+@dataclass(slots=True)
+class Total:
+    """What a set of keys adds up to."""
+
+    keys: int = 0
+    memory_bytes: int = 0
+    no_ttl_keys: int = 0
+    no_ttl_memory_bytes: int = 0
+    ttl: list[int] = field(default_factory=lambda: [0] * (len(TTL_EDGES_S) + 1))
+    types: Counter[bytes] = field(default_factory=Counter)
+    sizes: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+
+    def add(self, fact: Fact) -> None:
+        """Take up one key."""
+        self.keys += 1
+        self.memory_bytes += fact.memory_bytes
+        self.sizes.append(fact.memory_bytes)
+        self.types[fact.kind] += 1
+        if fact.length is not None:
+            self.lengths.append(fact.length)
+        if fact.ttl_ms < 0:
+            self.no_ttl_keys += 1
+            self.no_ttl_memory_bytes += fact.memory_bytes
+        else:
+            self.ttl[bisect_right(TTL_EDGES_S, fact.ttl_ms / 1000)] += 1
+
+
+def facts(client: redis.Redis) -> dict[bytes, Fact]:
+    """Ask everything of every key. Asking lengths counts as an access."""
+    keys: Any = client.keys("*")
+    kinds = _asked(client, [("TYPE", key) for key in keys])
+    lives = _asked(client, [("PTTL", key) for key in keys])
+    sizes = _asked(client, [("MEMORY", "USAGE", key) for key in keys])
+    encodings = _asked(client, [("OBJECT", "ENCODING", key) for key in keys])
+    counted = [(LENGTHS[kind], key) for key, kind in zip(keys, kinds, strict=True) if kind in LENGTHS]
+    lengths = dict(zip([key for _, key in counted], _asked(client, counted), strict=True))
+    return {
+        key: Fact(key, kind, ttl, size, lengths.get(key), encoding)
+        for key, kind, ttl, size, encoding in zip(keys, kinds, lives, sizes, encodings, strict=True)
+    }
+
+
+def _asked(client: redis.Redis, commands: Iterable[tuple[str | bytes, ...]]) -> list[Any]:
+    pipeline = client.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    return pipeline.execute()
+
+
+def by_namespace(found: Iterable[Fact], paths: Mapping[bytes, Path]) -> dict[Path, Total]:
+    """The sum of every namespace at every level, the empty path being all keys."""
+    totals: dict[Path, Total] = {(): Total()}
+    for fact in found:
+        path = paths[fact.key]
+        for depth in range(len(path) + 1):
+            totals.setdefault(path[:depth], Total()).add(fact)
+    return totals
+
+
+def by_type(found: Iterable[Fact]) -> dict[bytes, Total]:
+    """The sum of every type."""
+    totals: dict[bytes, Total] = {}
+    for fact in found:
+        totals.setdefault(fact.kind, Total()).add(fact)
+    return totals

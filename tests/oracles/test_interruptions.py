@@ -1,0 +1,119 @@
+"""Whatever happens on the way, the totals are those of a brute-force count, or the report says that they are not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from rtui.analysis.report import CoverageKind, Node, Report
+from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.pace import Pace
+from tests.oracles.counted import by_namespace, by_type, facts
+from tests.oracles.keyspaces import Path, Planted, grown
+from tests.proxy import DelayProxy
+from tests.server.targets import connected, target_of
+from tests.servers import Server
+
+KEYS = 4_000
+
+
+def nodes_of(report: Report) -> dict[Path, Node]:
+    """Every namespace by its path."""
+    return {tuple((node.name, node.separator) for node in path[1:]): path[-1] for path in report.summary.root.walk()}
+
+
+async def until_keys(analysis: Analysing, keys: int) -> None:
+    """Let it run until so many keys are inspected."""
+    while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
+        await asyncio.sleep(0)
+
+
+def is_whole(server: Server, report: Report, planted: dict[bytes, Planted]) -> None:
+    """Hold every sum against the count."""
+    found = facts(server.client()).values()
+    totals = by_namespace(found, {key: one.path for key, one in planted.items()})
+    nodes = nodes_of(report)
+    assert (report.head.coverage.kind, report.head.coverage.keys) == (CoverageKind.EXACT, KEYS)
+    assert {path: (one.keys, one.memory_bytes, one.no_ttl_keys) for path, one in totals.items()} == {
+        path: (one.stats.keys, one.stats.memory_bytes, one.stats.no_ttl_keys) for path, one in nodes.items()
+    }
+    types = {one.name: (one.stats.keys, one.stats.memory_bytes) for one in report.summary.types}
+    assert types == {kind: (one.keys, one.memory_bytes) for kind, one in by_type(found).items()}
+    assert sum(report.summary.slots.keys) == KEYS
+
+
+async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None:
+    planted = grown(server.client(), keys=KEYS, seed=3)
+    async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port)) as connection:
+        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL, budget_s=60))
+        running = asyncio.create_task(analysis.run())
+        await until_keys(analysis, 300)
+        proxy.cut_after(10_000)
+        await until_keys(analysis, KEYS // 2)
+        analysis.pause()
+        proxy.cut()
+        analysis.resume()
+        analysis.pace = Pace.NORMAL
+        await running
+        assert proxy.accepted > 3
+    assert analysis.report is not None
+    is_whole(server, analysis.report, planted)
+
+
+async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
+    planted = grown(valkey.client(), keys=KEYS, seed=4)
+    async with connected(target_of(valkey)) as connection:
+        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE))
+        running = asyncio.create_task(analysis.run())
+        seen: list[Report] = []
+        while not running.done():
+            if analysis.report is not None and (not seen or analysis.report is not seen[-1]):
+                seen.append(analysis.report)
+                analysis.pace = Pace.NORMAL if len(seen) == 1 else Pace.FULL
+            await asyncio.sleep(0)
+    assert analysis.report is not None
+    is_whole(valkey, analysis.report, planted)
+    for early in seen[:-1]:
+        is_part(early, analysis.report)
+
+
+async def test_ended_early_it_says_so_and_no_figure_is_too_large(server: Server) -> None:
+    grown(server.client(), keys=KEYS, seed=5)
+    ended = await report_after(server, lambda analysis: until_keys(analysis, KEYS // 3))
+    whole = await report_after(server, None)
+    assert ended.head.coverage.kind is CoverageKind.PARTIAL
+    assert ended.head.coverage.reason
+    assert KEYS // 3 <= ended.head.coverage.keys < KEYS
+    is_part(ended, whole)
+
+
+async def report_after(server: Server, moment: Any) -> Report:
+    """The report of an analysis that is ended at this moment, or not at all."""
+    async with connected(target_of(server)) as connection:
+        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE if moment else Pace.FULL))
+        running = asyncio.create_task(analysis.run())
+        if moment is not None:
+            await moment(analysis)
+            analysis.stop()
+        await running
+    assert analysis.report is not None
+    return analysis.report
+
+
+def is_part(part: Report, whole: Report) -> None:
+    """Counts and sums of a part are at least so much, never more."""
+    nodes = nodes_of(whole)
+    assert part.summary.root.stats.keys == part.head.coverage.keys
+    for path, node in nodes_of(part).items():
+        stats, all_of = node.stats, nodes[path].stats
+        assert isinstance(stats.keys, int)
+        assert isinstance(all_of.keys, int)
+        assert 0 < stats.keys <= all_of.keys
+        for here, there in (
+            (stats.memory_bytes, all_of.memory_bytes),
+            (stats.no_ttl_keys, all_of.no_ttl_keys),
+            (stats.no_ttl_memory_bytes, all_of.no_ttl_memory_bytes),
+        ):
+            assert isinstance(here, int)
+            assert isinstance(there, int)
+            assert here <= there

@@ -1,0 +1,82 @@
+"""Counts, sums and quantiles of a report, beside a brute-force count of the same keys."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import pytest
+
+from rtui.analysis.report import ColumnState, CoverageKind, Quantiles, Stats
+from tests.oracles.analysed import report_on
+from tests.oracles.counted import Total, by_namespace, by_type, facts
+from tests.oracles.keyspaces import Path, grown
+from tests.server import zoo
+from tests.server.targets import target_of
+from tests.servers import Server
+
+KEYS = 1_500
+
+
+def zoo_path(key: bytes) -> Path:
+    """Where one of the keys belongs that stand for every type: all are names."""
+    *above, last = key.split(b":")
+    return (*((name, b":") for name in above), (last, b""))
+
+
+async def test_every_namespace_at_every_level_and_every_type(server: Server) -> None:
+    client = server.client()
+    paths = {key: one.path for key, one in grown(client, keys=KEYS, seed=server.version[0]).items()}
+    paths |= {key: zoo_path(key) for key in zoo.fill(server, client) if key not in paths}
+    for key in zoo.UNSTEADY_MEMORY & paths.keys():
+        client.unlink(key)
+    report = await report_on(target_of(server), encoding_every=1)
+    found = facts(client)
+    coverage, summary = report.head.coverage, report.summary
+    assert (coverage.kind, coverage.keys, coverage.vanished) == (CoverageKind.EXACT, len(found), 0)
+    namespaces = by_namespace(found.values(), paths)
+    nodes = {tuple((node.name, node.separator) for node in path[1:]): path[-1] for path in summary.root.walk()}
+    assert nodes.keys() == namespaces.keys()
+    for path, total in namespaces.items():
+        agrees(nodes[path].stats, total, whole=namespaces[()])
+    types = by_type(found.values())
+    assert {one.name: one.stats.keys for one in summary.types} == {kind: one.keys for kind, one in types.items()}
+    has_lengths = zoo.has_no_touch(server)
+    assert (report.head.columns["length"].state is ColumnState.COMPLETE) is has_lengths
+    for one in summary.types:
+        agrees(one.stats, types[one.name], whole=namespaces[()])
+        assert (one.length is not None) is has_lengths
+        if one.length is not None:
+            is_near(one.length, types[one.name].lengths)
+    encodings = {(one.kind, one.encoding): one.keys for one in summary.encodings}
+    for pair, keys in encodings.items():
+        assert keys == sum((one.kind, one.encoding) == pair for one in found.values())
+    assert sum(one for one in encodings.values() if isinstance(one, int)) == len(found)
+
+
+def agrees(stats: Stats, total: Total, *, whole: Total) -> None:
+    """Hold the figures of a namespace or type against the count."""
+    assert stats.keys == total.keys
+    assert stats.memory_bytes == total.memory_bytes
+    assert stats.memory_known_keys == total.keys
+    assert stats.no_ttl_keys == total.no_ttl_keys
+    assert stats.no_ttl_memory_bytes == total.no_ttl_memory_bytes
+    assert stats.no_ttl_share == pytest.approx(total.no_ttl_keys / total.keys)
+    assert stats.share_keys == pytest.approx(total.keys / whole.keys)
+    assert stats.share_memory == pytest.approx(total.memory_bytes / whole.memory_bytes)
+    assert stats.ttl is None or list(stats.ttl) == total.ttl
+    assert stats.ttl is not None or not sum(total.ttl)
+    assert dict(stats.types) == total.types
+    assert stats.idle is not None
+    assert sum(count for count in stats.idle if isinstance(count, int)) == total.keys
+    assert stats.memory is not None
+    is_near(stats.memory, total.sizes)
+
+
+def is_near(quantiles: Quantiles, sizes: list[int]) -> None:
+    """Hold quantiles against the exact ones: within the error that they state, the largest and the mean without any."""
+    ordered = sorted(sizes)
+    assert quantiles.max == ordered[-1]
+    assert quantiles.mean == pytest.approx(sum(sizes) / len(sizes))
+    for share, said in ((0.5, quantiles.p50), (0.9, quantiles.p90), (0.99, quantiles.p99)):
+        exact = ordered[ceil(share * len(ordered)) - 1]
+        assert said == pytest.approx(exact, rel=quantiles.error), (share, ordered)
