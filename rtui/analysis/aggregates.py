@@ -185,8 +185,8 @@ class Aggregates:
         self._waiting += len(keys)
         self._unfitted += len(keys)
         self.tree.fold()
-        for buffer in self._places.forget_poured():
-            self._waiting -= buffer.flush()
+        if self._places.forget_poured():
+            self._waiting = sum(len(buffer.rows) for buffer in self._places.buffers)
         self._count_some()
         if self._unfitted > KEYS_BETWEEN_FITS:
             self._unfitted = 0

@@ -75,7 +75,9 @@ class Cell:
         return made, True
 
     def pour(self, into: Cell) -> None:
-        """Count everything in another cell, now and from now on."""
+        """Count everything in another cell, what waits in buffers too, now and from now on."""
+        for buffer in self._buffers.values():
+            buffer.flush()
         into.tally.merge(self.tally)
         self.tally = into.tally
         self._into = into

@@ -63,16 +63,14 @@ class Places:
                     known.by_digits[shapes[index]] = place[0]
         return cast("list[Buffer]", found)
 
-    def forget_poured(self) -> list[Buffer]:
-        """Let go of the buffers whose cells were poured into others since, and return them: they may hold rows."""
+    def forget_poured(self) -> bool:
+        """Let go of the buffers whose cells were poured into others; returns whether there may have been any."""
         if self._folds == self._tree.folds:
-            return []
+            return False
         self._folds = self._tree.folds
         self._forget()
-        poured = [buffer for buffer in self.buffers if buffer.cell.is_poured]
-        if poured:
-            self.buffers = [buffer for buffer in self.buffers if not buffer.cell.is_poured]
-        return poured
+        self.buffers = [buffer for buffer in self.buffers if not buffer.cell.is_poured]
+        return True
 
     def _place(self, key: bytes, kind: bytes | None, layout: Layout) -> Place:
         """Find the place of one key by its segments."""
