@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from rtui.analysis.report import HotList, HotReport, HotSource, Report, SlotLoad
+from rtui.keyspace.slot import SLOTS
 from tests.made_report import denied_report, estimate_report, made_report, partial_report
 from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
 from tests.tui.analysing import app_on
@@ -43,7 +45,9 @@ def node_report() -> Report:
     )
     loads = tuple(SlotLoad(137 * at + 5, {"key-count": 60, "cpu-usec": 900_000 // (at + 1)}) for at in range(10))
     hot = HotReport(HotSource.SERVER, "what commands took in 60 s, one in 100 measured", 95.0, (), lists, loads)
-    slots = replace(made.summary.slots, owned=((0, 5460),))
+    keys_by_slot = array("Q", [*made.summary.slots.keys[:5461], *[0] * (SLOTS - 5461)])
+    keys_by_slot[2048] += 400
+    slots = replace(made.summary.slots, keys=keys_by_slot, memory_bytes=None, tags=(), owned=((0, 5460),))
     server = replace(made.head.server, cluster_enabled=True)
     return replace(made, head=replace(made.head, server=server), hot=hot, summary=replace(made.summary, slots=slots))
 

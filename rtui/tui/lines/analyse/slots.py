@@ -45,6 +45,9 @@ TAG_CELLS: Final = 24
 MOST_TAGS: Final = 3
 """So many tags of a cell are named."""
 
+FEWEST_NODES: Final = 5
+"""Where not even so many lines are left, nothing is said of a cluster."""
+
 BETWEEN_CELLS: Final = 3
 """Between the field and what is beside it."""
 
@@ -111,7 +114,8 @@ def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> l
         return [clip(line, width) for line in lines[:height]]
     pointer = view.pointer()
     body: list[Line] = [*rows, pointer, (gap(GUTTER_CELLS), *legend_line())]
-    side = [*view.cell_told(beside), (), *view.told(beside, height)][: height - 1]
+    cell = view.cell_told(beside)
+    side = [*cell, (), *view.told(beside, height - len(cell) - 2)][: height - 1]
     lines = [view.headline(), *beside_each_other(body[: height - 1], side, width - beside)]
     return [clip(line, width) for line in lines]
 
@@ -205,7 +209,12 @@ class SlotsView:
         lines = [line[1:] for line in prose(skew_text(self.report), width + 2, Role.TEXT)]
         if slots.owned is None and not self.report.head.server.cluster_enabled:
             cluster = [(), *cluster_lines(self.loads, self.state.nodes, width)]
-            lines += cluster if len(lines) + len(cluster) <= room else []
+            left_over = room - len(lines)
+            if len(cluster) > left_over >= FEWEST_NODES:
+                hidden = len(cluster) - left_over + 1
+                more = SafeText(f"and {hidden} more, which the table lists")
+                cluster = [*cluster[: left_over - 1], (Span(more, Role.FAINT),)]
+            lines += cluster if len(cluster) <= left_over else []
         return lines
 
     def _cell_text(self) -> SafeText:
