@@ -35,7 +35,7 @@ class Scope(Enum):
     PANEL = "panel"
     RUN = "run"
     ROW = "row"
-    CHART = "chart"
+    CHOICE = "choice"
     TABLE = "table"
 
 
@@ -43,7 +43,7 @@ BROWSE_SCOPES: Final = frozenset({Scope.APP, Scope.BROWSE, Scope.TREE, Scope.DET
 """What can be reached from the tree."""
 
 ANALYSE_SCOPES: Final = frozenset(
-    {Scope.APP, Scope.ANALYSE, Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHART, Scope.TABLE}
+    {Scope.APP, Scope.ANALYSE, Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE, Scope.TABLE}
 )
 """What can be reached from an analysis."""
 

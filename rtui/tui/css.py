@@ -22,6 +22,7 @@ def all_css() -> str:
         detail_pane,
         key_tree,
         line_panel,
+        panel_view,
         report_table,
         tab_bar,
         tree_view,
@@ -31,6 +32,7 @@ def all_css() -> str:
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, tree_view.TreeView, detail_pane.DetailPane,
-        detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, report_table.TableBody, report_table.ReportTable,
+        detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, panel_view.PanelView,
+        report_table.TableBody, report_table.ReportTable,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

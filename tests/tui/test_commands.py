@@ -7,7 +7,6 @@ import pytest
 
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.app import RtuiApp
-from rtui.tui.chart_desk import ChartDesk
 from rtui.tui.commands import (
     ANALYSE_SCOPES,
     BROWSE_SCOPES,
@@ -20,6 +19,7 @@ from rtui.tui.commands import (
 )  # fmt: skip
 from rtui.tui.copy_desk import CopyDesk
 from rtui.tui.detail_desk import DetailDesk
+from rtui.tui.panel_desk import PanelDesk
 from rtui.tui.panels import PANELS
 from rtui.tui.row_desk import RowDesk
 from rtui.tui.scan_desk import ScanDesk
@@ -34,7 +34,7 @@ SCREENS = {"browse": BROWSE_SCOPES, "analyse": ANALYSE_SCOPES}
 CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree,
             Scope.ANALYSE: AnalyseScreen, Scope.TABLE: TableBody}  # fmt: skip
 DESKS = {Scope.DETAIL: DetailDesk, Scope.SCAN: ScanDesk, Scope.COPY: CopyDesk, Scope.RUN: AnalysisDesk,
-         Scope.ROW: RowDesk, Scope.CHART: ChartDesk}  # fmt: skip
+         Scope.ROW: RowDesk, Scope.CHOICE: PanelDesk}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.binding_id)

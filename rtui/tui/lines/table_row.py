@@ -74,7 +74,7 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
     columns = table.columns
     sizes = [max(wanted, _header_cells(column)) for column, wanted in zip(columns, _wants(columns, wants), strict=True)]
     flexible = next((at for at, column in enumerate(columns) if not column.width), 0)
-    least = max(MIN_NAME_CELLS, min(sizes[flexible], GOOD_NAME_CELLS))
+    least = max(MIN_NAME_CELLS, min(sizes[flexible], GOOD_NAME_CELLS, width - 2 * MARGIN))
     room = width - 2 * MARGIN - least
     kept = {flexible}
     ranked = sorted(range(len(columns)), key=lambda at: columns[at].id != sort)

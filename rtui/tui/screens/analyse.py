@@ -19,23 +19,19 @@ from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.analysis_source import AnalysisSource
-from rtui.tui.chart_desk import ChartDesk
 from rtui.tui.commands import ANALYSE_SCOPES, BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
 from rtui.tui.hot_session_desk import HotSessionDesk
 from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
-from rtui.tui.lines.analyse import big
 from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
-from rtui.tui.lines.analyse.listing import listing_line, note_line, nothing_lines
-from rtui.tui.lines.analyse.slots import CLUSTER_SIZES
-from rtui.tui.panel import BY_LENGTH, NODES, PRESET, Area, Choices, Listing, Panel
+from rtui.tui.panel import Area, Choices, Panel
 from rtui.tui.panel_book import PanelBook
+from rtui.tui.panel_desk import PanelDesk
 from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
 from rtui.tui.table_file import SUFFIXES, TableFileError, write_table
 from rtui.tui.widgets.bars import Bar, FooterBar
-from rtui.tui.widgets.chart import Chart
 from rtui.tui.widgets.filter_input import FilterInput
-from rtui.tui.widgets.line_panel import LinePanel
+from rtui.tui.widgets.panel_view import PanelView
 from rtui.tui.widgets.report_table import ReportTable, TableBody
 from rtui.tui.widgets.tab_bar import TabBar
 
@@ -67,7 +63,7 @@ class AnalyseScreen(Screen[bytes | None]):
         *bindings(Scope.ANALYSE),
         *(
             binding
-            for scope in (Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHART)
+            for scope in (Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE)
             for binding in bindings(scope, "carry('{}')")
         ),
     ]
@@ -78,11 +74,8 @@ class AnalyseScreen(Screen[bytes | None]):
 
     title_bar = query_one("#title", Bar)
     tab_bar = query_one("#panels", TabBar)
-    chart = query_one("#chart", Chart)
-    list_bar = query_one("#lists", TabBar)
+    view = query_one("#panel", PanelView)
     table = query_one("#table", ReportTable)
-    offer = query_one("#offer", LinePanel)
-    note_bar = query_one("#note", Bar)
     filter_input = query_one("#filter", FilterInput)
     file_input = query_one("#file", FilterInput)
     status_bar = query_one("#status", Bar)
@@ -109,7 +102,7 @@ class AnalyseScreen(Screen[bytes | None]):
         self._label, self._zone = label, zone
         self._pass = AnalysisDesk(source, self._say_bars)
         self._row = RowDesk(self, lambda: self.table)
-        self._drawing = ChartDesk(self, self._choose)
+        self._desk = PanelDesk(self, self._choose)
         self._session = HotSessionDesk(self, source, lambda: self.panel)
         self._seen = -1
         self._flush_timer: Timer | None = None
@@ -125,6 +118,11 @@ class AnalyseScreen(Screen[bytes | None]):
         return self._book.choices_of(self.panel)
 
     @property
+    def chart_area(self) -> Area:
+        """The cells of the chart."""
+        return self.view.chart_area
+
+    @property
     def report(self) -> Report | None:
         """What is shown, None while there is nothing that panels could show."""
         report = self.source.report
@@ -134,11 +132,7 @@ class AnalyseScreen(Screen[bytes | None]):
         """Lay the parts out."""
         yield Bar(id="title")
         yield TabBar(id="panels")
-        yield Chart(id="chart")
-        yield TabBar(id="lists")
-        yield ReportTable(id="table")
-        yield LinePanel(id="offer")
-        yield Bar(id="note")
+        yield PanelView(self._book, id="panel")
         yield FilterInput("part of a name", id="filter")
         yield FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         yield Bar(id="status")
@@ -190,53 +184,23 @@ class AnalyseScreen(Screen[bytes | None]):
 
     def _show_panel(self) -> None:
         """Show the chosen panel, or what stands in its place."""
-        report = self.report
-        if report is None:
-            self._show_offer()
-            return
-        panel, choices = self.panel, self.choices
-        listing = panel.listing(report, choices)
-        table, look = self._book.table(report, panel, listing), self._book.look(panel, listing)
-        self._show_chart(report)
-        self.table.show(
-            (panel.id, listing.id), table, look, listing.is_marked, holds_order=self.source.status.is_under_way
-        )
-        self._say_listing(report, listing)
-
-    def _say_listing(self, report: Report, listing: Listing) -> None:
-        """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
-        listings, rows = self.panel.listings(report, self.choices), self.table.rows
-        self.list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
-        self.note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
-        self.note_bar.display = bool(listing.note or rows.table.note)
-        self.set_class(not len(rows), "-nothing")
-        self.offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
-        self._offer_commands()
-
-    def _show_offer(self) -> None:
         status, report = self.source.status, self.source.report
-        self.add_class("-nothing")
-        self.chart.display = self.note_bar.display = False
-        self.list_bar.tell(lambda _width: ())
-        self.offer.say(lambda width: offer_lines(status, width) if report is None else empty_lines(report, width))
-
-    def _show_chart(self, report: Report) -> None:
-        panel, choices = self.panel, self.choices
-        room = Area(self.size.width, max(0, self.size.height - 5))
-        height = 0 if panel.chart is None else panel.chart_height(report, choices, room)
-        self.chart.display = height > 0
-        if height:
-            self.chart.styles.height = height
-            self.chart.say(lambda width: panel.chart(report, choices, Area(width, height)) if panel.chart else [])
+        if self.report is not None:
+            self.view.show(self.report, self.panel, holds_order=status.is_under_way)
+        elif report is not None:
+            self.view.show_offer(lambda width: empty_lines(report, width))
+        else:
+            self.view.show_offer(lambda width: offer_lines(status, width))
+        self._offer_commands()
 
     @on(TableBody.Highlighted)
     def _follow_cursor(self) -> None:
         """Have the chart show where the cursor is."""
-        report, subject = self.report, self.table.body.subject
-        if report is not None and subject != self.choices.subject:
-            self._book.choose(self.panel, replace(self.choices, subject=subject))
-            self._show_chart(report)
-            self._offer_commands()
+        choices = replace(self.choices, subject=self.view.subject)
+        if self.report is not None and choices != self.choices:
+            self._book.choose(self.panel, choices)
+            self.view.follow(choices)
+        self._offer_commands()
 
     def show_panel(self, panel_id: str) -> None:
         """Show another panel."""
@@ -252,27 +216,19 @@ class AnalyseScreen(Screen[bytes | None]):
             self._show_panel()
         return choices is not None
 
+    @on(PanelView.Chosen)
+    def _chosen(self, event: PanelView.Chosen) -> None:
+        self._choose(event.choices)
+
     @on(TabBar.Chosen)
     def _tab_chosen(self, event: TabBar.Chosen) -> None:
-        report = self.report
-        if event.bar is self.tab_bar and event.index < len(PANELS):
+        if event.index < len(PANELS):
             self.show_panel(PANELS[event.index].id)
-        elif report is not None:
-            listings = self.panel.listings(report, self.choices)
-            if event.index < len(listings):
-                self._choose(replace(self.choices, list_id=listings[event.index].id))
-
-    @on(Chart.Clicked)
-    def _chart_clicked(self, event: Chart.Clicked) -> None:
-        report = self.report
-        if report is not None and self.panel.hit is not None:
-            area = Area(self.chart.size.width, self.chart.size.height)
-            self._choose(self.panel.hit(report, self.choices, area, event.x, event.y))
 
     @on(TableBody.Opened)
     def _open(self) -> None:
         """Zoom into a namespace, go to a key, or begin where nothing has begun."""
-        report, subject = self.report, self.table.body.subject
+        report, subject = self.report, self.view.subject
         if report is None:
             if When.READY in self._holds() and self.source.report is None:
                 self._pass.begin()
@@ -293,38 +249,6 @@ class AnalyseScreen(Screen[bytes | None]):
     def action_previous_panel(self) -> None:
         """Show the panel before."""
         self.show_panel(PANELS[PANELS.index(self.panel) - 1].id)
-
-    def action_next_list(self) -> None:
-        """Show the next table of the panel."""
-        if self.report is not None:
-            self._choose(self.panel.turned(self.report, self.choices, 1))
-
-    def action_previous_list(self) -> None:
-        """Show the table before."""
-        if self.report is not None:
-            self._choose(self.panel.turned(self.report, self.choices, -1))
-
-    def action_zoom_out(self) -> None:
-        """Go to the namespace above."""
-        if self.report is not None:
-            self._choose(self.panel.step_out(self.report, self.choices))
-
-    def action_measure(self) -> None:
-        """List by bytes, or by length."""
-        if BY_LENGTH in self.panel.switches:
-            self._choose(replace(self.choices, by_length=not self.choices.by_length, list_id=""))
-
-    def action_preset(self) -> None:
-        """Mark rows by the next thresholds."""
-        if PRESET in self.panel.switches and self.report is not None:
-            self._choose(replace(self.choices, preset=big.next_preset(self.report, self.choices)))
-            self.table.body.repaint_changes()
-
-    def action_nodes(self) -> None:
-        """Imagine a cluster of another number of nodes."""
-        if NODES in self.panel.switches:
-            larger = [count for count in CLUSTER_SIZES if count > self.choices.nodes]
-            self._choose(replace(self.choices, nodes=min(larger, default=CLUSTER_SIZES[0])))
 
     def action_hot_session(self) -> None:
         """Ask whether the server may be made to find its hottest keys itself."""
@@ -360,9 +284,8 @@ class AnalyseScreen(Screen[bytes | None]):
             self._write(event.value)
 
     def _filter(self, needle: str) -> None:
-        self.table.filter(needle)
-        if self.report is not None:
-            self._say_listing(self.report, self.panel.listing(self.report, self.choices))
+        self.view.filter(needle)
+        self._offer_commands()
 
     def _write(self, name: str) -> None:
         """Write what the table shows."""
@@ -397,21 +320,13 @@ class AnalyseScreen(Screen[bytes | None]):
             self.dismiss(None)
 
     def _holds(self) -> frozenset[When]:
-        report = self.report
-        holds = self._pass.holds() | self._session.holds()
-        if report is None:
-            return holds
-        panel, choices = self.panel, self.choices
+        rows = self.table.rows
         found = {
-            When.ON_ENTRY: self.table.body.subject is not None,
-            When.SEVERAL_LISTS: len(panel.listings(report, choices)) > 1,
-            When.ZOOMED: panel.step_out(report, choices) is not None,
-            When.BY_LENGTH: BY_LENGTH in panel.switches,
-            When.PRESET: PRESET in panel.switches,
-            When.NODES: NODES in panel.switches,
-            When.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.look.needle),
+            When.ON_ENTRY: self.view.subject is not None,
+            When.HAS_ROWS: self.report is not None and (len(rows) > 0 or bool(rows.look.needle)),
         }
-        return holds | self._drawing.holds() | {condition for condition, is_so in found.items() if is_so}
+        here = frozenset(condition for condition, is_so in found.items() if is_so)
+        return here | self._pass.holds() | self._session.holds() | self._desk.holds()
 
     def offered(self) -> list[Command]:
         """Return the commands that make sense just now."""
@@ -444,8 +359,8 @@ class AnalyseScreen(Screen[bytes | None]):
             case Scope.RUN:
                 getattr(self._pass, command.id)()
                 self._look_again(0.01)
-            case Scope.CHART:
-                getattr(self._drawing, command.id)()
+            case Scope.CHOICE:
+                getattr(self._desk, command.id)()
             case Scope.ROW:
                 getattr(self._row, command.id)()
             case _:

@@ -24,6 +24,11 @@ class TabBar(Bar):
             self.bar = bar
             self.index = index
 
+        @property
+        def control(self) -> TabBar:
+            """The bar, for handlers that are for one of several."""
+            return self.bar
+
     def on_click(self, event: events.Click) -> None:
         """Choose the title under the mouse."""
         x = index = 0

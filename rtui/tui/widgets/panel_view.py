@@ -1,0 +1,134 @@
+"""A panel on the screen: a chart, the titles of its tables, one of the tables, and what one has to know of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.message import Message
+
+from rtui.analysis.report import Report
+from rtui.analysis.tables.table import Subject
+from rtui.tui.lines.analyse.listing import listing_line, note_line, nothing_lines
+from rtui.tui.panel import Area, Choices, Listing, Panel
+from rtui.tui.panel_book import PanelBook
+from rtui.tui.widgets.bars import Bar
+from rtui.tui.widgets.chart import Chart
+from rtui.tui.widgets.line_panel import LinePanel, MakeLines
+from rtui.tui.widgets.report_table import ReportTable
+from rtui.tui.widgets.tab_bar import TabBar
+
+AROUND: Final = 1
+"""Lines below chart and table that a note takes."""
+
+
+class PanelView(Vertical):
+    """Shows a panel as its book has it; what is clicked in it comes as other choices."""
+
+    BLANK = True
+
+    class Chosen(Message):
+        """The user has chosen something in the panel."""
+
+        def __init__(self, choices: Choices) -> None:
+            super().__init__()
+            self.choices = choices
+
+    chart = query_one("#chart", Chart)
+    list_bar = query_one("#lists", TabBar)
+    table = query_one("#table", ReportTable)
+    offer = query_one("#offer", LinePanel)
+    note_bar = query_one("#note", Bar)
+
+    def __init__(self, book: PanelBook, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._book = book
+        self._shown: tuple[Report, Panel] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Put the parts under each other."""
+        yield Chart(id="chart")
+        yield TabBar(id="lists")
+        yield ReportTable(id="table")
+        yield LinePanel(id="offer")
+        yield Bar(id="note")
+
+    @property
+    def subject(self) -> Subject:
+        """What the row under the cursor is about, None where there is no row."""
+        return None if self._shown is None else self.table.body.subject
+
+    @property
+    def chart_area(self) -> Area:
+        """The cells of the chart."""
+        return Area(self.chart.size.width, self.chart.size.height)
+
+    def show(self, report: Report, panel: Panel, *, holds_order: bool = False) -> None:
+        """Show a panel of a report; `holds_order` leaves rows in their places that the user has moved among."""
+        self._shown = report, panel
+        choices = self._book.choices_of(panel)
+        listing = panel.listing(report, choices)
+        table, look = self._book.table(report, panel, listing), self._book.look(panel, listing)
+        self._show_chart(report, panel, choices)
+        self.table.show((panel.id, listing.id), table, look, listing.is_marked, holds_order=holds_order)
+        self._say(report, panel, listing)
+
+    def show_offer(self, make: MakeLines) -> None:
+        """Show these lines in place of a panel."""
+        self._shown = None
+        self.add_class("-nothing")
+        self.chart.display = self.note_bar.display = False
+        self.list_bar.tell(lambda _width: ())
+        self.offer.say(make)
+
+    def filter(self, needle: str) -> None:
+        """Show only the rows with a text in them."""
+        if self._shown is not None:
+            report, panel = self._shown
+            self.table.filter(needle)
+            self._say(report, panel, panel.listing(report, self._book.choices_of(panel)))
+
+    def follow(self, choices: Choices) -> None:
+        """Have the chart show where the cursor is."""
+        if self._shown is not None:
+            self._show_chart(*self._shown, choices)
+
+    def _say(self, report: Report, panel: Panel, listing: Listing) -> None:
+        """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
+        listings, rows = panel.listings(report, self._book.choices_of(panel)), self.table.rows
+        self.list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
+        self.note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
+        self.note_bar.display = bool(listing.note or rows.table.note)
+        self.set_class(not len(rows), "-nothing")
+        self.offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
+
+    def _show_chart(self, report: Report, panel: Panel, choices: Choices) -> None:
+        chart = panel.chart
+        room = Area(self.size.width, max(0, self.size.height - AROUND))
+        height = 0 if chart is None else panel.chart_height(report, choices, room)
+        self.chart.display = height > 0
+        if chart is not None and height:
+            self.chart.styles.height = height
+            self.chart.say(lambda width: chart(report, choices, Area(width, height)))
+
+    @on(TabBar.Chosen, "#lists")
+    def _list_chosen(self, event: TabBar.Chosen) -> None:
+        event.stop()
+        if self._shown is not None:
+            report, panel = self._shown
+            choices = self._book.choices_of(panel)
+            listings = panel.listings(report, choices)
+            if event.index < len(listings):
+                self.post_message(self.Chosen(panel.listed(choices, listings[event.index])))
+
+    @on(Chart.Clicked)
+    def _chart_clicked(self, event: Chart.Clicked) -> None:
+        event.stop()
+        if self._shown is not None:
+            report, panel = self._shown
+            found = panel.hit and panel.hit(report, self._book.choices_of(panel), self.chart_area, event.x, event.y)
+            if found is not None:
+                self.post_message(self.Chosen(found))
