@@ -1,0 +1,115 @@
+"""Estimates of a real keyspace beside the exact pass over it: how often the intervals hold the truth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from random import Random
+
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.report import CoverageKind, Figure, Report, Stats
+from tests.oracles.analysed import report_on
+from tests.server.targets import target_of
+from tests.servers import Server
+
+KEYS = 20_000
+
+SAMPLE = 400
+
+RUNS = 64
+
+AT_ONCE = 16
+"""Analyses that run side by side."""
+
+NOMINAL = 0.95
+
+STRAYS_OF_ONE = 0.13
+"""How far the part of the intervals of one sort that hold the truth may be below the nominal one, by chance: those of
+one run go together, so 64 runs stray by 0.03, and by four times that once in 30,000."""
+
+STRAYS_OF_ALL = 0.04
+"""The same for all sorts together."""
+
+
+def plant(server: Server) -> None:
+    """Namespaces of different weight whose keys differ in size, type and life."""
+    random = Random(5)
+    pipeline = server.client().pipeline(transaction=False)
+    for number in range(KEYS):
+        draw = random.random()
+        size = int(random.lognormvariate(4, 1))
+        if draw < 0.5:
+            pipeline.set(b"session:%d" % number, b"v" * size, ex=86_400)
+        elif draw < 0.8:
+            pipeline.hset(b"user:%d" % number, mapping={b"name": b"n" * 20, b"note": b"v" * (size // 2)})
+        elif draw < 0.95:
+            pipeline.set(b"cache:%d" % number, b"v" * size * 3, ex=86_400 if draw < 0.9 else None)
+        else:
+            pipeline.rpush(b"queue:%d" % number, *range(1 + size // 20))
+        if number % 2_000 == 0:
+            pipeline.execute()
+    pipeline.execute()
+
+
+def figures(report: Report) -> Iterator[tuple[str, str, Figure]]:
+    """What to hold against the truth: the sort of figure, whose it is, and the figure."""
+    yield from _of(report.summary.root.stats, "all")
+    for child in report.summary.root.children:
+        yield from _of(child.stats, child.name.decode())
+    for one in report.summary.types:
+        yield from _of(one.stats, f"type {one.name.decode()}")
+
+
+def _of(stats: Stats, whose: str) -> Iterator[tuple[str, str, Figure]]:
+    quantiles = stats.memory
+    assert stats.memory_bytes is not None
+    assert stats.share_memory is not None
+    assert stats.no_ttl_share is not None
+    assert quantiles is not None
+    if whose != "all":
+        yield "share of keys", whose, stats.share_keys
+        yield "keys", whose, stats.keys
+        yield "share of memory", whose, stats.share_memory
+    yield "sum of memory", whose, stats.memory_bytes
+    yield "mean", whose, quantiles.mean
+    yield "median", whose, quantiles.p50
+    yield "90 % quantile", whose, quantiles.p90
+    if stats.no_ttl_share not in (0.0, 1.0):
+        yield "share without end", whose, stats.no_ttl_share
+
+
+async def test_intervals_hold_the_truth_as_often_as_they_say(valkey: Server) -> None:
+    plant(valkey)
+    truth = {(what, whose): value for what, whose, value in figures(await report_on(target_of(valkey)))}
+    held: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    widths: defaultdict[str, list[float]] = defaultdict(list)
+    for _ in range(RUNS // AT_ONCE):
+        sampled = [report_on(target_of(valkey), estimate_keys=SAMPLE) for _ in range(AT_ONCE)]
+        for report in await asyncio.gather(*sampled):
+            assert report.head.coverage.kind is CoverageKind.ESTIMATE
+            assert report.head.coverage.keys < KEYS / 20
+            for what, whose, said in figures(report):
+                exact = truth.get((what, whose))
+                if exact is None:
+                    continue
+                assert isinstance(said, Estimate)
+                assert isinstance(exact, int | float)
+                held[what][said.low * 0.99 <= exact <= said.high * 1.01] += 1
+                widths[what].append((said.high - said.low) / exact)
+    parts = {what: one[True] / one.total() for what, one in held.items()}
+    assert set(parts) == {what for what, _ in truth}
+    assert all(part >= NOMINAL - STRAYS_OF_ONE for part in parts.values()), parts
+    assert NOMINAL - STRAYS_OF_ALL <= sum(parts.values()) / len(parts) < 0.999, parts
+    assert all(sum(one) / len(one) < 1 for one in widths.values()), "intervals that say nothing hold every truth"
+
+
+async def test_a_sample_of_all_that_is_asked_for_is_exact(valkey: Server) -> None:
+    pipeline = valkey.client().pipeline(transaction=False)
+    for number in range(500):
+        pipeline.set(b"a:%d" % number, b"v" * number)
+    pipeline.execute()
+    whole = await report_on(target_of(valkey))
+    asked_for_all = await report_on(target_of(valkey), estimate_keys=500)
+    assert asked_for_all.head.coverage.kind is CoverageKind.EXACT
+    assert asked_for_all.summary.root.stats == whole.summary.root.stats
