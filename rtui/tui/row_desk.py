@@ -1,4 +1,4 @@
-"""Copies the row under the cursor of a table, in the forms that the user chooses from."""
+"""Takes rows out of a table: copies the one under the cursor, writes all of them to a file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rtui.tui.copying import Copy
 from rtui.tui.ink import cut_middle, own
 from rtui.tui.screens.choice import ChoiceScreen
 from rtui.tui.shown import display_text
+from rtui.tui.table_file import TableFileError, write_table
 from rtui.tui.widgets.report_table import ReportTable
 
 SHOWN_CELLS = 60
@@ -22,7 +23,7 @@ SHOWN_CELLS = 60
 
 
 class RowDesk:
-    """Carries out the commands that copy."""
+    """Carries out the commands that copy, and writes files."""
 
     def __init__(self, screen: Screen[Any], table: Callable[[], ReportTable]) -> None:
         self._screen = screen
@@ -45,6 +46,15 @@ class RowDesk:
                 self._copy(entries[index].text)
 
         self._screen.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+
+    def write(self, name: str) -> None:
+        """Write what the table shows to a file, and say what came of it."""
+        try:
+            done = write_table(self._table().rows.shown(), name)
+        except TableFileError as error:
+            self._screen.notify(error.reason, title="Not written", severity="error", markup=False)
+        else:
+            self._screen.notify(done, title="Written", markup=False, timeout=4)
 
     def _entries(self) -> list[Copy]:
         """Return what can be copied of the row under the cursor."""

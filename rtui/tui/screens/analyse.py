@@ -28,7 +28,7 @@ from rtui.tui.panel_book import PanelBook
 from rtui.tui.panel_desk import PanelDesk
 from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
-from rtui.tui.table_file import SUFFIXES, TableFileError, write_table
+from rtui.tui.table_file import SUFFIXES
 from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.panel_view import PanelView
@@ -281,20 +281,11 @@ class AnalyseScreen(Screen[bytes | None]):
     def _typed(self, event: FilterInput.Submitted) -> None:
         self._close_prompt()
         if event.input is self.file_input and event.value:
-            self._write(event.value)
+            self._row.write(event.value)
 
     def _filter(self, needle: str) -> None:
         self.view.filter(needle)
         self._offer_commands()
-
-    def _write(self, name: str) -> None:
-        """Write what the table shows."""
-        try:
-            shown = write_table(self.table.rows.shown(), name)
-        except TableFileError as error:
-            self.notify(error.reason, title="Not written", severity="error", markup=False)
-        else:
-            self.notify(shown, title="Written", markup=False, timeout=4)
 
     def _close_prompt(self) -> None:
         for prompt in (self.filter_input, self.file_input):
