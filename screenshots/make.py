@@ -93,6 +93,25 @@ async def help_page(visitor: Visitor) -> None:
     await visitor.until_shown("Help")
 
 
+async def analysed(visitor: Visitor) -> None:
+    """Ask every key, to the end."""
+    await visitor.press("a")
+    await visitor.until_shown("What does this keyspace hold?")
+    await visitor.press("plus", "plus", "r")
+    await visitor.until_shown("complete")
+
+
+def panel(key: str, *then: str) -> Steps:
+    """A panel of the analysis, by its key, and keys to press there."""
+
+    async def steps(visitor: Visitor) -> None:
+        await analysed(visitor)
+        await visitor.press(key, *then)
+        await visitor.pilot.pause()
+
+    return steps
+
+
 PICTURES: Final = (
     Picture("browse-80x24", (80, 24), session),
     Picture("browse-120x36", (120, 36), browse),
@@ -105,6 +124,13 @@ PICTURES: Final = (
     Picture("awkward", (120, 36), awkward),
     Picture("search", (120, 36), search),
     Picture("help", (120, 36), help_page),
+    Picture("analyse-memory", (120, 36), panel("1")),
+    Picture("analyse-memory-80x24", (80, 24), panel("1")),
+    Picture("analyse-big", (120, 36), panel("2")),
+    Picture("analyse-hot", (120, 36), panel("3")),
+    Picture("analyse-expiry", (120, 36), panel("4"), theme="rtui-light"),
+    Picture("analyse-slots", (120, 36), panel("5")),
+    Picture("analyse-types", (120, 36), panel("6")),
 )
 
 
@@ -114,7 +140,8 @@ async def make(picture: Picture, target: Target, folder: Path) -> None:
     async with visiting(target, folder, size=picture.size, **options) as visitor:
         await visitor.whole()
         await picture.steps(visitor)
-        await visitor.until(lambda: not visitor.facts_missing(), "the facts of the rows")
+        if visitor.is_browsing:
+            await visitor.until(lambda: not visitor.facts_missing(), "the facts of the rows")
         svg = visitor.app.export_screenshot(title="rtui", simplify=True)
         path = HERE / f"{picture.name}.svg"
         # Without this, some renderers drop the spaces that texts begin and end with.
