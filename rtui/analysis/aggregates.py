@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
@@ -118,7 +118,7 @@ class Aggregates:
         for buffer in self._places.buffers:
             self._waiting -= buffer.flush()
 
-    def summary(self, sample: SampleOf | None = None) -> Iterator[Summary | None]:
+    def summary(self, sample: SampleOf | None = None) -> Generator[Summary | None, None, None]:
         """Say what the keys add up to: None after every few milliseconds of work, at last the summary.
 
         With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.

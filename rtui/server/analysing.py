@@ -278,13 +278,10 @@ class Analysing:
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
     async def _summary(self) -> Summary:
-        """Add up, in slices."""
-        found = None
-        for found in self._findings.summary(self._sample_of()):
-            if found is not None:
-                break
-            await asyncio.sleep(0)
-        assert found is not None  # noqa: S101 - the last thing that a summary yields is the summary
+        """Add up, in slices; batches are held back until that is done or given up."""
+        with contextlib.closing(self._findings.summary(self._sample_of())) as slices:
+            while (found := next(slices)) is None:
+                await asyncio.sleep(0)
         return found
 
     def _sample_of(self) -> SampleOf | None:

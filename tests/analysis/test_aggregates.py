@@ -205,7 +205,7 @@ def test_a_summary_is_of_one_moment() -> None:
     aggregates.add(*batch_of([b"b:1"]))
     found = first or next(one for one in slices if one is not None)
     assert (found.root.stats.keys, aggregates.keys) == (100, 101) if first is None else True
-    slices.close()  # type: ignore[attr-defined]
+    slices.close()
     assert summary_of(aggregates).root.stats.keys == 101
 
 
