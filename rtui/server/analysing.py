@@ -280,8 +280,10 @@ class Analysing:
     async def _summary(self) -> Summary:
         """Add up, in slices; batches are held back until that is done or given up."""
         with contextlib.closing(self._findings.summary(self._sample_of())) as slices:
-            while (found := next(slices)) is None:
+            found = next(slices)
+            while found is None:
                 await asyncio.sleep(0)
+                found = next(slices)
         return found
 
     def _sample_of(self) -> SampleOf | None:
