@@ -14,6 +14,7 @@ from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.breath import BREATH_S
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
@@ -21,7 +22,6 @@ from rtui.server.errors import ConnectionLost, ServerError
 from rtui.server.inspect import key_facts, row_facts
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
 from rtui.server.lfu_settings import lfu_settings
-from rtui.server.node_scan import BREATH_S
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost
 from rtui.server.savepoint import SaveFile

@@ -12,11 +12,11 @@ from typing import Final
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.breath import BREATH_S
 from rtui.server.connection import Connection
 from rtui.server.cursor import Dialect, dialect_of
 from rtui.server.errors import ConnectionLost, RtuiError
 from rtui.server.identity import ServerIdentity
-from rtui.server.node_scan import BREATH_S
 from rtui.server.overview import Overview
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import enum
-from collections import deque
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
+from rtui.server.breath import Breath
 from rtui.server.cursor import POSITION_END, Dialect
 from rtui.server.errors import ConnectionLost
 from rtui.server.lane import Lane, Reply
@@ -18,25 +16,13 @@ from rtui.server.pace import Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
 from rtui.server.ranges import CursorOrderError, Range
-from rtui.server.rider import Ride
+from rtui.server.scan_calls import Asked, Call, CallsUnderWay
 from rtui.server.scan_control import Control
 from rtui.server.scan_node import ScanNode
 from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
 from rtui.server.scan_probe import ScanProbe
 from rtui.server.server_clock import SCAN, ServerClock
 from rtui.server.shrink import TableWatch
-
-BUSY_S: Final = 0.016
-"""After this long without waiting for the server comes a real sleep; every page in between gives the event loop a turn.
-
-A keypress needs some ten turns until it is painted, and a page takes half a millisecond.
-"""
-
-BREATH_S: Final = 0.001
-"""The length of that sleep."""
-
-WAY_LOOK_S: Final = 0.005
-"""How often a scan that gives way looks whether it still has to."""
 
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
@@ -49,30 +35,6 @@ BEHIND: Final = 6
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
-
-
-class _Asked(enum.Enum):
-    WORK = "work"
-    SIZE = "size"
-    CLOCK = "clock"
-
-
-@dataclass(slots=True)
-class _Call:
-    """A request under way: a SCAN of one range, questions that ride along, or both; or a small look."""
-
-    asked: _Asked
-    sent_at: float
-    replies: asyncio.Future[list[Reply]]
-    epoch: int
-    one: Range | None = None
-    count: int = 0
-    ride: Ride | None = None
-
-    @property
-    def units(self) -> int:
-        """What it costs, in keys gone through."""
-        return self.count if self.ride is None else max(self.count, self.ride.keys)
 
 
 class NodeScan:
@@ -93,17 +55,12 @@ class NodeScan:
         self._loop = asyncio.get_running_loop()
         names = (*SCAN, *(() if self.rider is None else self.rider.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
-        self._calls: deque[_Call] = deque()
-        self._working = 0
-        """Calls under way that cost something."""
-        self._epoch = 0
-        """Grows when everything begins again, so that replies from before are known."""
-        self._busy: set[Range] = set()
+        self._calls = CallsUnderWay()
+        self._breath = Breath(control)
         self._lane: Lane | None = None
         self._run_id: str | None = None
         self._counted = (0, 0)
         self._last_arrival = 0.0
-        self._held_since = self._loop.time()
         self._stuck = 0
 
     @property
@@ -134,8 +91,7 @@ class NodeScan:
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self.probe.reset()
-        self._epoch += 1
-        self._busy.clear()
+        self._calls.begin_again()
         if self.rider is not None:
             self.rider.reset()
 
@@ -159,7 +115,7 @@ class NodeScan:
                 self._control.restart(ScanNote.PLAIN)
                 self.reset(opaque=True)
             finally:
-                self._drop_calls()
+                self._calls.drop()
 
     async def _open_lane(self) -> Lane | None:
         """The bulk lane, None when the scan is stopped first; begins again if the server was restarted meanwhile."""
@@ -207,19 +163,18 @@ class NodeScan:
                     await self._control.going.wait()
                     self.probe.hurry(self._loop.time())
                 else:
-                    await self._sleep(self.pacer.wait_s(self._loop.time()))
+                    await self._breath.rest(self.pacer.wait_s(self._loop.time()))
                 continue
-            call = calls[0]
+            call = calls.first
             has_waited = not call.replies.done()
             if has_waited and not await self._answered(call):
                 continue
-            calls.popleft()
-            self._take(lane, call, has_waited=has_waited)
-            await self._breathe(has_waited=has_waited)
+            self._take(lane, calls.take(), has_waited=has_waited)
+            await self._breath.take(has_waited=has_waited)
         if self.is_done:
             await self._conclude(lane)
 
-    async def _answered(self, call: _Call) -> bool:
+    async def _answered(self, call: Call) -> bool:
         """Wait for the replies, but no longer than until another call may be sent."""
         wait_s = self.pacer.wait_s(self._loop.time())
         if wait_s > 0 and self._control.is_going and self._has_work:
@@ -231,13 +186,13 @@ class NodeScan:
     @property
     def _has_work(self) -> bool:
         """Whether another call could be sent if the pace allowed it."""
-        return self._working < self.pacer.depth and (self._rides_wait or self._idle_range() is not None)
+        return self._calls.working < self.pacer.depth and (self._rides_wait or self._idle_range() is not None)
 
     def _idle_range(self) -> Range | None:
-        if self._working >= self.pacer.depth:
+        if self._calls.working >= self.pacer.depth:
             return None
         for one in self.ranges.under_way(self.pacer.pace.limits.width):
-            if one not in self._busy:
+            if one not in self._calls.busy:
                 return one
         return None
 
@@ -249,12 +204,12 @@ class NodeScan:
         self.pacer.pace = self._control.pace
         while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
             pass
-        if self._working and self.probe.is_due(now):
+        if self._calls.working and self.probe.is_due(now):
             self._look(lane, now)
 
     def _send_next(self, lane: Lane, now: float) -> bool:
         """Send the next SCAN together with what waits to ride, or that alone; whether there was anything to send."""
-        if self._working >= self.pacer.depth:
+        if self._calls.working >= self.pacer.depth:
             return False
         count, rider = self.pacer.count, self.rider
         is_behind = rider is not None and rider.waiting > BEHIND * count
@@ -268,53 +223,38 @@ class NodeScan:
         if one is not None:
             commands.append(guard.scan(one.cursor, count=count, match=self._match, kind=self._kind))
             one.is_started = True
-            self._busy.add(one)
-        scanned = 0 if one is None else count
-        call = _Call(_Asked.WORK, now, lane.run(*commands), self._epoch, one, scanned, ride)
-        self._calls.append(call)
-        self._working += 1
+        call = self._calls.work(lane.run(*commands), now, one, 0 if one is None else count, ride)
         self.commands += sum(command.replies for command in commands)
         self.pacer.sent(call.units, now)
         return True
 
     def _look(self, lane: Lane, now: float) -> None:
         size, clock = self.probe.look(now)
-        self._calls.append(_Call(_Asked.SIZE, now, lane.run(size), self._epoch))
+        self._calls.look(Asked.SIZE, lane.run(size), now)
         self.commands += 1
         if clock is not None:
-            self._calls.append(_Call(_Asked.CLOCK, now, lane.run(clock), self._epoch))
+            self._calls.look(Asked.CLOCK, lane.run(clock), now)
             self.commands += 1
 
-    def _take(self, lane: Lane, call: _Call, *, has_waited: bool) -> None:
+    def _take(self, lane: Lane, call: Call, *, has_waited: bool) -> None:
         """Take up the replies of a call; the next request goes out before its keys are put away."""
-        if call.asked is _Asked.WORK:
-            self._working -= 1
-        replies = self._replies(call)
+        replies = self._calls.replies(call)
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
         round_trip_s = now - max(call.sent_at, self._last_arrival - idle_s) if has_waited else None
         self._last_arrival = now
         self._count_traffic(lane)
-        if call.epoch != self._epoch:
+        if self._calls.is_void(call):
             return
-        if call.asked is _Asked.WORK:
+        if call.asked is Asked.WORK:
             self._take_work(lane, call, replies, round_trip_s)
         else:
             self._looked(call, replies[0], round_trip_s)
 
-    def _replies(self, call: _Call) -> list[Reply]:
-        """The replies of a call that has ended; what rode on one that was lost is asked again."""
-        try:
-            return call.replies.result()
-        except ConnectionLost:
-            if call.ride is not None and call.epoch == self._epoch:
-                call.ride.missed()
-            raise
-
-    def _take_work(self, lane: Lane, call: _Call, replies: list[Reply], round_trip_s: float | None) -> None:
+    def _take_work(self, lane: Lane, call: Call, replies: list[Reply], round_trip_s: float | None) -> None:
         one, ride, fresh = call.one, call.ride, None
         if one is not None:
-            self._busy.discard(one)
+            self._calls.busy.discard(one)
             cursor, keys = self._page(call, replies.pop())
             self._check_moves(one, cursor)
             fresh = self.ranges.arrived(one, cursor, keys)
@@ -332,7 +272,7 @@ class NodeScan:
         if fresh:
             self._control.deliver(fresh)
 
-    def _page(self, call: _Call, reply: Reply) -> tuple[int, list[bytes]]:
+    def _page(self, call: Call, reply: Reply) -> tuple[int, list[bytes]]:
         """Read a page; when it is none, what rode along is asked again."""
         try:
             return scan_page(reply)
@@ -346,8 +286,8 @@ class NodeScan:
         if self._stuck >= STUCK_AFTER:
             raise ScanRefusedError(SafeText("The server answers every SCAN with the cursor it was given."))
 
-    def _looked(self, call: _Call, reply: Reply, round_trip_s: float | None) -> None:
-        if call.asked is _Asked.CLOCK:
+    def _looked(self, call: Call, reply: Reply, round_trip_s: float | None) -> None:
+        if call.asked is Asked.CLOCK:
             key_us = self.probe.clock_said(reply)
             if key_us is not None:
                 self.pacer.told(key_us)
@@ -368,45 +308,14 @@ class NodeScan:
             commands = [guard.scan(cursor, count=1) for cursor in cursors]
         replies = await lane.run(*commands)
         while self._calls:
-            await asyncio.wait([self._calls[0].replies])
-            call = self._calls.popleft()
-            self._take(lane, call, has_waited=False)
+            await asyncio.wait([self._calls.first.replies])
+            self._take(lane, self._calls.take(), has_waited=False)
         cursors = [int(reply[0]) for reply in replies if isinstance(reply, list) and isinstance(reply[0], bytes)]
         self.commands += len(commands)
         self.table.measured(cursors)
-
-    async def _breathe(self, *, has_waited: bool) -> None:
-        """Give the event loop to others unless it has been theirs while the server was waited for."""
-        if self._control.gives_way_until > self._loop.time():
-            await self._give_way()
-        elif has_waited:
-            self._held_since = self._loop.time()
-        elif self._loop.time() - self._held_since > BUSY_S:
-            await self._sleep(BREATH_S)
-        else:
-            await asyncio.sleep(0)
-
-    async def _give_way(self) -> None:
-        """Put nothing away while somebody else wants the loop; what the server sends waits."""
-        control = self._control
-        while not control.stopping.is_set() and (rest_s := control.gives_way_until - self._loop.time()) > 0:
-            await self._sleep(min(rest_s, WAY_LOOK_S))
-
-    async def _sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(seconds, BREATH_S))
-        self._held_since = self._loop.time()
 
     def _count_traffic(self, lane: Lane) -> None:
         counted_in, counted_out = self._counted
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
-
-    def _drop_calls(self) -> None:
-        for call in self._calls:
-            call.replies.cancel()
-            if call.ride is not None and call.epoch == self._epoch:
-                call.ride.missed()
-        self._calls.clear()
-        self._busy.clear()
-        self._working = 0
