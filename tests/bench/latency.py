@@ -100,6 +100,11 @@ def rows() -> Iterator[Row]:
     """One row a load, the probe's p50 / p99 / p999 under it beside those without."""
     with seeded(SERVER) as server:
         results = measure(server, conditions(server.port), ROUNDS, WINDOW_S)
+    yield from load_rows(results)
+
+
+def load_rows(results: Rounds) -> Iterator[Row]:
+    """One row for each condition but the baseline."""
     for name, windows in results.items():
         if name == BASELINE:
             continue

@@ -1,8 +1,8 @@
 """What a server is put under while the probe runs; each load is a process that goes on until it is stopped.
 
 `python -m tests.bench.loads KIND PORT [ARGUMENTS]`: `rtui PACE` scans into a store again and again,
-`scan COUNT DUTY` sends one SCAN after the other and rests so that it takes that share of the time,
-`facts COUNT` asks type, life time and size of each key too.
+`analysis PACE` analyses again and again, `scan COUNT DUTY` sends one SCAN after the other and rests so that it takes
+that share of the time, `facts COUNT` asks type, life time and size of each key too.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import hiredis
 
 from rtui.demo.load import pack
 from rtui.keyspace.store import NamespaceStore
+from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.connection import Connection
 from rtui.server.cursor import dialect_of
 from rtui.server.pace import Pace
@@ -46,6 +48,14 @@ async def rtui_scans(port: int, pace: str) -> None:
         await Scan([ScanNode(connection, dialect)], store.add, pace=Pace(pace)).run()
 
 
+async def rtui_analyses(port: int, pace: str) -> None:
+    """Analyse the whole keyspace at one of rtui's paces, again and again."""
+    connection = Connection(Target(port=port))
+    await connection.open()
+    while True:
+        await Analysing(connection, AnalysisOptions(pace=Pace(pace))).run()
+
+
 class Asking:
     """A plain client that sends commands and waits for all replies."""
 
@@ -53,11 +63,15 @@ class Asking:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._reader = hiredis.Reader()
 
-    def run(self, commands: Sequence[tuple[bytes, ...]]) -> list[object]:
+    def run(self, commands: Sequence[tuple[bytes, ...]]) -> list[Any]:
         """One write, all replies."""
-        self._socket.sendall(b"".join([pack(command) for command in commands]))
-        replies: list[object] = []
-        while len(replies) < len(commands):
+        return self.exchange(b"".join([pack(command) for command in commands]), len(commands))
+
+    def exchange(self, packed: bytes, count: int) -> list[Any]:
+        """Send bytes that are so many commands, and wait for their replies."""
+        self._socket.sendall(packed)
+        replies: list[Any] = []
+        while len(replies) < count:
             reply = self._reader.gets()
             if reply is False:
                 self._reader.feed(self._socket.recv(1 << 20))
@@ -97,6 +111,7 @@ def main(kind: str, port: int, *arguments: str) -> None:
     os.write(1, READY)
     kinds: dict[str, Callable[[], None]] = {
         "rtui": lambda: asyncio.run(rtui_scans(port, arguments[0])),
+        "analysis": lambda: asyncio.run(rtui_analyses(port, arguments[0])),
         "scan": lambda: paced_scans(port, int(arguments[0]), float(arguments[1])),
         "facts": lambda: scans_with_facts(port, int(arguments[0])),
     }
