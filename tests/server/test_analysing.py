@@ -12,6 +12,7 @@ from rtui.analysis.report import ColumnState, CoverageKind, Report
 from rtui.keyspace.glob import PatternError
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.connection import Connection
+from rtui.server.inspection.memory_cost import SAMPLED_NOTE
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanNote, ScanState
 from rtui.server.secret import Secret
@@ -58,6 +59,8 @@ async def test_a_report_of_everything_on_every_version(server: Server) -> None:
     is_asked = head.columns["length"].state is ColumnState.COMPLETE
     assert is_asked is zoo.has_no_touch(server)
     assert {one.name for one in summary.types} == set(types.values())
+    is_exact = server.product == "redis" and server.version >= (8, 4)
+    assert (SAMPLED_NOTE in head.notes) is not is_exact
     assert all(record.length is not None for record in summary.big.by_memory)
     assert all(record.encoding is not None for record in summary.big.by_memory)
     assert sum(summary.slots.keys) == 500 + len(types)

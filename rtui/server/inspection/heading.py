@@ -17,6 +17,7 @@ from rtui.analysis.report import (
 )
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Connection
+from rtui.server.inspection.memory_cost import SAMPLED_NOTE, counts_sizes
 from rtui.server.inspection.plan import Plan
 from rtui.server.progress import Cost
 
@@ -74,6 +75,8 @@ def head(
     """Put it together."""
     server = server_report(connection)
     texts = [str(note) for note in notes]
+    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(connection.server):
+        texts.append(SAMPLED_NOTE)
     if server.role == "replica":
         texts.append(REPLICA_NOTE)
     if connection.server.cluster_note is not None:

@@ -33,6 +33,12 @@ class MemoryCost:
     why: str = ""
 
 
+SAMPLED_NOTE: Final = (
+    "The bytes of a collection come from five of its elements, as MEMORY USAGE does by default on this server: "
+    "where elements differ much in size they are an estimate."
+)
+"""What one has to know of sizes on a server that does not count them as they grow."""
+
 _FREELY: Final = MemoryCost(Manner.FREELY)
 _STREAM: Final = MemoryCost(
     Manner.WATCHED, "before Redis 8.4 the size of a stream takes a walk over all its groups and consumers"
@@ -41,6 +47,11 @@ _MODULE: Final = MemoryCost(
     Manner.NEVER, "the type comes from a module, whose answer to MEMORY USAGE may walk the whole value"
 )
 _NAMELESS: Final = MemoryCost(Manner.NEVER, "the type is not known, so nobody knows what asking costs")
+
+
+def counts_sizes(server: ServerIdentity) -> bool:
+    """Whether MEMORY USAGE tells exact sizes that the server keeps as they grow."""
+    return server.product == "redis" and server.version is not None and server.version >= EXACT_SINCE
 
 
 def memory_cost(server: ServerIdentity, kind: bytes | None) -> MemoryCost:
@@ -52,7 +63,6 @@ def memory_cost(server: ServerIdentity, kind: bytes | None) -> MemoryCost:
         return _NAMELESS
     if kind not in BUILT_IN:
         return _MODULE
-    is_exact = server.product == "redis" and server.version is not None and server.version >= EXACT_SINCE
-    if kind == b"stream" and not (is_exact or server.product == "valkey"):
+    if kind == b"stream" and not (counts_sizes(server) or server.product == "valkey"):
         return _STREAM
     return _FREELY
