@@ -9,18 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.facts import LfuSettings
-from rtui.analysis.report import (
-    Coverage,
-    CoverageKind,
-    Figure,
-    HotReport,
-    KeySizes,
-    Report,
-    Scope,
-    SlotsReport,
-    Summary,
-)
+from rtui.analysis.report import KeySizes, Report, Scope, Summary
 from rtui.analysis.sampled import SampleOf
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
@@ -29,15 +18,15 @@ from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
 from rtui.server.cursor import Dialect
 from rtui.server.errors import ConnectionLost, RtuiError
-from rtui.server.hot.report import hot_report
+from rtui.server.hot.watch import HotWatch
 from rtui.server.inspection.conveyor import Conveyor
+from rtui.server.inspection.covered import covered
 from rtui.server.inspection.finishing import complete_top
 from rtui.server.inspection.heading import columns_report, head
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.keysizes import key_sizes
 from rtui.server.keyspace_pass import dialect_for
-from rtui.server.lfu_settings import lfu_settings
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanNote, ScanState
@@ -57,9 +46,6 @@ REPORT_EVERY_S: Final = 1.0
 
 REPORT_SHARE: Final = 0.05
 """Adding up takes at most this share of the time."""
-
-HOT_EVERY_S: Final = 5.0
-"""How often the server is asked for its hot keys while a pass runs."""
 
 NOT_HERE: Final = SafeText(
     "This server's cursors go slot by slot, so random ones do not reach every key with the same chance: "
@@ -108,17 +94,14 @@ class Analysing:
         self._only = ScanFilter(options.match, options.kind)
         self._pace = options.pace
         self._capabilities = Capabilities()
-        self._began_at_s = time.time()
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
         self._conveyor = Conveyor(self._plan, self._findings, encoding_every=options.encoding_every)
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None
         self._slots: tuple[tuple[int, int], ...] | None = None
-        self._lfu = LfuSettings()
         self._keysizes: tuple[KeySizes, ...] = ()
-        self._hot = HotReport()
-        self._hot_at = float("-inf")
+        self._hot = HotWatch(connection, self._capabilities)
         self._extra_commands = 0
         self._failure: SafeText | None = None
         self._why_ended: SafeText | None = None
@@ -214,7 +197,7 @@ class Analysing:
         connection, capabilities = self._connection, self._capabilities
         await connection.online()
         await capabilities.probe(connection)
-        self._lfu = await lfu_settings(connection, capabilities)
+        await self._hot.learn()
         self._keysizes = await key_sizes(connection, capabilities, connection.target.db)
         if capabilities.may(Feature.DBSIZE):
             (size,) = await connection.run(guard.dbsize())
@@ -254,9 +237,8 @@ class Analysing:
                 big = self._findings.big.report()
                 top = self._options.top
                 self._extra_commands += await complete_top(lane, self._plan, big, self._findings.big, top=top)
-        self._hot_at = float("-inf")
         summary = await self._summary()
-        await self._ask_hot(summary)
+        await self._hot.ask(summary, at_last=True)
         self._is_ended = True
         self._publish(summary)
 
@@ -273,7 +255,7 @@ class Analysing:
             began = loop.time()
             summary = await self._summary()
             with contextlib.suppress(ConnectionLost):
-                await self._ask_hot(summary)
+                await self._hot.ask(summary)
             self._publish(summary)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
@@ -289,61 +271,23 @@ class Analysing:
     def _sample_of(self) -> SampleOf | None:
         return SampleOf(self._work.population) if isinstance(self._work, SamplePass) else None
 
-    async def _ask_hot(self, summary: Summary) -> None:
-        """Ask the server for its hot keys, unless it was asked just now."""
-        now = asyncio.get_running_loop().time()
-        if now - self._hot_at < HOT_EVERY_S or not self._connection.is_online:
-            return
-        self._hot_at = now
-        self._hot = await hot_report(
-            self._connection,
-            self._capabilities,
-            summary,
-            lfu=self._lfu,
-            is_lfu_policy=self._connection.server.is_lfu,
-            now_s=time.time(),
-            looked_since_s=self._began_at_s,
-        )
-
     def _publish(self, summary: Summary) -> None:
         work = self._work
         notes = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
+        size = self._size if self._only.is_open else None
+        coverage = covered(self._findings, work, self.progress, size=size, why_ended=self._why_ended)
         heading = head(
             self._connection,
             scope=replace(self._options.scope, pace=self._pace.value),
-            coverage=self._coverage(),
+            coverage=coverage,
             cost=self.cost,
             columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
             notes=notes,
             made_at_s=time.time(),
         )
-        slots: SlotsReport = replace(summary.slots, owned=self._slots)
-        self.report = Report(heading, replace(summary, slots=slots), self._hot, self._keysizes)
+        slots = replace(summary.slots, owned=self._slots)
+        self.report = Report(heading, replace(summary, slots=slots), self._hot.report, self._keysizes)
         self.revision += 1
-
-    def _coverage(self) -> Coverage:
-        """What the figures rest on, now."""
-        findings, work, progress = self._findings, self._work, self.progress
-        kind, fraction, reason = CoverageKind.PARTIAL, progress.fraction, ""
-        is_open = self._only.is_open
-        total: Figure | None = self._size if is_open else None
-        if isinstance(work, SamplePass):
-            kind, fraction, total = CoverageKind.ESTIMATE, None, work.population
-        elif progress.state is ScanState.DONE:
-            kind, fraction, total = CoverageKind.EXACT, 1.0, findings.keys
-        if kind is CoverageKind.PARTIAL or (self._is_ended and progress.state is not ScanState.DONE):
-            kind = CoverageKind.PARTIAL if kind is not CoverageKind.ESTIMATE else kind
-            reason = progress.reason or self._why_ended or ("" if self._is_ended else "it is under way")
-        return Coverage(
-            kind,
-            findings.keys,
-            fraction,
-            total,
-            vanished=findings.vanished,
-            unread=findings.unread_keys,
-            repeats_possible=isinstance(work, Scan) and progress.state is ScanState.DONE and work.repeats_possible,
-            reason=str(reason),
-        )
 
 
 def _nowhere(keys: list[bytes]) -> None:
