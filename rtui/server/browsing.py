@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -75,6 +74,8 @@ class Browsing:
         self._size: int | None = None
         self._lfu = LfuSettings()
         self._spent = Cost()
+        self._others = 0
+        """How many things are under way that the scan rests for."""
         self._pass = self._new_pass()
         self._care: asyncio.Task[None] | None = None
         self._targeted = asyncio.Lock()
@@ -148,9 +149,17 @@ class Browsing:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         self._pass.give_way(GIVE_WAY_S)
 
-    def resting(self) -> AbstractContextManager[None]:
-        """Let the scan rest while something else takes the server's time."""
-        return self._pass.resting()
+    @contextlib.contextmanager
+    def resting(self) -> Iterator[None]:
+        """Let the scan rest while something else takes the server's time, also one that begins meanwhile."""
+        self._others += 1
+        self._pass.rest()
+        try:
+            yield
+        finally:
+            self._others -= 1
+            if not self._others:
+                self._pass.wake()
 
     def faster(self) -> None:
         """Take the next faster pace."""
@@ -187,7 +196,7 @@ class Browsing:
             return
         async with self._targeted:
             if self.store.needs_scan(node):
-                with self._pass.resting():
+                with self.resting():
                     source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
                     self._spent += await refill(self.store, node, source, self._only, self._pace)
 
@@ -212,6 +221,8 @@ class Browsing:
         self._only = only
         self.store.reset()
         self._pass = self._new_pass()
+        if self._others:
+            self._pass.rest()
         self._pass.begin(resume=resume)
         self._revision += 1
 

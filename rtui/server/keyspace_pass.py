@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -70,7 +70,7 @@ class KeyspacePass:
         self._only = only
         self._pace = pace
         self._is_filling = is_filling
-        self._is_paused = False
+        self._is_paused = self._is_resting = False
         self._is_sampling = False
         self._overview = Overview(store)
         self._first_cost = Cost()
@@ -144,32 +144,37 @@ class KeyspacePass:
     def pause(self) -> None:
         """Send nothing more for the scan until `resume`."""
         self._is_paused = True
-        if self.scan is not None:
-            self.scan.pause()
-            self.save()
+        self._hold()
+        self.save()
 
     def resume(self) -> None:
         """Go on."""
         self._is_paused = False
-        if self.scan is not None:
-            self.scan.resume()
+        self._hold()
 
     def give_way(self, seconds: float) -> None:
         """Leave the event loop to others for so long."""
         if self.scan is not None:
             self.scan.give_way(seconds)
 
-    @contextlib.contextmanager
-    def resting(self) -> Iterator[None]:
-        """Let the scan rest while something else is scanned for."""
-        scan = self.scan
-        if scan is not None:
-            scan.pause()
-        try:
-            yield
-        finally:
-            if scan is not None and not self._is_paused:
-                scan.resume()
+    def rest(self) -> None:
+        """Let the scan rest until `wake`, whatever the user wants of it."""
+        self._is_resting = True
+        self._hold()
+
+    def wake(self) -> None:
+        """Let the scan go on, unless the user has paused it."""
+        self._is_resting = False
+        self._hold()
+
+    def _hold(self) -> None:
+        """Have the scan go on or not, as user and other work want it."""
+        if self.scan is None:
+            return
+        if self._is_paused or self._is_resting:
+            self.scan.pause()
+        else:
+            self.scan.resume()
 
     def save(self) -> None:
         """Keep where the scan stands for a later run, if it means anything there."""
@@ -285,7 +290,7 @@ class KeyspacePass:
             on_restart=self._restarted,
         )
         self.scan = scan
-        if self._is_paused:
+        if self._is_paused or self._is_resting:
             scan.pause()
         await scan.run()
         if scan.state is ScanState.DONE:

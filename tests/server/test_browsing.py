@@ -301,3 +301,34 @@ async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
         assert not session.store.complete
         await whole(session)
         assert session.store.keys == 4000
+
+
+async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        with session.resting():
+            with session.resting():
+                await session.rescan()
+            await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
+            session.resume()
+            seen = session.store.keys
+            for _ in range(20):
+                await session.lookup(b"nobody")
+            assert session.status.progress.state is ScanState.PAUSED
+            assert session.store.keys == seen < MANY
+        session.pace = Pace.FULL
+        await whole(session)
+        assert session.store.keys == MANY
+
+
+async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(MANY))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        with session.resting():
+            session.pause()
+        await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
+        await session.lookup(b"nobody")
+        assert session.status.progress.state is ScanState.PAUSED
+        session.pace = Pace.FULL
+        session.resume()
+        await whole(session)
