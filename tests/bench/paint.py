@@ -30,6 +30,7 @@ from rtui.server.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.live_session import LiveSession
 from rtui.tui.widgets.key_tree import KeyTree
+from rtui.tui.widgets.report_table import TableBody
 from tests.bench.window import COLUMNS, LINES
 
 BEAT_S = 0.001
@@ -72,8 +73,8 @@ class Painted:
     """What the last frames showed."""
 
     changed: threading.Condition = field(default_factory=threading.Condition)
-    cursor: Row | None = None
-    """The row under the cursor in the last frame in which its line was painted."""
+    cursor: object = None
+    """What the cursor was on in the last frame in which its line was painted."""
     cursor_at: float = 0.0
     """When that frame was handed to the driver, on the clock of `time.perf_counter`."""
     below: Row | None = None
@@ -92,7 +93,7 @@ class WatchedApp(RtuiApp):
         self.driver_class = self.fit(SinkDriver)
         self.painted = Painted()
         self.beats: list[float] = []
-        self._cursor: Row | None = None
+        self._cursor: object = None
         self._below: Row | None = None
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
@@ -119,6 +120,17 @@ class WatchedApp(RtuiApp):
             return paint(y)
 
         tree.render_line = painting  # type: ignore[method-assign]
+
+    def look_at_table(self, body: TableBody) -> None:
+        """Note each painting of the line under the cursor of this table."""
+        paint = body.render_line
+
+        def painting(y: int) -> Strip:
+            if y + body.scroll_offset.y == body.cursor_line:
+                self._cursor = body.subject
+            return paint(y)
+
+        body.render_line = painting  # type: ignore[method-assign]
 
     async def beat(self) -> None:
         """Ask for the loop again and again; the moments at which it was had are kept."""
