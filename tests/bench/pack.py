@@ -1,16 +1,18 @@
-"""How fast the batch packer is against hiredis packing each command: `python -m tests.bench.pack`."""
+"""How fast the batch packer is against hiredis packing each command: `python -m tests.bench.run pack`."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import hiredis
 
 from rtui.server import guard
 from rtui.server.guard import Command, each
 from rtui.server.guard.batch import PerKey
+from tests.bench.row import Row
 
 KEYS = [b"shop:session:%09d:datum" % number for number in range(1000)]
 """A page of keys of 28 bytes."""
@@ -38,26 +40,30 @@ def commands_per_s(
     return len(builds) * len(keys) / (time.perf_counter() - start)
 
 
-def main() -> None:
-    """Print a line a case: commands a second of both and the ratio."""
-    cases = {
-        "TYPE, one length": ([guard.key_type], KEYS),
-        "TYPE, many lengths": ([guard.key_type], MIXED),
-        "TYPE PTTL MEMORY USAGE": ([guard.key_type, guard.pttl, guard.memory_usage], MIXED),
-        "… and OBJECT IDLETIME, STRLEN": (
-            [guard.key_type, guard.pttl, guard.memory_usage, guard.object_idletime, guard.strlen],
-            MIXED,
-        ),
-    }
-    print(f"{'M commands/s':32} {'each':>8} {'hiredis':>8} {'ratio':>8}")
-    for name, (builds, keys) in cases.items():
+CASES: Final = {
+    "TYPE, names of one length": ([guard.key_type], KEYS),
+    "TYPE, names of many lengths": ([guard.key_type], MIXED),
+    "TYPE, PTTL, MEMORY USAGE, OBJECT IDLETIME, STRLEN": (
+        [guard.key_type, guard.pttl, guard.memory_usage, guard.object_idletime, guard.strlen],
+        MIXED,
+    ),
+}
+"""What is packed for each of so many keys."""
+
+
+def rows() -> Iterator[Row]:
+    """A row a case."""
+    for name, (builds, keys) in CASES.items():
         ours, theirs = [], []
         for _ in range(ROUNDS):
             ours.append(commands_per_s(each, builds, keys))
             theirs.append(commands_per_s(by_hiredis, builds, keys))
         fast, slow = statistics.median(ours), statistics.median(theirs)
-        print(f"{name:32} {fast / 1e6:8.2f} {slow / 1e6:8.2f} {fast / slow:8.1f}")
-
-
-if __name__ == "__main__":
-    main()
+        yield Row(
+            f"packing {name}",
+            f"{fast / 1e6:.1f} M commands/s",
+            f"hiredis.pack_command: {slow / 1e6:.1f} M",
+            f"{fast / slow:.1f} ×",
+            "> 1 ×",
+            fast > slow,
+        )
