@@ -148,7 +148,7 @@ class Aggregates:
             root=node,
             types=type_reports(rollup.types, figures),
             encodings=encoding_reports(self.encodings, rollup.types, figures),
-            big=self.big.report(),
+            big=self.big.report(figures),
             hottest=self.big.hottest(),
             expiry=expiry,
             slots=self.slots.report(),
@@ -157,7 +157,7 @@ class Aggregates:
 
     def _figures(self, sample: SampleOf | None) -> Figures:
         """How to say what was counted."""
-        tallies = [cell.tally for pattern in self.tree.root.walk() for cell in pattern.cells.values()]
+        tallies = list(self.tree.root.tallies())
         keys = sum(tally.keys for tally in tallies)
         sizes = [tally.memory for tally in tallies if tally.memory is not None]
         if sample is None:
@@ -193,10 +193,9 @@ class Aggregates:
             keep_within(MOST_EXPIRY_BINS, self._expiries())
 
     def _expiries(self) -> Iterator[ExpiryBins]:
-        for pattern in self.tree.root.walk():
-            for cell in pattern.cells.values():
-                if cell.tally.life is not None and cell.tally.life.expiries is not None:
-                    yield cell.tally.life.expiries
+        for tally in self.tree.root.tallies():
+            if tally.life is not None and tally.life.expiries is not None:
+                yield tally.life.expiries
 
     def _count_some(self) -> None:
         """Count buffer after buffer until not too much waits."""

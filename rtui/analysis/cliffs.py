@@ -9,9 +9,10 @@ from typing import Final
 
 from rtui.analysis.chance import binomial_tail
 from rtui.analysis.expiry_bins import Bin, ExpiryBins
+from rtui.analysis.figures import AS_COUNTED, Figures, memory_of
 from rtui.analysis.report import MINUTE_S, Cliff
 
-FALSE_ALARMS: Final = 0.01
+FALSE_ALARMS: Final = 0.002
 """At most how many cliffs one timeline of even expiries is expected to show by chance."""
 
 EVEN: Final = 2.0
@@ -62,9 +63,17 @@ class _Stretch:
 
 
 def find_cliffs(
-    bins: ExpiryBins, *, keys: int | None = None, path: tuple[bytes, ...] = (), label: str = "all keys"
+    bins: ExpiryBins,
+    *,
+    keys: int | None = None,
+    path: tuple[bytes, ...] = (),
+    label: str = "all keys",
+    figures: Figures = AS_COUNTED,
+    largest: int = 0,
 ) -> list[Cliff]:
     """Find the cliffs of one namespace, most keys first; `keys` are all its keys, expiring or not.
+
+    `figures` says what was counted, of keys none of which is larger than `largest`.
 
     A cliff begins and ends with a step, each more than EVEN times as dense as what lies outside, with a significance
     of FALSE_ALARMS over all steps there could be (the exact test of two Poisson rates of Przyborowski and Wilenski,
@@ -80,20 +89,19 @@ def find_cliffs(
     while stretch := landscape.strongest(least):
         landscape.level(stretch)
         found.append(stretch)
-    found.sort(key=lambda one: (-one.keys, one.first))
     total = bins.total if keys is None else keys
     cliffs = []
-    for one in found:
-        inside = landscape.bins[one.first : one.last + 1]
+    for one in sorted(found, key=lambda one: (-one.keys, one.first)):
+        whole = landscape.whole(one)
         cliff = Cliff(
             path=path,
             label=label,
-            start_s=float(inside[0].start_min * MINUTE_S),
-            end_s=float((inside[-1].start_min + inside[-1].width_min) * MINUTE_S),
-            keys=one.keys,
-            share=one.keys / total,
-            memory_bytes=sum(each.memory_bytes for each in inside) if bins.memory_known_keys else None,
-            expected_keys=one.around * one.minutes,
+            start_s=float(whole.start_min * MINUTE_S),
+            end_s=float((whole.start_min + whole.width_min) * MINUTE_S),
+            keys=figures.keys(whole.keys),
+            share=figures.share(whole.keys, total),
+            memory_bytes=memory_of(whole, figures=figures, largest=largest) if bins.memory_known_keys else None,
+            expected_keys=figures.keys(landscape.usual(one)),
         )
         cliffs.append(cliff)
     return cliffs
@@ -106,6 +114,7 @@ class _Landscape:
         self.bins = bins
         self._may_start = may_start
         self._keys = [float(one.keys) for one in bins]
+        self._taken = [False] * len(bins)
         self._chance = FALSE_ALARMS / max(1, 2 * len(bins))
         self._measure()
 
@@ -114,10 +123,26 @@ class _Landscape:
         self._minutes_to = [0, *accumulate(one.width_min for one in self.bins)]
 
     def level(self, stretch: _Stretch) -> None:
-        """Take a cliff out: from now on its bins are like those around."""
+        """Take a cliff out: from now on its bins are like those around, and no part of another one."""
         for index in range(stretch.first, stretch.last + 1):
             self._keys[index] = stretch.around * self.bins[index].width_min
+            self._taken[index] = True
         self._measure()
+
+    def whole(self, stretch: _Stretch) -> Bin:
+        """A stretch as one bin."""
+        inside = self.bins[stretch.first : stretch.last + 1]
+        return Bin(
+            inside[0].start_min,
+            stretch.minutes,
+            sum(one.keys for one in inside),
+            sum(one.memory_bytes for one in inside),
+            sum(one.memory_squares for one in inside),
+        )
+
+    def usual(self, stretch: _Stretch) -> float:
+        """How many keys would expire in a stretch if it were like what is around it, all cliffs taken out."""
+        return self._stretch(stretch.first, stretch.last).around * stretch.minutes
 
     def strongest(self, least: float) -> _Stretch | None:
         """The stretch with most keys above what is around it, of those that are cliffs; None when there is none."""
@@ -157,7 +182,7 @@ class _Landscape:
     def _stands_out(self, stretch: _Stretch) -> bool:
         """Whether a stretch has many more keys than around, without a hole, and not only since they live shortly."""
         inside = range(stretch.first, stretch.last + 1)
-        if any(self._keys[i] <= EVEN * stretch.around * self.bins[i].width_min for i in inside):
+        if any(self._taken[i] or self._keys[i] <= EVEN * stretch.around * self.bins[i].width_min for i in inside):
             return False
         if stretch.first >= RUN_UP:
             return stretch.keys >= RATIO * stretch.around * stretch.minutes

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from rtui.analysis.cliffs import FALSE_ALARMS, find_cliffs
 from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale
-from rtui.analysis.figures import Figures
+from rtui.analysis.figures import Figures, memory_of
 from rtui.analysis.pattern_tree import Pattern
 from rtui.analysis.report import Cliff, ExpiryReport, Timeline
+from rtui.analysis.tables.namespaces import namespace_cell
+from rtui.analysis.tables.place import Step
 from rtui.analysis.timeline import timeline
 from rtui.keyspace.display import display
 from rtui.keyspace.slices import Slicer, Slices
@@ -37,14 +39,18 @@ def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: S
     timelines, cliffs = [], []
     for place in [_Place((), everything), *places[:MOST_TIMELINES]] if everything else []:
         pattern = place.path[-1] if place.path else root
-        bins = ExpiryBins(scale)
-        for part in _expiries(pattern):
-            bins.merge(part)
+        bins, largest = ExpiryBins(scale), 0
+        for tally in pattern.tallies():
+            if tally.life is not None and tally.life.expiries is not None:
+                bins.merge(tally.life.expiries)
+                largest = max(largest, 0 if tally.memory is None else tally.memory.max)
             if slicer.over():
                 yield
         names, label = tuple(one.name for one in place.path), _label(place.path)
-        timelines.append(Timeline(names, label, timeline(bins, keys=lambda one: figures.keys(one.keys))))
-        cliffs += find_cliffs(bins, keys=pattern.keys, path=names, label=label)
+        memory = partial(memory_of, figures=figures, largest=largest)
+        columns = timeline(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
+        timelines.append(Timeline(names, label, columns))
+        cliffs += find_cliffs(bins, keys=pattern.keys, path=names, label=label, figures=figures, largest=largest)
         if slicer.over():
             yield
     alarms = FALSE_ALARMS * len(timelines)
@@ -83,19 +89,12 @@ def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place], sli
     return total
 
 
-def _expiries(pattern: Pattern) -> Iterator[ExpiryBins]:
-    for one in pattern.walk():
-        for cell in one.cells.values():
-            life = cell.tally.life
-            if life is not None and life.expiries is not None:
-                yield life.expiries
-
-
 def _label(path: tuple[Pattern, ...]) -> str:
-    """Show a namespace: `shop:session`."""
+    """Show a namespace as tables do: `shop:session:`."""
     if not path:
         return "all keys"
-    return display(b"".join(one.name + one.separator for one in path[:-1]) + path[-1].name)
+    shown = namespace_cell([Step(one.name, one.separator, one.kind) for one in path])
+    return shown if isinstance(shown, str) else display(shown)
 
 
 def _keys(cliff: Cliff) -> float:

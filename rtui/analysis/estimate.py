@@ -31,7 +31,7 @@ class Estimate:
         return self.low <= truth <= self.high
 
 
-def wilson(successes: int, n: int, *, population: int | None = None) -> Estimate:
+def wilson(successes: float, n: int, *, population: int | None = None) -> Estimate:
     """The share behind `successes` of `n` draws, by Wilson's score interval at 95 %.
 
     With `population` the draws were distinct members of so many, and the interval narrows as the sample nears all of

@@ -71,6 +71,8 @@ class Bin:
     keys: int
     memory_bytes: int
     """Of those keys whose memory is known."""
+    memory_squares: int = 0
+    """The sum of the squares of their sizes, by which the bytes of a sample become an estimate."""
 
 
 class ExpiryBins:
@@ -88,6 +90,7 @@ class ExpiryBins:
         self._most = most
         self._keys: Counter[int] = Counter()
         self._memory: defaultdict[int, int] = defaultdict(int)
+        self._squares: defaultdict[int, int] = defaultdict(int)
         self._counted = 0
         self._is_loose = False
         """Whether there are bins that are not yet brought to the scale and coarseness of all."""
@@ -132,9 +135,10 @@ class ExpiryBins:
         self._counted += len(starts)
         self._is_loose = self._is_loose or self.coarseness > 0 or self._is_rescaled
         self._keys.update(starts)
-        sums = self._memory
+        sums, squares = self._memory, self._squares
         for start, size in zip(starts, sizes, strict=True):
             sums[start] += size
+            squares[start] += size * size
         if len(self._keys) > self._most:
             self._fit()
 
@@ -156,12 +160,13 @@ class ExpiryBins:
         if not self._is_loose:
             return
         self._is_loose = False
-        keys, memory = self._keys, self._memory
-        self._keys, self._memory = Counter(), defaultdict(int)
+        keys, memory, squares = self._keys, self._memory, self._squares
+        self._keys, self._memory, self._squares = Counter(), defaultdict(int), defaultdict(int)
         for start, count in keys.items():
             joined = self._joined(start)
             self._keys[joined] += count
             self._memory[joined] += memory[start]
+            self._squares[joined] += squares[start]
 
     def coarsen(self) -> None:
         """Join pairs of neighbours, so that there are about half as many bins; 64 to one at most."""
@@ -183,8 +188,9 @@ class ExpiryBins:
         self._counted += other._counted
         self.memory_known_keys += other.memory_known_keys
         self._keys.update(other._keys)
-        for start, size in other._memory.items():
-            self._memory[start] += size
+        for mine, others in ((self._memory, other._memory), (self._squares, other._squares)):
+            for start, amount in others.items():
+                mine[start] += amount
         if len(self._keys) > self._most:
             self._fit()
 
@@ -194,7 +200,7 @@ class ExpiryBins:
         self._join()
         for start in sorted(self._keys):
             width = 1 << (self._scale.level(start) + self.coarseness)
-            yield Bin(start, width, self._keys[start], self._memory[start])
+            yield Bin(start, width, self._keys[start], self._memory[start], self._squares[start])
 
     def stretch(self, beyond: int = 0) -> Iterator[Bin]:
         """All bins without a gap, from the start of the pass to the last with keys and some empty ones beyond."""
@@ -207,7 +213,8 @@ class ExpiryBins:
         while start <= last or beyond > 0:
             beyond -= start > last
             width = 1 << (self._scale.level(start) + self.coarseness)
-            yield Bin(start, width, self._keys.get(start, 0), self._memory.get(start, 0))
+            keys, memory = self._keys.get(start, 0), self._memory.get(start, 0)
+            yield Bin(start, width, keys, memory, self._squares.get(start, 0))
             start += width
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from math import ceil, sqrt
+from typing import Final, Protocol
 
+from rtui.analysis.expiry_bins import Bin
 from rtui.analysis.report import Figure, Quantiles
 from rtui.analysis.sketch import ERROR, Sketch
 
@@ -18,7 +20,7 @@ class Figures(Protocol):
     def all_keys(self) -> tuple[Figure, Figure]:
         """How many keys there are in all, and that as a share."""
 
-    def keys(self, count: int) -> Figure:
+    def keys(self, count: float) -> Figure:
         """As many keys are like the `count` that were inspected."""
 
     def share_keys(self, count: int) -> Figure:
@@ -40,6 +42,12 @@ class Figures(Protocol):
         """The spread of sizes."""
 
 
+def memory_of(one: Bin, *, figures: Figures, largest: int) -> Figure:
+    """Say how many bytes expire in a bin, of keys none of which is larger than `largest`."""
+    most = min(largest, ceil(sqrt(one.memory_squares)))
+    return figures.memory(one.memory_bytes, lambda: float(one.memory_squares), most)
+
+
 class Exact:
     """Figures of a pass: what was counted is what there is."""
 
@@ -51,7 +59,7 @@ class Exact:
         """As counted."""
         return self._keys, 1.0 if self._keys else 0.0
 
-    def keys(self, count: int) -> Figure:
+    def keys(self, count: float) -> Figure:
         """As counted."""
         return count
 
@@ -75,3 +83,7 @@ class Exact:
         """As sketched."""
         p50, p90, p99 = sketch.quantiles(SHARES)
         return Quantiles(sketch.mean, p50, p90, p99, sketch.max, ERROR)
+
+
+AS_COUNTED: Final = Exact(0, 0)
+"""Figures of sets of keys by themselves, not as parts of a whole."""

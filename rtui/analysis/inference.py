@@ -38,13 +38,13 @@ class Spread(Protocol):
         """The sizes at or below which these shares of all lie."""
 
 
-def share(found: int, n: int, population: Population = None) -> Estimate:
+def share(found: float, n: int, population: Population = None) -> Estimate:
     """The share of keys of which `found` were among n sampled ones."""
     size = _size(population)
     return wilson(found, n, population=None if size is None else max(n, size))
 
 
-def count(found: int, n: int, population: Population) -> Estimate | None:
+def count(found: float, n: int, population: Population) -> Estimate | None:
     """How many keys there are of which `found` were among n sampled ones; None for a population nobody knows.
 
     There are at least those that were seen.

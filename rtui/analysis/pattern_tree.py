@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.cell import Cell
 from rtui.analysis.expiry_bins import ExpiryScale
 from rtui.analysis.report import NodeKind
+from rtui.analysis.tally import Tally
 from rtui.keyspace.identifiers import DIGITS, LONGEST, MARKS, PLACEHOLDERS, Identifiers
 from rtui.keyspace.segments import Separators
 
@@ -56,6 +57,12 @@ class Pattern:
         yield self
         for child in self.children.values():
             yield from child.walk()
+
+    def tallies(self) -> Iterator[Tally]:
+        """What has been counted of each type, here and below."""
+        for pattern in self.walk():
+            for cell in pattern.cells.values():
+                yield cell.tally
 
 
 class PatternTree:

@@ -398,7 +398,7 @@ class Cliff:
     share: Figure
     """Of all keys of the namespace, 0 … 1."""
     memory_bytes: Figure | None
-    expected_keys: float
+    expected_keys: Figure
     """As many would expire in that stretch if it were like its neighbours."""
 
 

@@ -33,8 +33,11 @@ class Rollup:
         """The node of the root, and all below it."""
         node, rolled, _ = yield from self._node(pattern, 0)
         self.types = {kind: tally for kind, tally in rolled.by_kind.items() if kind is not None}
-        keys, share = self._figures.all_keys()
-        return replace(node, stats=replace(node.stats, keys=keys, share_keys=share))
+        keys, all_of_it = self._figures.all_keys()
+        memory = rolled.tally.memory
+        share_memory = node.stats.share_memory if memory is None or not memory.sum else all_of_it
+        stats = replace(node.stats, keys=keys, share_keys=all_of_it, share_memory=share_memory)
+        return replace(node, stats=stats)
 
     def _node(self, pattern: Pattern, patterns_above: int) -> Slices[tuple[Node, Rolled, int]]:
         """The node of a pattern, what it adds up to, and how many names its parts stand for at least, if one does."""

@@ -7,6 +7,7 @@ from itertools import chain, repeat
 from operator import gt
 from typing import Final
 
+from rtui.analysis.figures import AS_COUNTED, Figures
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.presets import DEFAULT_PRESET, STRING, Preset, preset
 from rtui.analysis.ranking import Measure, Ranking
@@ -95,7 +96,7 @@ class TopKeys:
         for kind, count in other.over.items():
             self.over[kind] = self.over.get(kind, 0) + count
 
-    def report(self) -> BigReport:
+    def report(self, figures: Figures = AS_COUNTED) -> BigReport:
         """All lists of biggest keys."""
         by_memory = {kind: ranking.records() for kind, ranking in self._by_memory.items()}
         by_length = {kind: ranking.records() for kind, ranking in self._by_length.items()}
@@ -105,7 +106,7 @@ class TopKeys:
             by_length=self._over_all(counted, _length),
             by_type_memory={kind: records for kind, records in by_memory.items() if kind is not None},
             by_type_length={kind: records for kind, records in by_length.items() if kind is not None},
-            over=dict(self.over),
+            over={kind: figures.keys(count) for kind, count in self.over.items()},
         )
 
     def _over_all(

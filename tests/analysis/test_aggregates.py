@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from random import Random
 
 from hypothesis import given, settings
@@ -248,17 +249,63 @@ def test_a_sample_gives_estimates_that_hold_the_truth() -> None:
         (carts.memory_bytes, truth),
         (carts.share_memory, truth / (truth + 3_000_000)),
         (carts.no_ttl_keys, 10_000),
-        (root.stats.keys, 40_000),
     ):
         assert isinstance(figure, Estimate)
         assert true in figure
     assert carts.memory is not None
     assert isinstance(carts.memory.p50, Estimate)
     assert 549.5 in carts.memory.p50
+    assert (root.stats.keys, root.stats.share_keys, root.stats.share_memory) == (40_000, 1.0, 1.0)
+
+
+def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None:
+    random = Random(7)
+    soon = [(b"login:%d" % number, 3_600_000, random.randrange(50, 500)) for number in range(8_000)]
+    spread = [
+        (b"login:%d" % number, random.randrange(86_400_000), random.randrange(50, 500))
+        for number in range(8_000, 20_000)
+    ]
+    population = soon + spread + [(b"user:%d" % number, -1, 100) for number in range(20_000)]
+    drawn = random.sample(population, 4_000)
+    batch = Inspected(b"string", [key for key, _, _ in drawn], [ttl for _, ttl, _ in drawn], [s for _, _, s in drawn])
+    aggregates = fresh()
+    aggregates.add(batch, STARTED_S)
+    expiry = summary_of(aggregates, SampleOf(len(population))).expiry
+    (cliff,) = expiry.cliffs
+    inside = [(ttl, size) for _, ttl, size in soon + spread if cliff.start_s <= STARTED_S + ttl // 1000 < cliff.end_s]
+    whole = expiry.timelines[0].bins
+    for figure, true in (
+        (cliff.keys, len(inside)),
+        (cliff.share, len(inside) / 20_000),
+        (cliff.memory_bytes, sum(size for _, size in inside)),
+    ):
+        assert isinstance(figure, Estimate)
+        assert true in figure
+        assert figure.low < figure.value < figure.high < 2 * figure.value
+    assert isinstance(cliff.expected_keys, Estimate)
+    assert all(isinstance(one.keys, Estimate) and isinstance(one.memory_bytes, Estimate) for one in whole)
+    assert 0.9 * 20_000 < sum(one.keys.value for one in whole if isinstance(one.keys, Estimate)) < 1.1 * 20_000
+
+
+def test_of_a_sample_of_nobody_knows_how_many_there_are_at_least_those_seen() -> None:
+    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(90)] + [b"b"] * 10)])
+    root = summary_of(aggregates, SampleOf()).root
+    assert root.stats.keys == Estimate(100, 100, inf)
+    assert root.stats.memory_bytes == Estimate(10_000, 10_000, inf)
+    share = root.children[0].stats.share_keys
+    assert isinstance(share, Estimate)
+    assert share.low < 0.9 < share.high
+
+
+def test_keys_over_the_thresholds_of_a_sample_are_estimates() -> None:
+    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)], 100_000_000)])
+    (over,) = summary_of(aggregates, SampleOf(1_000)).big.over.values()
+    assert isinstance(over, Estimate)
+    assert over.value == 1_000
 
 
 def test_nothing_adds_up_to_nothing() -> None:
     summary = summary_of(fresh())
     assert (summary.root.stats.keys, summary.root.children, summary.types) == (0, (), ())
     assert summary.root.stats.memory_bytes is None
-    assert isinstance(summary_of(fresh(), SampleOf(0)).root.stats.keys, Estimate)
+    assert summary_of(fresh(), SampleOf(0)).root.stats.keys == 0

@@ -113,6 +113,7 @@ def test_a_planted_cliff_is_found_where_it_is(
     assert at - tight <= begins <= at + 1
     assert at + lasts - 1 <= ends <= at + lasts + tight
     assert isinstance(cliff.keys, int)
+    assert isinstance(cliff.expected_keys, float)
     assert 0.9 * planted <= cliff.keys <= planted + 2.5 * cliff.expected_keys + 10
     assert cliff.share == cliff.keys / (keys + planted)
 
@@ -122,6 +123,15 @@ def test_two_cliffs_near_each_other_are_two() -> None:
     found = found_in(minutes)
     assert [(one.start_s / 60 - ORIGIN, one.end_s / 60 - ORIGIN) for one in found] == [(20, 22), (27, 28)]
     assert found[0].share > found[1].share  # type: ignore[operator]
+
+
+def test_what_is_left_of_a_cliff_is_no_cliff_again() -> None:
+    found = found_in([1.0] * 168 + [5.0] * 756 + [6.0] * 756)
+    assert [(one.start_s / 60 - ORIGIN, one.end_s / 60 - ORIGIN, one.keys) for one in found] == [
+        (5, 7, 1_512),
+        (1, 2, 168),
+    ]
+    assert all(isinstance(one.expected_keys, float) and one.expected_keys < 10 for one in found)
 
 
 def test_the_start_of_a_keyspace_of_mixed_lives_is_no_cliff() -> None:

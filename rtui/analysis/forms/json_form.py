@@ -241,7 +241,7 @@ _CLIFF: Final = Record(
         "keys": Amount(),
         "share": Amount(),
         "memory_bytes": Maybe(Amount()),
-        "expected_keys": Number(),
+        "expected_keys": Amount(),
     },
     share="share_of_namespace",
 )

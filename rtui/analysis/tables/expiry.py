@@ -68,8 +68,8 @@ def cliffs(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Subject] = []
     for one in found.cliffs:
-        figures = (cells.amount(one.keys), one.share, cells.amount(one.memory_bytes, "memory"), one.expected_keys)
-        rows.append((one.label, one.start_s, one.end_s, *figures))
+        figures = (cells.amount(one.keys), one.share, cells.amount(one.memory_bytes, "memory"))
+        rows.append((one.label, one.start_s, one.end_s, *figures, one.expected_keys))
         nodes = find(report.summary.root, one.path)
         subjects.append(None if nodes is None else path_of(nodes))
     columns = (_CLIFF_NAMESPACE, _FROM, _TO, _KEYS, _OF_NAMESPACE, MEMORY, _EXPECTED)

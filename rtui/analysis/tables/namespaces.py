@@ -78,7 +78,7 @@ def _weight(node: Node) -> float:
     return plain(node.stats.share_keys if share is None else share)
 
 
-def namespace_cell(nodes: Sequence[Node]) -> Cell:
+def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
     """Return the name of a namespace: how its keys begin, or that it stands for all the others."""
     if nodes[-1].kind is NodeKind.OTHER:
         return f"{display(label(nodes[:-1]))}{OTHER}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from rtui.analysis.report import Node, NodeKind
@@ -44,6 +44,6 @@ def find(root: Node, path: Sequence[Step | bytes]) -> tuple[Node, ...] | None:
     return tuple(nodes)
 
 
-def label(nodes: Sequence[Node]) -> bytes:
+def label(nodes: Iterable[Node | Step]) -> bytes:
     """Return how keys of a namespace begin: `shop:session:`; a key of its own has no separator at the end."""
     return b"".join(node.name + node.separator for node in nodes)

@@ -217,7 +217,7 @@ def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Ax
     ]
     if cliff.memory_bytes is not None:
         pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, kind)),)))
-    expected = SafeText(f"{fmt.short_count(cliff.expected_keys)} expected")
+    expected = SafeText(f"{fmt.short_count(value_of(cliff.expected_keys))} expected")
     return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
 
 
