@@ -11,35 +11,29 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
-from textual.timer import Timer
 
 from rtui.analysis.report import Report
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.analysis_source import AnalysisSource
-from rtui.tui.commands import ANALYSE_SCOPES, BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings, footer_commands
+from rtui.tui.commands import ANALYSE_SCOPES, Command, Scope, When, bindings, footer_commands
 from rtui.tui.hot_session_desk import HotSessionDesk
-from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
+from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
+from rtui.tui.next_look import AT_ONCE_S, FLUSH_S, REST_S, NextLook
 from rtui.tui.panel import Area, Choices, Panel
 from rtui.tui.panel_book import PanelBook
 from rtui.tui.panel_desk import PanelDesk
 from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
+from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.table_file import SUFFIXES
 from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.panel_view import PanelView
 from rtui.tui.widgets.report_table import ReportTable, TableBody
 from rtui.tui.widgets.tab_bar import TabBar
-
-FLUSH_S: Final = 0.1
-"""How often the screen looks whether anything has changed, while anything may."""
-
-REST_S: Final = 1.0
-"""How often it looks when nothing is under way."""
 
 FILTER_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
@@ -56,21 +50,15 @@ FILE_HINT: Final[Line] = (
 )
 
 
-class AnalyseScreen(Screen[bytes | None]):
+class AnalyseScreen(CommandScreen[bytes | None]):
     """Binds an analysis to panels; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(Scope.ANALYSE),
-        *(
-            binding
-            for scope in (Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE)
-            for binding in bindings(scope, "carry('{}')")
-        ),
+        *carried(Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE),
     ]
     AUTO_FOCUS = "#table-body"
-    ESCAPE_TO_MINIMIZE = False
-    BLANK = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    SCOPES = ANALYSE_SCOPES
 
     title_bar = query_one("#title", Bar)
     tab_bar = query_one("#panels", TabBar)
@@ -79,7 +67,6 @@ class AnalyseScreen(Screen[bytes | None]):
     filter_input = query_one("#filter", FilterInput)
     file_input = query_one("#file", FilterInput)
     status_bar = query_one("#status", Bar)
-    footer_bar = query_one("#footer", FooterBar)
 
     def __init__(
         self,
@@ -100,12 +87,13 @@ class AnalyseScreen(Screen[bytes | None]):
         if start_panel is not None:
             self._book.panel_id = start_panel
         self._label, self._zone = label, zone
-        self._pass = AnalysisDesk(source, self._say_bars)
+        self._pass = AnalysisDesk(source, self._asked)
         self._row = RowDesk(self, lambda: self.table)
         self._desk = PanelDesk(self, self._choose)
         self._session = HotSessionDesk(self, source, lambda: self.panel)
+        self._desks = {Scope.RUN: self._pass, Scope.ROW: self._row, Scope.CHOICE: self._desk}
         self._seen = -1
-        self._flush_timer: Timer | None = None
+        self._next_look = NextLook(self, self.flush)
 
     @property
     def panel(self) -> Panel:
@@ -162,13 +150,12 @@ class AnalyseScreen(Screen[bytes | None]):
         if before != self._seen or status.is_under_way or not isinstance(status.link, Online):
             self._say_bars()
         if status.is_live:
-            self._look_again(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
+            self._next_look.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
-    def _look_again(self, after_s: float) -> None:
-        """Look at the source once more after a while; a look that was due later is taken back."""
-        if self._flush_timer is not None:
-            self._flush_timer.stop()
-        self._flush_timer = self.set_timer(after_s, self.flush)
+    def _asked(self) -> None:
+        """Say what has been asked of the analysis, and look soon what comes of it."""
+        self._say_bars()
+        self._next_look.after(AT_ONCE_S)
 
     def _say_bars(self) -> None:
         """Say whose numbers these are, how the analysis is doing, and what can be done."""
@@ -230,7 +217,7 @@ class AnalyseScreen(Screen[bytes | None]):
         """Zoom into a namespace, go to a key, or begin where nothing has begun."""
         report, subject = self.report, self.view.subject
         if report is None:
-            if When.READY in self._holds() and self.source.report is None:
+            if When.READY in self.holds() and self.source.report is None:
                 self._pass.begin()
         elif not self._choose(self.panel.step_in(report, self.choices)) and isinstance(subject, bytes):
             self._go_to(subject)
@@ -310,7 +297,8 @@ class AnalyseScreen(Screen[bytes | None]):
         if self.source.status.is_live:
             self.dismiss(None)
 
-    def _holds(self) -> frozenset[When]:
+    def holds(self) -> frozenset[When]:
+        """Return what holds just now."""
         rows = self.table.rows
         found = {
             When.ON_ENTRY: self.view.subject is not None,
@@ -319,40 +307,19 @@ class AnalyseScreen(Screen[bytes | None]):
         here = frozenset(condition for condition, is_so in found.items() if is_so)
         return here | self._pass.holds() | self._session.holds() | self._desk.holds()
 
-    def offered(self) -> list[Command]:
-        """Return the commands that make sense just now."""
-        holds = self._holds()
-        return [command for command in COMMANDS if command.scope in ANALYSE_SCOPES and command.offered(holds)]
-
     def _offer_commands(self) -> None:
         if self.filter_input.is_open or self.file_input.is_open:
             self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
         else:
-            self.footer_bar.offer(footer_commands(ANALYSE_SCOPES, self._holds()))
+            self.footer_bar.offer(footer_commands(ANALYSE_SCOPES, self.holds()))
 
-    @on(FooterBar.Clicked)
-    async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
-        await self.carry_out(event.command)
-
-    async def action_carry(self, binding_id: str) -> None:
-        """Carry out the command with this id, whose key was pressed."""
-        await self.carry_out(BY_BINDING_ID[binding_id])
+    def carrier(self, scope: Scope) -> object:
+        """Return the rows, or the desk of the scope, or whatever every screen has."""
+        return self.table.body if scope is Scope.TABLE else self._desks.get(scope, super().carrier(scope))
 
     async def carry_out(self, command: Command) -> None:
         """Carry out a command wherever it belongs."""
-        match command.scope:
-            case Scope.TABLE:
-                await self.table.body.run_action(command.id)
-            case Scope.APP:
-                await self.app.run_action(command.id)
-            case Scope.PANEL:
-                self.show_panel(command.id)
-            case Scope.RUN:
-                getattr(self._pass, command.id)()
-                self._look_again(0.01)
-            case Scope.CHOICE:
-                getattr(self._desk, command.id)()
-            case Scope.ROW:
-                getattr(self._row, command.id)()
-            case _:
-                await self.run_action(command.id)
+        if command.scope is Scope.PANEL:
+            self.show_panel(command.id)
+        else:
+            await super().carry_out(command)

@@ -11,36 +11,27 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
-from textual.screen import Screen
-from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.columns import Column
-from rtui.tui.commands import (
-    BROWSE_SCOPES,
-    BY_BINDING_ID,
-    COMMANDS,
-    Command,
-    Scope,
-    When,
-    bindings,
-    footer_commands,
-)
+from rtui.tui.commands import BROWSE_SCOPES, Scope, When, bindings, footer_commands
 from rtui.tui.copy_desk import CopyDesk, Subject
 from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.detail_desk import DetailDesk, Panels
 from rtui.tui.driving import Work
-from rtui.tui.ink import INK_CLASSES, Line, Role, Span, own
+from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
+from rtui.tui.next_look import FLUSH_S, REST_S, NextLook
 from rtui.tui.notices import failure_notice
 from rtui.tui.offers import conditions
 from rtui.tui.panel_book import PanelBook
 from rtui.tui.scan_desk import Bars, ScanDesk
 from rtui.tui.screens.choice import ColumnsScreen
+from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.session import Session
 from rtui.tui.shown import display, display_text
 from rtui.tui.widgets.bars import Bar, FooterBar
@@ -49,13 +40,6 @@ from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.key_tree import KeyTree
 from rtui.tui.widgets.panes import Panes
 from rtui.tui.widgets.tree_pane import TreePane
-
-FLUSH_S: Final = 0.1
-"""How often the screen looks whether anything has changed, while anything may."""
-
-REST_S: Final = 1.0
-"""How often it looks when nothing is under way."""
-
 
 FILTER_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
@@ -68,29 +52,22 @@ FILTER_HINT: Final[Line] = (
 """Stands in the footer while a filter is typed."""
 
 
-DESKS: Final = (Scope.DETAIL, Scope.SCAN, Scope.COPY)
-"""Scopes whose commands something behind the screen carries out."""
-
-
-class BrowseScreen(Screen[None]):
+class BrowseScreen(CommandScreen[None]):
     """Binds a session to widgets; each handler is a few lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(Scope.BROWSE),
-        *(binding for scope in DESKS for binding in bindings(scope, "carry('{}')")),
+        *carried(Scope.DETAIL, Scope.SCAN, Scope.COPY),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
-    ESCAPE_TO_MINIMIZE = False
-    BLANK = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    SCOPES = BROWSE_SCOPES
 
     trees = query_one("#tree-pane", TreePane)
     pane = query_one("#detail", DetailPane)
     title_bar = query_one("#title", Bar)
     status_bar = query_one("#status", Bar)
     summary_bar = query_one("#summary", Bar)
-    footer_bar = query_one("#footer", FooterBar)
     filter_input = query_one("#filter", FilterInput)
 
     def __init__(
@@ -116,7 +93,7 @@ class BrowseScreen(Screen[None]):
         self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._jump: Line = ()
         self._book = PanelBook()
-        self._flush_timer: Timer | None = None
+        self._next_look = NextLook(self, self.flush)
 
     @property
     def _detail(self) -> CursorDetail:
@@ -167,13 +144,7 @@ class BrowseScreen(Screen[None]):
             self._scan.say()
         self._offer_commands()
         is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
-        self._look_again(REST_S if is_at_rest else FLUSH_S)
-
-    def _look_again(self, after_s: float) -> None:
-        """Look at the session once more after a while; a look that was due later is taken back."""
-        if self._flush_timer is not None:
-            self._flush_timer.stop()
-        self._flush_timer = self.set_timer(after_s, self.flush)
+        self._next_look.after(REST_S if is_at_rest else FLUSH_S)
 
     def _whole(self) -> Whole:
         """Return what shares are parts of."""
@@ -349,43 +320,23 @@ class BrowseScreen(Screen[None]):
 
         self.app.push_screen(ColumnsScreen(self.trees.columns, change))
 
-    def _holds(self) -> frozenset[When]:
+    def holds(self) -> frozenset[When]:
+        """Return what holds just now."""
         status = self.session.status
         is_filtered = self._names.needle is not None or status.match is not None
         return conditions(status, self._detail.detail, self.trees.key_tree.cursor, is_filtered=is_filtered,
                           is_reading=self.pane.body.has_focus)  # fmt: skip
-
-    def offered(self) -> list[Command]:
-        """Return the commands that make sense just now."""
-        holds = self._holds()
-        return [command for command in COMMANDS if command.scope in BROWSE_SCOPES and command.offered(holds)]
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
             self.footer_bar.offer((), FILTER_HINT)
             return
         scopes = BROWSE_SCOPES - ({Scope.TREE} if self.pane.body.has_focus else set())
-        self.footer_bar.offer(footer_commands(scopes, self._holds()), self._jump)
+        self.footer_bar.offer(footer_commands(scopes, self.holds()), self._jump)
 
-    @on(FooterBar.Clicked)
-    async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
-        await self.carry_out(event.command)
-
-    async def action_carry(self, binding_id: str) -> None:
-        """Carry out the command with this id, whose key was pressed."""
-        await self.carry_out(BY_BINDING_ID[binding_id])
-
-    async def carry_out(self, command: Command) -> None:
-        """Carry out a command wherever it belongs."""
-        match command.scope:
-            case Scope.TREE:
-                await self.trees.key_tree.run_action(command.id)
-            case Scope.APP:
-                await self.app.run_action(command.id)
-            case Scope.BROWSE:
-                await self.run_action(command.id)
-            case scope:
-                getattr(self._desks[scope], command.id)()
+    def carrier(self, scope: Scope) -> object:
+        """Return the tree, or the desk of the scope, or whatever every screen has."""
+        return self.trees.key_tree if scope is Scope.TREE else self._desks.get(scope, super().carrier(scope))
 
     # work
 
