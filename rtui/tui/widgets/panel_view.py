@@ -7,7 +7,6 @@ from typing import Final
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.getters import query_one
 from textual.message import Message
 
 from rtui.analysis.report import Report
@@ -37,24 +36,23 @@ class PanelView(Vertical):
             super().__init__()
             self.choices = choices
 
-    chart = query_one("#chart", Chart)
-    list_bar = query_one("#lists", TabBar)
-    table = query_one("#table", ReportTable)
-    offer = query_one("#offer", LinePanel)
-    note_bar = query_one("#note", Bar)
-
     def __init__(self, book: PanelBook, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.chart = Chart(id="chart")
+        self.table = ReportTable(id="table")
+        self._list_bar = TabBar(id="lists")
+        self._offer = LinePanel(id="offer")
+        self._note_bar = Bar(id="note")
         self._book = book
         self._shown: tuple[Report, Panel] | None = None
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
-        yield Chart(id="chart")
-        yield TabBar(id="lists")
-        yield ReportTable(id="table")
-        yield LinePanel(id="offer")
-        yield Bar(id="note")
+        yield self.chart
+        yield self._list_bar
+        yield self.table
+        yield self._offer
+        yield self._note_bar
 
     @property
     def subject(self) -> Subject:
@@ -80,9 +78,9 @@ class PanelView(Vertical):
         """Show these lines in place of a panel."""
         self._shown = None
         self.add_class("-nothing")
-        self.chart.display = self.note_bar.display = False
-        self.list_bar.tell(lambda _width: ())
-        self.offer.say(make)
+        self.chart.display = self._note_bar.display = False
+        self._list_bar.tell(lambda _width: ())
+        self._offer.say(make)
 
     def filter(self, needle: str) -> None:
         """Show only the rows with a text in them."""
@@ -99,11 +97,11 @@ class PanelView(Vertical):
     def _say(self, report: Report, panel: Panel, listing: Listing) -> None:
         """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
         listings, rows = panel.listings(report, self._book.choices_of(panel)), self.table.rows
-        self.list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
-        self.note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
-        self.note_bar.display = bool(listing.note or rows.table.note)
+        self._list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
+        self._note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
+        self._note_bar.display = bool(listing.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")
-        self.offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
+        self._offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
 
     def _show_chart(self, report: Report, panel: Panel, choices: Choices) -> None:
         chart = panel.chart
