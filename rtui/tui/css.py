@@ -25,6 +25,7 @@ def all_css() -> str:
         panel_view,
         report_table,
         tab_bar,
+        table_body,
         tree_view,
     )  # fmt: skip
 
@@ -33,6 +34,6 @@ def all_css() -> str:
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, tree_view.TreeView, detail_pane.DetailPane,
         detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, panel_view.PanelView,
-        report_table.TableBody, report_table.ReportTable,
+        table_body.TableBody, report_table.ReportTable,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

@@ -30,7 +30,7 @@ from rtui.server.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.live_session import LiveSession
 from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.report_table import TableBody
+from rtui.tui.widgets.table_body import TableBody
 from tests.bench.window import COLUMNS, LINES
 
 BEAT_S = 0.001

@@ -28,7 +28,7 @@ from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.screens.help import help_lines
 from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.report_table import TableBody
+from rtui.tui.widgets.table_body import TableBody
 
 SCREENS = {"browse": BROWSE_SCOPES, "analyse": ANALYSE_SCOPES}
 CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree,

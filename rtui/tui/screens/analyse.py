@@ -32,8 +32,9 @@ from rtui.tui.table_file import SUFFIXES
 from rtui.tui.widgets.bars import Bar, FooterBar
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.panel_view import PanelView
-from rtui.tui.widgets.report_table import ReportTable, TableBody
+from rtui.tui.widgets.report_table import ReportTable
 from rtui.tui.widgets.tab_bar import TabBar
+from rtui.tui.widgets.table_body import TableBody
 
 FILTER_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
