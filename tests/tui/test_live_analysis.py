@@ -4,11 +4,10 @@ from pathlib import Path
 
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
-from rtui.tui.live_analysis import LiveAnalysis
-from rtui.tui.screens.analyse import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.visiting import Visitor, visiting
+from tests.tui.visiting import visiting
+from tests.tui.visiting_analysis import analysis, open_analysis
 
 KEYS = 20_000
 
@@ -17,19 +16,6 @@ def fill(server: Server, keys: int = KEYS) -> None:
     for start in range(0, keys, 1_000):
         server.admin.mset({f"shop:item:{number}": "x" * (number % 50) for number in range(start, start + 1_000)})
     server.admin.set("shop:huge", "x" * 300_000)
-
-
-def analysis(visitor: Visitor) -> LiveAnalysis:
-    return visitor.session.analysis
-
-
-async def open_analysis(visitor: Visitor) -> AnalyseScreen:
-    await visitor.press("a")
-    await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
-    screen = visitor.app.screen
-    assert isinstance(screen, AnalyseScreen)
-    await visitor.until(lambda: bool(screen.footer_bar.lines), "its first paint")
-    return screen
 
 
 async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: Server, tmp_path: Path) -> None:

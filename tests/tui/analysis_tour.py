@@ -1,0 +1,211 @@
+"""One long session in which everything of an analysis is used once, and all that can be known of it afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from rtui.analysis.report import CoverageKind, Report
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanState
+from rtui.server.secret import Secret
+from rtui.server.target import Target
+from rtui.tui.panels import PANELS
+from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.screens.choice import ChoiceScreen
+from rtui.tui.screens.hot_session import HotSessionScreen
+from tests.monitor import Recorded, Recorder
+from tests.proxy import DelayProxy
+from tests.servers import Server
+from tests.tui.tour import usage
+from tests.tui.visiting import Visitor, visiting
+from tests.tui.visiting_analysis import analysis, ask, is_analysing, open_analysis, panels, report, screen_of, state
+
+SIZE: Final = (110, 30)
+"""A small terminal is painted soon."""
+
+PANEL_KEYS: Final = ("s", "S", "b", "b", "P", "n", "m", "o", "shift+down", "shift+right", "end", "pageup", "home", "i")
+"""What changes what a panel shows; each does nothing where it means nothing."""
+
+
+@dataclass(slots=True)
+class AnalysisTour:
+    """What a session did to a server, and what it showed."""
+
+    server: Server
+    wire: list[list[bytes]] = field(default_factory=list)
+    """Every command, as it went over the wire."""
+    before_analysis: int = 0
+    """How many of them the tree has asked before the analysis was opened."""
+    seen: list[Recorded] = field(default_factory=list)
+    """Every command from the network, as the server tells another client."""
+    refused: list[object] = field(default_factory=list)
+    """The server's log of what its users were not allowed."""
+    before: dict[bytes, int] = field(default_factory=dict)
+    """Idle time or frequency of each key."""
+    after: dict[bytes, int] = field(default_factory=dict)
+    estimate: Report | None = None
+    report: Report | None = None
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    """What each panel showed, by its id, a text a table."""
+    gone_to: bytes = b""
+    """The key that was gone to in the tree."""
+    copied: list[str] = field(default_factory=list)
+    written: str = ""
+
+
+async def analysis_tour(
+    server: Server, folder: Path, *, what: str, user: tuple[str, Secret] | None = None, consents: bool = False
+) -> AnalysisTour:
+    """Take the tour; `what` is FREQ or IDLETIME, `consents` starts a hot-key session where there are such."""
+    done = AnalysisTour(server, before=await asyncio.to_thread(usage, server, what))
+    name, password = user if user is not None else (None, None)
+    with Recorder(server) as recorder:
+        async with DelayProxy(server.port) as proxy:
+            target = Target(port=proxy.port, user=name, password=password)
+            async with visiting(target, folder, size=SIZE) as visitor:
+                await visitor.whole()
+                await visitor.settled()
+                done.before_analysis = len(proxy.commands())
+                await _everything(visitor, proxy, done, folder, consents=consents)
+            done.wire = proxy.commands()
+    done.seen = [one for one in recorder.commands if one.client.startswith("127.0.0.1:")]
+    done.after = await asyncio.to_thread(usage, server, what)
+    done.refused = list(server.admin.execute_command("ACL", "LOG"))
+    return done
+
+
+async def _everything(visitor: Visitor, proxy: DelayProxy, done: AnalysisTour, folder: Path, *, consents: bool) -> None:
+    await open_analysis(visitor)
+    done.estimate = await ask(visitor, "e")
+    await visitor.until_shown("≈ estimate")
+    await _hold_the_pass(visitor, proxy)
+    done.report = report(visitor)
+    await _look(visitor, done)
+    await _sort_and_filter(visitor)
+    await _take_away(visitor, done, folder)
+    await _consider_a_session(visitor, consents=consents)
+    await _go_and_come_back(visitor, done)
+    await visitor.press("a")
+    await visitor.until(lambda: visitor.is_browsing, "the tree")
+    await visitor.press("q")
+    await visitor.until(lambda: not visitor.app.is_running, "the end")
+
+
+async def _hold_the_pass(visitor: Visitor, proxy: DelayProxy) -> None:
+    """Ask every key, slowly enough to pause, to go on and to change the pace."""
+    proxy.hold_replies()
+    await visitor.press("r")
+    await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
+    await visitor.press("p", "plus", "plus", "minus")
+    await visitor.until(lambda: analysis(visitor).status.pace is Pace.NORMAL, "another pace")
+    proxy.release_replies()
+    await visitor.until(lambda: state(visitor) is ScanState.PAUSED, "a pause")
+    await visitor.until_shown("paused", "pace normal")
+    await visitor.press("p")
+    await visitor.until(lambda: state(visitor) is ScanState.DONE, "the end")
+    await visitor.until(lambda: report(visitor).head.coverage.kind is CoverageKind.EXACT, "every key")
+    await visitor.until_shown("exact")
+
+
+async def _look(visitor: Visitor, done: AnalysisTour) -> None:
+    """Look at every table of every panel, and change all that can be changed of it."""
+    async for panel, text in panels(visitor):
+        visitor.check_painted()
+        done.texts.setdefault(panel.id, []).append(text)
+    for panel in PANELS:
+        await visitor.press(panel.key, *PANEL_KEYS)
+        await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+        visitor.check_painted()
+    await visitor.press("tab", "shift+tab", "1", "home")
+    await visitor.until(lambda: screen_of(visitor).table.body.cursor_line == 0, "the first row")
+    await _zoom(visitor)
+
+
+async def _zoom(visitor: Visitor) -> None:
+    """Go to a namespace, into it, and out of it."""
+    screen = screen_of(visitor)
+    while screen.panel.step_in(report(visitor), screen.choices) is None:
+        line = screen.table.body.cursor_line + 1
+        await visitor.press("down")
+        await visitor.until(partial(_is_on_line, screen, line), "the next row")
+    await visitor.press("enter")
+    await visitor.until(lambda: screen.choices.path, "a namespace")
+    await visitor.press("left")
+    await visitor.until(lambda: not screen.choices.path, "the whole")
+
+
+def _is_on_line(screen: AnalyseScreen, line: int) -> bool:
+    return screen.table.body.cursor_line == line and screen.choices.subject == screen.view.subject
+
+
+async def _sort_and_filter(visitor: Visitor) -> None:
+    screen = screen_of(visitor)
+    await visitor.press("2", "slash")
+    await visitor.until(lambda: visitor.app.focused is screen.filter_input, "the filter line")
+    await visitor.paste("list:")
+    await visitor.until(lambda: screen.table.rows.look.needle == "list:", "the filter")
+    await visitor.press("enter", "s", "S")
+    await visitor.until_shown("rows with list:", "list:long")
+
+
+async def _take_away(visitor: Visitor, done: AnalysisTour, folder: Path) -> None:
+    """Copy a row in every way, and write what the table shows."""
+    await visitor.press("y")
+    await visitor.until(lambda: visitor.app.clipboard, "a copy")
+    done.copied.append(visitor.app.clipboard)
+    for steps in range(3):
+        visitor.app._clipboard = ""
+        await visitor.press("Y")
+        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "what can be copied")
+        await visitor.press(*["down"] * steps, "enter")
+        await visitor.until(lambda: is_analysing(visitor) and visitor.app.clipboard, "a copy")
+        done.copied.append(visitor.app.clipboard)
+    screen, path = screen_of(visitor), folder / "big.json"
+    await visitor.press("w")
+    await visitor.until(lambda: visitor.app.focused is screen.file_input, "the line for a name")
+    await visitor.paste(str(path))
+    await visitor.until(lambda: screen.file_input.value == str(path), "the name")
+    await visitor.press("enter")
+    await visitor.until_shown("Written")
+    done.written = path.read_text()
+    await visitor.press("escape")
+    await visitor.until(lambda: not screen.table.rows.look.needle, "all rows")
+
+
+async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:
+    """Read what a hot-key session would change, and decline; or agree to one of half a minute."""
+    await visitor.press("3")
+    await visitor.until(lambda: screen_of(visitor).panel.id == "hot", "the hot keys")
+    if not analysis(visitor).offers_hot_session:
+        await visitor.press("H")
+        assert is_analysing(visitor)
+        return
+    for answer in ("escape", "n", *("y" * consents)):
+        await visitor.press("H")
+        await visitor.until(lambda: isinstance(visitor.app.screen, HotSessionScreen), "the question")
+        await visitor.until_shown("HOTKEYS START")
+        await visitor.press("d", "s", answer)
+        await visitor.until(lambda: is_analysing(visitor), "the analysis")
+    if consents:
+        await visitor.until_shown("The server counts its hot keys")
+
+
+async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:
+    """Go from the largest keys to one of them in the tree, look at it, and come back to the panel."""
+    screen = screen_of(visitor)
+    await visitor.press("2", "home")
+    await visitor.until(lambda: screen.panel.id == "big" and _is_on_line(screen, 0), "the first of the largest")
+    subject = screen.view.subject
+    assert isinstance(subject, bytes)
+    done.gone_to = subject
+    await visitor.press("enter")
+    await visitor.until(lambda: visitor.is_browsing, "the tree")
+    await visitor.until(lambda: visitor.detail.key == subject, "the key")
+    await visitor.settled()
+    again = await open_analysis(visitor)
+    assert again.panel.id == "big"
+    await visitor.until_shown("exact")

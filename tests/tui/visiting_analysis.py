@@ -1,0 +1,94 @@
+"""What a user does in the analysis of a real server: opens it, has it done, looks at everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from rtui.analysis.report import Report
+from rtui.server.progress import ScanState
+from rtui.tui.live_analysis import LiveAnalysis
+from rtui.tui.panel import Panel
+from rtui.tui.panels import PANELS
+from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.widgets.bars import FooterBar
+from tests.tui.visiting import Visitor
+
+
+def analysis(visitor: Visitor) -> LiveAnalysis:
+    """The analysis of the visitor's session."""
+    return visitor.session.analysis
+
+
+def state(visitor: Visitor) -> ScanState:
+    """How it is doing."""
+    return analysis(visitor).status.progress.state
+
+
+def report(visitor: Visitor) -> Report:
+    """Its latest report."""
+    found = analysis(visitor).report
+    assert found is not None
+    return found
+
+
+def is_analysing(visitor: Visitor) -> bool:
+    """Whether its screen is there and painted."""
+    screen = visitor.app.screen
+    return isinstance(screen, AnalyseScreen) and any(bar.lines for bar in screen.query(FooterBar))
+
+
+def screen_of(visitor: Visitor) -> AnalyseScreen:
+    """Its screen."""
+    screen = visitor.app.screen
+    assert isinstance(screen, AnalyseScreen), screen
+    return screen
+
+
+async def open_analysis(visitor: Visitor) -> AnalyseScreen:
+    """Go to it from the tree."""
+    await visitor.press("a")
+    await visitor.until(lambda: is_analysing(visitor), "the analysis")
+    return screen_of(visitor)
+
+
+async def ask(visitor: Visitor, key: str = "r") -> Report:
+    """Have every key asked, or with `e` a sample, and wait until the last report is shown."""
+    begun = analysis(visitor).revision
+    await visitor.press(key)
+    await visitor.until(lambda: analysis(visitor).revision > begun and state(visitor).is_over, "the end")
+    await up_to_date(visitor)
+    return report(visitor)
+
+
+async def up_to_date(visitor: Visitor) -> None:
+    """Wait until the screen shows the latest."""
+    screen = screen_of(visitor)
+    await visitor.until(lambda: screen._seen == analysis(visitor).revision, "the latest figures")
+    await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+
+
+async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel, str]]:
+    """Go to every panel and every table of it; yields each when it is shown, with what stands on the screen."""
+    screen = screen_of(visitor)
+    for panel in PANELS:
+        await visitor.press(panel.key)
+        await visitor.until(lambda panel=panel: screen.panel is panel, panel.title)  # type: ignore[misc]
+        for list_id in list_ids(screen, panel):
+            await visitor.until(lambda at=list_id: listing_id(screen) == at, list_id)  # type: ignore[misc]
+            await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+            yield panel, visitor.text()
+            await visitor.press("right_square_bracket")
+
+
+def list_ids(screen: AnalyseScreen, panel: Panel) -> Iterator[str]:
+    """The tables of a panel, from the one that is shown on."""
+    assert screen.report is not None
+    found = [listing.id for listing in panel.listings(screen.report, screen.choices)]
+    at = found.index(listing_id(screen))
+    yield from found[at:] + found[:at]
+
+
+def listing_id(screen: AnalyseScreen) -> str:
+    """The table that is shown."""
+    assert screen.report is not None
+    return screen.panel.listing(screen.report, screen.choices).id
