@@ -370,7 +370,7 @@ def denied_report() -> Report:
         root=bare(exact.summary.root),
         big=BigReport(),
         hottest=(),
-        slots=replace(slots(), memory_bytes=None),
+        slots=replace(slots(), memory_bytes=None, tags=tuple(replace(one, memory_bytes=None) for one in slots().tags)),
     )
     nothing = HotReport(source=HotSource.NONE, better=("OBJECT FREQ and OBJECT IDLETIME are denied.",))
     return replace(exact, head=replace(exact.head, columns=columns), summary=summary, hot=nothing)

@@ -100,7 +100,7 @@ def find_cliffs(
             end_s=float((whole.start_min + whole.width_min) * MINUTE_S),
             keys=figures.keys(whole.keys),
             share=figures.share(whole.keys, total),
-            memory_bytes=memory_of(whole, figures=figures, largest=largest) if bins.memory_known_keys else None,
+            memory_bytes=memory_of(whole, figures=figures, largest=largest) if whole.memory_bytes else None,
             expected_keys=figures.keys(landscape.usual(one)),
         )
         cliffs.append(cliff)

@@ -32,15 +32,12 @@ class HeavyTags:
         self._missed: dict[bytes, int] = {}
         """At most so many keys of it came before."""
         self._memory: defaultdict[bytes, int] = defaultdict(int)
-        self._knows_memory = True
 
     def add(self, tags: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count keys by their tags (without braces); both parallel, None where memory is not known."""
         self._keys.update(tags)
         self._missed.update(dict.fromkeys(set(tags).difference(self._missed), self.floor))
-        if memory_bytes is None:
-            self._knows_memory = self._knows_memory and not tags
-        else:
+        if memory_bytes is not None:
             sums = self._memory
             for tag, size in zip(tags, memory_bytes, strict=True):
                 sums[tag] += size
@@ -56,7 +53,7 @@ class HeavyTags:
         kept = [tag for tag, bound in zip(self._keys, bounds, strict=True) if bound > self.floor]
         self._keys = Counter({tag: self._keys[tag] for tag in kept})
         self._missed = {tag: self._missed[tag] for tag in kept}
-        self._memory = defaultdict(int, {tag: self._memory[tag] for tag in kept})
+        self._memory = defaultdict(int, {tag: self._memory[tag] for tag in kept if tag in self._memory})
 
     def merge(self, other: HeavyTags) -> None:
         """Take up another's counts; a tag that only one of both follows may have been missed by the other."""
@@ -66,7 +63,6 @@ class HeavyTags:
         for tag, size in other._memory.items():
             self._memory[tag] += size
         self.floor += other.floor
-        self._knows_memory = self._knows_memory and other._knows_memory
         self._shed()
 
     def heaviest(self, most: int = 100) -> tuple[SlotTag, ...]:
@@ -77,7 +73,7 @@ class HeavyTags:
                 slot=crc16(tag) % SLOTS,
                 tag=tag,
                 keys=count,
-                memory_bytes=self._memory[tag] if self._knows_memory else None,
+                memory_bytes=self._memory.get(tag),
                 at_least=self._missed[tag] > 0,
             )
             for tag, count in ranked

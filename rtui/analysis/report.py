@@ -434,7 +434,8 @@ class SlotsReport:
     keys: array[int] = field(default_factory=lambda: array("Q", bytes(8 * 16384)))
     """Keys (of the sample, in an estimate) of each of the 16,384 slots."""
     memory_bytes: array[int] | None = None
-    """Bytes of each slot, None where memory is not known."""
+    """Bytes of each slot, None where memory is known of no key; of the keys whose memory is known, so at least so many
+    where that are not all. 0 in a slot with keys: of none of them."""
     tags: tuple[SlotTag, ...] = ()
     """The heaviest hash tags, most keys first."""
     owned: tuple[tuple[int, int], ...] | None = None

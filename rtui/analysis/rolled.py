@@ -62,7 +62,10 @@ def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures)
     )
 
 
-def _lasting(life: Life, memory: Sketch, figures: Figures) -> Figure:
+def _lasting(life: Life, memory: Sketch, figures: Figures) -> Figure | None:
+    """Say how many bytes never expire; None where they are known of none of the keys that do not."""
+    if life.no_ttl_keys and not life.no_ttl_memory_bytes:
+        return None
     return figures.memory(life.no_ttl_memory_bytes, lambda: float(life.no_ttl_squares), memory.max)
 
 

@@ -32,7 +32,8 @@ class SlotLoad:
         self.tags = HeavyTags()
         self._keys = [0] * SLOTS
         self._memory = [0] * SLOTS
-        self._knows_memory = True
+        self._knows_memory = False
+        """Whether the memory of any key is known."""
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
@@ -41,10 +42,10 @@ class SlotLoad:
             hashed = self._untag(keys, memory_bytes)
         counts = self._keys
         if memory_bytes is None:
-            self._knows_memory = self._knows_memory and not keys
             for crc in map(crc_hqx, hashed, repeat(0)):
                 counts[crc & _SLOT_MASK] += 1
             return
+        self._knows_memory = True
         sums = self._memory
         for crc, size in zip(map(crc_hqx, hashed, repeat(0)), memory_bytes, strict=True):
             slot = crc & _SLOT_MASK
@@ -64,14 +65,14 @@ class SlotLoad:
         """Take up another's counts."""
         self._keys = list(map(int.__add__, self._keys, other._keys))
         self._memory = list(map(int.__add__, self._memory, other._memory))
-        self._knows_memory = self._knows_memory and other._knows_memory
+        self._knows_memory = self._knows_memory or other._knows_memory
         self.tags.merge(other.tags)
 
     def report(self, *, tags: int = 100, owned: tuple[tuple[int, int], ...] | None = None) -> SlotsReport:
         """All slots and the heaviest tags; `owned` are the slots of the node that was asked, in a cluster."""
         return SlotsReport(
             keys=array("Q", self._keys),
-            memory_bytes=array("Q", self._memory) if self._knows_memory else None,
+            memory_bytes=array("Q", self._memory) if self._knows_memory or not any(self._keys) else None,
             tags=self.tags.heaviest(tags),
             owned=owned,
         )

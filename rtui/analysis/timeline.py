@@ -21,14 +21,14 @@ def timeline(
 ) -> tuple[ExpiryBin, ...]:
     """All bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
 
-    Where memory is known of none of the keys, no bin has any; where of some only, it is at least so much.
+    Where memory is known of none of a bin's keys, it has none; where of some only, it is at least so much.
     """
     return tuple(
         ExpiryBin(
             start_s=float(one.start_min * MINUTE_S),
             width_s=float(one.width_min * MINUTE_S),
             keys=keys(one),
-            memory_bytes=memory_bytes(one) if bins.memory_known_keys else None,
+            memory_bytes=memory_bytes(one) if one.memory_bytes else None,
         )
         for one in bins.bins()
     )

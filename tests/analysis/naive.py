@@ -97,7 +97,8 @@ def _check_lives(stats: Stats, keys: Sequence[One]) -> None:
     assert stats.ttl == (_counted(ttl, TTL_EDGES_S) if lives else None)
     assert stats.soonest_expiry_s == (min(ends) / 1000 if ends else None)
     if lives and stats.memory_bytes is not None:
-        assert stats.no_ttl_memory_bytes == sum(one.memory_bytes or 0 for one in lasting)
+        sizes = [one.memory_bytes for one in lasting if one.memory_bytes is not None]
+        assert stats.no_ttl_memory_bytes == (None if lasting and not sizes else sum(sizes))
 
 
 def _counted(values: Sequence[int], edges: Sequence[int]) -> tuple[int, ...]:

@@ -276,7 +276,7 @@ def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None
     whole = expiry.timelines[0].bins
     for figure, true in (
         (cliff.keys, len(inside)),
-        (cliff.share, len(inside) / 20_000),
+        (cliff.share, len(inside) / 40_000),
         (cliff.memory_bytes, sum(size for _, size in inside)),
     ):
         assert isinstance(figure, Estimate)

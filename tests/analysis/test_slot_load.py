@@ -53,13 +53,16 @@ def test_merged_is_as_counted_together(one: list[bytes], two: list[bytes]) -> No
     assert merged.report() == counted(one + two, [3] * len(one + two)).report()
 
 
-def test_unknown_memory_is_not_none_at_all() -> None:
+def test_memory_that_is_known_of_some_keys_is_kept() -> None:
     load = counted([b"a", b"{b}c"], [1, 2])
     load.add([b"d", b"{b}e"], None)
     report = load.report(owned=((0, 100),))
-    assert report.memory_bytes is None
-    assert report.tags[0].memory_bytes is None
+    assert report.memory_bytes is not None
+    assert sum(report.memory_bytes) == 3
+    assert report.tags[0].memory_bytes == 2
     assert sum(report.keys) == 4
+    never = counted([b"{b}e"], None).report()
+    assert (never.memory_bytes, never.tags[0].memory_bytes) == (None, None)
     assert report.owned == ((0, 100),)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from array import array
 from dataclasses import replace
 
 import pytest
@@ -142,6 +143,24 @@ def test_memory_that_is_known_of_some_keys_is_at_least() -> None:
     report = replace(EXACT, summary=replace(EXACT.summary, root=tree))
     assert texts(namespaces(report), "memory") == ["≥ 1.3G"]
     assert texts(namespaces(report), "keys") == ["750,000"]
+
+
+def test_slots_and_what_never_expires_are_at_least_where_some_are_not_known() -> None:
+    report = MADE["exact"]
+    stats = report.summary.root.stats
+    children = tuple(
+        replace(one, stats=replace(one.stats, memory_known_keys=0)) for one in report.summary.root.children
+    )
+    root = replace(report.summary.root, stats=replace(stats, memory_known_keys=stats.memory_known_keys - 1))
+    some = replace(report, summary=replace(report.summary, root=replace(root, children=children)))
+    for table in (slots(some), slot_tags(some), cluster_of(some, 3)):
+        assert all(text.startswith("≥ ") for text in texts(table, "memory"))
+    assert all(text.startswith("≥ ") for text in texts(expiry(some), "no_ttl_memory"))
+    assert not texts(slots(report), "memory")[0].startswith("≥")
+    memory = report.summary.slots.memory_bytes
+    assert memory is not None
+    nothing = replace(report.summary.slots, memory_bytes=array("Q", bytes(8 * len(memory))))
+    assert set(texts(slots(replace(some, summary=replace(some.summary, slots=nothing))), "memory")) == {"–"}
 
 
 def test_estimates_are_marked_and_the_largest_seen_is_no_maximum() -> None:

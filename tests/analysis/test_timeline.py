@@ -32,7 +32,8 @@ def test_bins_are_told_in_seconds() -> None:
 def test_unknown_memory_is_not_nothing() -> None:
     bins = ExpiryBins(ExpiryScale(ORIGIN))
     bins.add([ORIGIN + 1], None)
-    assert [one.memory_bytes for one in timeline(bins)] == [None]
+    bins.add([ORIGIN + 9], [5])
+    assert [one.memory_bytes for one in timeline(bins)] == [None, 5]
 
 
 def test_those_of_a_sample_become_estimates() -> None:

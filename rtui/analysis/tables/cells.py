@@ -54,6 +54,25 @@ class Cells:
             return self.amount(value, "memory")
         return AtLeast(value) if self.is_partial or stats.memory_known_keys < keys else value
 
+    def lasting(self, stats: Stats) -> tuple[Cell, Cell]:
+        """Return the keys that never expire and their bytes: at least so many where some are not known."""
+        keys, memory = stats.no_ttl_keys, stats.no_ttl_memory_bytes
+        known = None if stats.ttl is None or keys is None else plain(keys) + sum(map(plain, stats.ttl))
+        return (
+            self._least(keys, "ttl", known is None or known >= plain(stats.keys)),
+            self._least(memory, "memory", stats.memory_known_keys >= plain(stats.keys)),
+        )
+
+    def slot_memory(self, value: Figure | None, root: Stats) -> Cell:
+        """Return the bytes of a slot, node or tag with keys: at least so many where some key's are not known."""
+        return self._least(value or None, "memory", self.is_estimate or root.memory_known_keys >= plain(root.keys))
+
+    def _least(self, value: Figure | None, fact: str, is_whole: bool) -> Cell:
+        """Return a sum that may not be of all keys that were seen."""
+        if value is None or isinstance(value, Estimate) or is_whole:
+            return self.amount(value, fact)
+        return AtLeast(value)
+
     def ttl(self, record: KeyRecord) -> Cell:
         """Return what was left of a key's life in seconds."""
         if record.ttl_ms is None:
@@ -83,7 +102,10 @@ def share_of(figure: Figure, total: Figure) -> float | Estimate | None:
     whole = plain(total)
     if not whole:
         return None
-    return figure.scaled(1 / whole) if isinstance(figure, Estimate) else figure / whole
+    if isinstance(figure, Estimate):
+        low, value, high = (min(1.0, bound / whole) for bound in (figure.low, figure.value, figure.high))
+        return Estimate(low, value, high)
+    return min(1.0, figure / whole)
 
 
 def _share(part: float, rest: float) -> float | None:

@@ -111,11 +111,12 @@ def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tup
     rows: list[tuple[Cell, ...]] = []
     for nodes in chosen:
         stats = nodes[-1].stats
+        lasting, lasting_memory = cells.lasting(stats)
         figures = (
             cells.amount(stats.keys),
-            cells.amount(stats.no_ttl_keys, "ttl"),
+            lasting,
             cells.quality(stats.no_ttl_share, "ttl"),
-            cells.amount(stats.no_ttl_memory_bytes, "memory"),
+            lasting_memory,
             stats.soonest_expiry_s,
         )
         rows.append((namespace_cell(nodes), *figures))

@@ -28,7 +28,7 @@ _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 def slots(report: Report, top: int = 100) -> Table:
     """Return the slots with most keys, and the hash tags that load them."""
     found = report.summary.slots
-    cells = Cells(report)
+    cells, root = Cells(report), report.summary.root.stats
     total = sum(found.keys)
     even = total / max(1, len(_slots_of(found)))
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
@@ -41,7 +41,7 @@ def slots(report: Report, top: int = 100) -> Table:
         (
             slot,
             _amount(cells, found.keys[slot]),
-            cells.unknown("memory") if found.memory_bytes is None else _amount(cells, found.memory_bytes[slot]),
+            cells.slot_memory(None if found.memory_bytes is None else found.memory_bytes[slot], root),
             found.keys[slot] / total,
             found.keys[slot] / even,
             tuple(tags[slot]) or None,
@@ -59,8 +59,8 @@ def slot_tags(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for tag in found:
         keys = AtLeast(tag.keys) if tag.at_least and isinstance(tag.keys, int) else cells.amount(tag.keys)
-        rows.append((tag.tag, tag.slot, keys, cells.amount(tag.memory_bytes, "memory")))
-    columns = (_TAG, _SLOT, _KEYS, _MEMORY)
+        rows.append((tag.tag, tag.slot, keys, cells.slot_memory(tag.memory_bytes, report.summary.root.stats)))
+    columns = (_TAG, _SLOT, _counted(cells), _MEMORY)
     return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found))
 
 
@@ -70,7 +70,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
     ValueError for no nodes, or more than there are slots.
     """
     found = report.summary.slots
-    cells = Cells(report)
+    cells, root = Cells(report), report.summary.root.stats
     keys = node_loads(found.keys, nodes)
     memory = None if found.memory_bytes is None else node_loads(found.memory_bytes, nodes)
     total, total_memory = sum(found.keys), sum(found.memory_bytes or ())
@@ -79,7 +79,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
             at + 1,
             f"{load.first} – {load.last}",
             _amount(cells, load.load),
-            cells.unknown("memory") if memory is None else _amount(cells, memory[at].load),
+            cells.slot_memory(None if memory is None else memory[at].load, root) if load.load else 0,
             load.load / total if total else None,
             memory[at].load / total_memory if memory is not None and total_memory else None,
             load.load * nodes / total if total else None,
