@@ -55,9 +55,9 @@ _bucket_of = _BucketOf().__getitem__
 
 
 class Sketch:
-    """Quantiles, sum and largest of sizes, which are whole numbers from 0 on; two sketches add up to one."""
+    """Quantiles, sum and both ends of sizes, which are whole numbers from 0 on; two sketches add up to one."""
 
-    __slots__ = ("_counts", "count", "max", "sum")
+    __slots__ = ("_counts", "count", "max", "min", "sum")
 
     def __init__(self) -> None:
         self.count = 0
@@ -66,29 +66,40 @@ class Sketch:
         """Of all of them, exact."""
         self.max = 0
         """The largest of them, exact; 0 where there is none."""
+        self.min = 0
+        """The smallest of them, exact; 0 where there is none."""
         self._counts: Counter[int] = Counter()
 
     def add(self, sizes: Sequence[int]) -> None:
         """Take up sizes."""
         if sizes:
+            self._extend(min(sizes), max(sizes))
             self.count += len(sizes)
             self.sum += sum(sizes)
-            largest = max(sizes)
-            self.max = max(self.max, largest)
             self._counts.update(map(_bucket_of, sizes))
 
     def merge(self, other: Sketch) -> None:
         """Take up what another one has."""
-        self.count += other.count
-        self.sum += other.sum
-        self.max = max(self.max, other.max)
-        self._counts.update(other._counts)
+        if other.count:
+            self._extend(other.min, other.max)
+            self.count += other.count
+            self.sum += other.sum
+            self._counts.update(other._counts)
+
+    def _extend(self, smallest: int, largest: int) -> None:
+        """Take note of the ends of what is about to be taken up."""
+        self.min = min(self.min, smallest) if self.count else smallest
+        self.max = max(self.max, largest)
 
     def ranked(self, ranks: Sequence[int]) -> list[int]:
-        """The sizes at these ranks, ascending and from 0 on, each within ERROR of the true one."""
+        """The sizes at these ranks, ascending and from 0 on, each within ERROR of the true one; both ends are exact."""
         buckets = sorted(self._counts)
         ends = list(accumulate(map(self._counts.__getitem__, buckets)))
-        return [min(self.max, _MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]]) for rank in ranks]
+        found = [_MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]] for rank in ranks]
+        return [
+            self.min if rank <= 0 else self.max if rank >= self.count - 1 else max(self.min, min(self.max, size))
+            for rank, size in zip(ranks, found, strict=True)
+        ]
 
     def quantiles(self, shares: Iterable[float]) -> list[int]:
         """The sizes below or at which these shares (0 … 1) of all lie; of an empty sketch all 0."""

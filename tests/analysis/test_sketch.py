@@ -62,3 +62,16 @@ def test_buckets_are_bounded() -> None:
 
 def test_an_empty_sketch_says_nothing() -> None:
     assert Sketch().quantiles([0.5, 1.0]) == [0, 0]
+
+
+def test_the_ends_are_exact_and_nothing_lies_beyond_them() -> None:
+    sketch = Sketch()
+    sketch.add([3_000_048])
+    assert sketch.quantiles((0.5, 0.9, 0.99)) == [3_000_048] * 3
+    other = Sketch()
+    other.add([2_999_000] * 9)
+    sketch.merge(other)
+    assert (sketch.min, sketch.max) == (2_999_000, 3_000_048)
+    assert sketch.quantiles((0.0, 0.5, 1.0)) == [2_999_000, 2_999_000, 3_000_048]
+    sketch.merge(Sketch())
+    assert (sketch.min, Sketch().min) == (2_999_000, 0)
