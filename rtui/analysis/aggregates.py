@@ -28,7 +28,7 @@ MOST_WAITING: Final = 8_192
 """Rows that wait in buffers, all together, to be counted many at a time."""
 
 MOST_EXPIRY_BINS: Final = 65_536
-"""Bins of expiries in all cells together: about 12 MB."""
+"""Bins of expiries in all cells together: about 18 MB."""
 
 KEYS_BETWEEN_FITS: Final = 32_768
 """So many keys are taken up before the bins of expiries are counted again."""

@@ -9,12 +9,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregates import Aggregates
+from rtui.analysis.aggregates import KEYS_BETWEEN_FITS, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.pattern_tree import MOST_CHILDREN
 from rtui.analysis.report import Node, NodeKind, Scope, Summary
 from rtui.analysis.sampled import SampleOf
+from rtui.analysis.tables.cells import plain
 from rtui.keyspace.segments import Separators
 from tests.analysis.naive import by_path, check, nodes, records
 
@@ -309,3 +310,22 @@ def test_nothing_adds_up_to_nothing() -> None:
     assert (summary.root.stats.keys, summary.root.children, summary.types) == (0, (), ())
     assert summary.root.stats.memory_bytes is None
     assert summary_of(fresh(), SampleOf(0)).root.stats.keys == 0
+
+
+def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
+    random, patterns = Random(3), 4_000
+    aggregates = fresh(node_budget=20_000)
+    for first in range(0, 160_000, 1_000):
+        drawn = [random.randrange(patterns) for _ in range(1_000)]
+        keys = [
+            b"%c:%c:%c:%d" % (97 + n // 250, 97 + n // 10 % 25, 97 + n % 10, first + i) for i, n in enumerate(drawn)
+        ]
+        lives = [random.randrange(31_536_000_000) for _ in keys]
+        aggregates.add(Inspected(b"string", keys, lives, [100] * len(keys)), STARTED_S)
+    aggregates.settle()
+    sets = [one.life.expiries for one in aggregates.tree.root.tallies() if one.life and one.life.expiries]
+    assert len(sets) == patterns
+    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_FITS + MOST_WAITING
+    everything = summary_of(aggregates).expiry.timelines[0].bins
+    assert sum(plain(one.keys) for one in everything) == 160_000
+    assert sum(plain(one.memory_bytes or 0) for one in everything) == 16_000_000
