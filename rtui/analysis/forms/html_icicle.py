@@ -24,6 +24,9 @@ DEEPEST: Final = 16
 ROW_HEIGHT: Final = 26
 """Pixels."""
 
+THIN: Final = 0.003
+"""Below this share of the width, a few pixels, a row is not worth its height; zooming in shows it."""
+
 _TINY: Final = 0.02
 """Below this share of the width nothing is written into a cell."""
 
@@ -48,28 +51,36 @@ class _Box:
 
 def icicle(report: Report) -> Markup:
     """Return the drawing; nothing where there are no keys."""
-    boxes = sorted(_boxes(report.summary.root), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
+    root = report.summary.root
+    boxes = sorted(_boxes(root), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
     if len(boxes) < 2:
         return Markup("")
     boxes.sort(key=lambda box: (box.depth, box.left))
     cells = Cells(report)
-    rows = 1 + max(box.depth for box in boxes)
+    rows = 1 + max(box.depth for box in boxes if box.width >= THIN)
+    left_out = sum(1 for _ in root.walk()) - len(boxes)
     drawn = element(
         "svg",
         *(_drawn(box, cells) for box in boxes),
         class_="icicle",
         width="100%",
         height=str(rows * ROW_HEIGHT),
+        data_rows=str(rows),
         role="group",
         aria_label="Namespaces by size",
     )
-    measure = "keys" if report.summary.root.stats.memory_bytes is None else "bytes"
+    measure = "keys" if root.stats.memory_bytes is None else "bytes"
     return element(
         "section",
         element("h2", f"Namespaces by {measure}"),
         element("p", f"A level a row, width is {measure}. ", element("span", class_="hint"), class_="note", id="where"),
         drawn,
         _legend(),
+        *(
+            [element("p", f"{left_out:,} smaller or deeper namespaces are not drawn.", class_="note")]
+            if left_out
+            else []
+        ),
         id="icicle",
     )
 

@@ -38,6 +38,8 @@
     left: parseFloat(svg.getAttribute("x")), width: parseFloat(svg.getAttribute("width")),
   }));
   const slack = 1e-3;
+  const thin = 3;
+  const rowHeight = Number(chart.getAttribute("height")) / Number(chart.dataset.rows);
   const above = (cell) => cells.filter(
     (one) => one.depth < cell.depth && one.left <= cell.left + slack && one.left + one.width >= cell.left + cell.width - slack
   );
@@ -47,6 +49,7 @@
   const draw = () => {
     const scale = 100 / Math.max(zoomed.width, 1e-9);
     const pixels = chart.clientWidth / 100;
+    let rows = 1;
     for (const { svg, left, width, depth } of cells) {
       const outer = depth <= zoomed.depth && left <= zoomed.left + slack && left + width >= zoomed.left + zoomed.width - slack;
       const from = outer ? 0 : (left - zoomed.left) * scale;
@@ -54,10 +57,12 @@
       const shown = outer || (from + wide > 0 && from < 100);
       svg.setAttribute("x", `${from}%`);
       svg.setAttribute("width", `${shown ? Math.max(wide, 0.01) : 0}%`);
+      if (shown && (outer || wide * pixels >= thin)) rows = Math.max(rows, depth + 1);
       const tiny = !shown || wide * pixels < 34;
       svg.classList.toggle("tiny", tiny);
       if (tiny) svg.removeAttribute("tabindex"); else svg.setAttribute("tabindex", "0");
     }
+    chart.setAttribute("height", rows * rowHeight);
     hint.textContent = "";
     const trail = [...above(zoomed), zoomed];
     if (trail.length === 1) hint.textContent = "Click a namespace to zoom in, Escape to zoom out.";

@@ -172,3 +172,24 @@ def test_a_report_of_the_whole_budget_of_nodes_stays_small() -> None:
 @pytest.mark.parametrize(("name", "says"), [("partial", "≥ 114,000 keys of"), ("estimate", "≈ 114,000 keys of")])
 def test_expiries_are_marked_as_far_as_they_can_be_trusted(name: str, says: str) -> None:
     assert says in write_html(MADE[name])
+
+
+def test_the_drawing_is_as_high_as_what_can_be_seen_of_it() -> None:
+    exact = MADE["exact"]
+    root = exact.summary.root
+    small = replace(root.children[0].stats, memory_bytes=1, keys=1)
+    deep = Node(b"x", b"", NodeKind.LITERAL, small)
+    for _ in range(12):
+        deep = Node(b"x", b":", NodeKind.LITERAL, small, (deep,))
+    flat = tuple(replace(child, children=()) for child in root.children)
+    report = replace(exact, summary=replace(exact.summary, root=replace(root, children=(*flat, deep))))
+    assert 'height="52" data-rows="2"' in write_html(report)
+
+
+def test_namespaces_that_are_not_drawn_are_counted() -> None:
+    exact = MADE["exact"]
+    root = exact.summary.root
+    many = tuple(replace(root.children[0], name=b"%d" % number, children=()) for number in range(MOST_CELLS + 9))
+    report = replace(exact, summary=replace(exact.summary, root=replace(root, children=many)))
+    assert "10 smaller or deeper namespaces are not drawn." in write_html(report)
+    assert "are not drawn" not in write_html(exact)
