@@ -7,13 +7,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from rtui.analysis.report import Report, ServerReport
+from rtui.analysis.report import Report
 from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
 from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.connection import Connection
 from rtui.server.guard import Consent
 from rtui.server.hot.server_source import too_old
 from rtui.server.hot.session import start_session
+from rtui.server.inspection.heading import server_report
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui.analysis_source import AnalysisStatus
 
@@ -53,7 +54,7 @@ class LiveAnalysis:
         """Everything but the figures, now."""
         now = self._analysing
         return AnalysisStatus(
-            server=self._server(),
+            server=server_report(self._connection),
             progress=self._progress(),
             cost=Cost() if now is None else now.cost,
             pace=self._pace if now is None else now.pace,
@@ -137,17 +138,6 @@ class LiveAnalysis:
         if progress.state is ScanState.READY:
             return replace(progress, state=ScanState.RUNNING, fraction=None)
         return progress
-
-    def _server(self) -> ServerReport:
-        """Return who is asked, as far as the connection knows."""
-        server, target = self._connection.server, self._connection.target
-        return ServerReport(
-            label=str(target.label),
-            product=server.product_name or "",
-            version=server.version_text or "",
-            role=server.role or "",
-            db=target.db,
-        )
 
 
 async def _ended(task: asyncio.Task[None] | None) -> None:

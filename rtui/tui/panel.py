@@ -10,8 +10,12 @@ from rtui.analysis.report import Report
 from rtui.analysis.tables.place import Path
 from rtui.analysis.tables.table import Subject, Table
 from rtui.keyspace.display import SafeText
-from rtui.tui.ink import Line
+from rtui.tui.ink import Line, own
 from rtui.tui.lines.analyse.horizon import Horizon
+from rtui.tui.table_rows import Order
+
+NOTHING_TO_LIST: Final = own("Nothing to list")
+"""What an empty table means where there is nothing better to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ class Listing:
     """Whether a row of the table, by its place in it, stands out."""
     note: Line = ()
     """What stands beside the titles of the tables."""
+    order: Order | None = None
+    """By which column the table is made in order, None where it is by none."""
+    needs: tuple[str, ...] = ()
+    """The facts, by their names in the head of a report, without which it has no rows."""
+    nothing: SafeText = NOTHING_TO_LIST
+    """What it means that it has no rows though these facts are known."""
 
 
 class Area(NamedTuple):

@@ -10,7 +10,7 @@ from rtui.analysis.report import Report
 from rtui.tui.command import When
 from rtui.tui.lines.analyse.big import next_preset
 from rtui.tui.lines.analyse.expiry import next_horizon
-from rtui.tui.lines.analyse.slots import CLUSTER_SIZES
+from rtui.tui.lines.analyse.slots import CLUSTER_SIZES, imagines_cluster
 from rtui.tui.panel import BY_LENGTH, HORIZON, NODES, PRESET, Area, Choices, Panel
 
 
@@ -51,7 +51,7 @@ class PanelDesk:
             When.ZOOMED: panel.step_out(report, choices) is not None,
             When.BY_LENGTH: BY_LENGTH in panel.switches,
             When.PRESET: PRESET in panel.switches,
-            When.NODES: NODES in panel.switches,
+            When.NODES: NODES in panel.switches and imagines_cluster(report),
             When.FIELD: panel.move is not None,
             When.HORIZON: HORIZON in panel.switches,
         }
@@ -85,7 +85,7 @@ class PanelDesk:
 
     def nodes(self) -> None:
         """Imagine a cluster of another number of nodes."""
-        if NODES in self._shows.panel.switches:
+        if When.NODES in self.holds():
             larger = [count for count in CLUSTER_SIZES if count > self._shows.choices.nodes]
             self._choose(replace(self._shows.choices, nodes=min(larger, default=CLUSTER_SIZES[0])))
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis.tables.cell_text import EMPTY_NAME, cell_text
 from rtui.analysis.tables.ordering import sort_key
@@ -16,6 +16,15 @@ from rtui.tui.shown import display, display_text
 
 NAME_LIMIT: Final = 200
 """Characters of a name that a cell holds at most."""
+
+
+class Order(NamedTuple):
+    """The order in which a table is made."""
+
+    column: str
+    """The id of the column whose values it follows."""
+    upward: bool = False
+    """Whether it goes the other way than one expects of such a column: numbers up, names down."""
 
 
 @dataclass(slots=True)

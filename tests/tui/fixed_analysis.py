@@ -9,7 +9,7 @@ from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui.analysis_source import AnalysisStatus
 
-SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0)
+SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0, no_touch="on")
 
 READY = AnalysisStatus(SERVER)
 

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.forms.csv_form import table_csv
+from rtui.analysis.forms.markdown_form import table_markdown
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.ink import line_width
 from rtui.tui.lines.table_row import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
-from rtui.tui.table_forms import as_csv, as_json, as_markdown
-from rtui.tui.table_rows import Look, TableRows
+from rtui.tui.table_forms import table_json
+from rtui.tui.table_rows import Look, Order, TableRows
 from tests.tui.visiting import check_text
 
 COLUMNS = (
@@ -104,7 +106,7 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
     rows = TableRows(table, Look(sort))
     wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
     plan = plan_table(table, width, sort, wants)
-    header = header_line(table, plan, sort, is_reversed=False)
+    header = header_line(table, plan, Order(sort) if sort else None)
     if width >= MIN_NAME_CELLS + 2 * MARGIN:
         assert line_width(header) <= width
     for line in range(len(rows)):
@@ -123,7 +125,7 @@ def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
 def test_a_title_is_found_by_its_cells() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
     plan = plan_table(table, 120)
-    text = "".join(span.text for span in header_line(table, plan, None, is_reversed=False))
+    text = "".join(span.text for span in header_line(table, plan, None))
     for place in plan.places:
         assert plan.column_at(text.index(table.columns[place.index].title)) == place.index
     assert plan.column_at(400) is None
@@ -131,20 +133,21 @@ def test_a_title_is_found_by_its_cells() -> None:
 
 @given(TABLES)
 def test_files_hold_every_row_and_what_they_show_is_harmless(table: Table) -> None:
-    rows = list(csv.reader(io.StringIO(as_csv(table))))
-    assert rows[0] == ["key", "memory_bytes", "share", "ttl_s", "types", "note"]
+    rows = list(csv.reader(io.StringIO(table_csv(table))))
+    named = [name for name in rows[0] if not name.endswith(("_quoted", "_low", "_high", "_at_least"))]
+    assert named == ["key", "memory_bytes", "share", "ttl_s", "types", "note"]
     assert len(rows) == 1 + len(table.rows)
     check_text("".join(map("".join, rows)))
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
-    records = json.loads(as_json(table))
+    records = json.loads(table_json(table))
     assert len(records) == len(table.rows)
-    lines = as_markdown(table).splitlines()
+    lines = table_markdown(table).splitlines()
     assert len(lines) == 2 + len(table.rows)
     check_text("".join(lines))
 
 
 def test_unknown_is_null_and_inexact_is_said_in_json() -> None:
-    records = json.loads(as_json(TABLE))
+    records = json.loads(table_json(TABLE))
     assert [record["memory_bytes"] for record in records] == [
         5, None, {"value": 9, "at_least": True}, {"value": 7, "low": 1, "high": 9}, None,
     ]  # fmt: skip

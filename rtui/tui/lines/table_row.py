@@ -12,6 +12,7 @@ from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, cut, cut_middle, gap, left, own, right, type_role, width_of
+from rtui.tui.table_rows import Order
 
 GAP_CELLS: Final = 2
 """Blank cells before each column but the first."""
@@ -112,13 +113,14 @@ def _header_cells(column: Column) -> int:
     return width_of(column.title) + (2 if column.numeric else 0)
 
 
-def header_line(table: Table, plan: TablePlan, sort: str | None, *, is_reversed: bool) -> Line:
+def header_line(table: Table, plan: TablePlan, order: Order | None) -> Line:
     """Return the titles of the columns; the one that orders the rows is marked."""
+    sort, upward = order or Order("")
     spans: list[Span] = [gap(MARGIN)]
     for number, place in enumerate(plan.places):
         column = table.columns[place.index]
         is_sorted = column.id == sort
-        downward = column.numeric is not is_reversed
+        downward = column.numeric is not upward
         title = SafeText(column.title)
         text = SafeText(f"{title} {'↓' if downward else '↑'}") if is_sorted else title
         role = Role.ACCENT if is_sorted else Role.MUTED

@@ -71,7 +71,9 @@ class PanelView(Vertical):
         listing = panel.listing(report, choices)
         table, look = self._book.table(report, panel, listing), self._book.look(panel, listing)
         self._show_chart(report, panel, choices)
-        self.table.show((panel.id, listing.id), table, look, listing.is_marked, holds_order=holds_order)
+        self.table.show(
+            (panel.id, listing.id), table, look, listing.is_marked, made=listing.order, holds_order=holds_order
+        )
         self._say(report, panel, listing)
 
     def show_offer(self, make: MakeLines) -> None:
@@ -101,7 +103,7 @@ class PanelView(Vertical):
         self._note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
         self._note_bar.display = bool(listing.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")
-        self._offer.say(lambda width: [] if len(rows) else nothing_lines(report, rows, width))
+        self._offer.say(lambda width: [] if len(rows) else nothing_lines(report, listing, rows, width))
 
     def _show_chart(self, report: Report, panel: Panel, choices: Choices) -> None:
         chart = panel.chart

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from rtui.analysis.tables.table import Table
 from rtui.tui.ink import width_of
 from rtui.tui.lines.table_row import TablePlan, header_line, plan_table
-from rtui.tui.table_rows import Look, TableRows
+from rtui.tui.table_rows import Look, Order, TableRows
 from rtui.tui.widgets.line_panel import LinePanel
 from rtui.tui.widgets.table_body import Marked, TableBody
 
@@ -30,6 +30,7 @@ class ReportTable(Vertical):
         self.body = TableBody(id="table-body")
         self._key: object = None
         self._is_marked: Marked | None = None
+        self._made: Order | None = None
 
     def compose(self) -> ComposeResult:
         """Put the titles over the rows."""
@@ -42,14 +43,21 @@ class ReportTable(Vertical):
         return self.body.rows
 
     def show(
-        self, key: object, table: Table, look: Look, is_marked: Marked | None = None, *, holds_order: bool = False
+        self,
+        key: object,
+        table: Table,
+        look: Look,
+        is_marked: Marked | None = None,
+        *,
+        made: Order | None = None,
+        holds_order: bool = False,
     ) -> None:
         """Show a table; with the same `key` as before it is the same one with other numbers.
 
-        `holds_order` leaves rows in their places that the user has moved among.
+        `made` is the order in which it comes; `holds_order` leaves rows in their places that the user has moved among.
         """
         is_same = key == self._key
-        self._key, self._is_marked = key, is_marked
+        self._key, self._is_marked, self._made = key, is_marked, made
         held = self.rows.order if is_same and holds_order and look.is_touched else None
         rows = TableRows(table, look, held)
         self._replan(rows)
@@ -80,8 +88,9 @@ class ReportTable(Vertical):
 
     def _sort_by(self, index: int) -> None:
         """Sort by a column, or the other way when it is the one that orders already."""
-        look, name = self.rows.look, self.rows.table.columns[index].id
-        look.is_reversed = look.sort == name and not look.is_reversed
+        look, order = self.rows.look, self._order()
+        name = self.rows.table.columns[index].id
+        look.is_reversed = order is not None and order.column == name and not order.upward
         look.sort = name
 
     def on_click(self, event: events.Click) -> None:
@@ -112,5 +121,11 @@ class ReportTable(Vertical):
         self.body.plan = plan_table(rows.table, width, rows.look.sort, wants) if rows.table.columns else TablePlan()
 
     def _say_header(self) -> None:
-        rows, plan = self.rows, self.body.plan
-        self._header.show([header_line(rows.table, plan, rows.look.sort, is_reversed=rows.look.is_reversed)])
+        self._header.show([header_line(self.rows.table, self.body.plan, self._order())])
+
+    def _order(self) -> Order | None:
+        """Return what orders the rows: what the user chose, else what they came in."""
+        look, made = self.rows.look, self._made
+        if look.sort is not None:
+            return Order(look.sort, look.is_reversed)
+        return None if made is None else Order(made.column, made.upward is not look.is_reversed)

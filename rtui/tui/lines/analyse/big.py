@@ -13,6 +13,7 @@ from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.panel import Choices, Listing
 from rtui.tui.shown import display
+from rtui.tui.table_rows import Order
 
 TYPE_LIMIT: Final = 16
 """Characters of a type's name that its title shows."""
@@ -32,6 +33,8 @@ def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
             partial(big_keys, report, by, kind),
             partial(is_big, presets.preset(name)),
             note,
+            Order(by),
+            needs=(by,),
         )
         for kind in kinds
     )

@@ -33,6 +33,7 @@ from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display, display_text
+from rtui.tui.table_rows import Order
 
 GUTTER_CELLS: Final = 7
 """The scale at the left of the timeline."""
@@ -284,14 +285,19 @@ def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
 
 
 def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
-    """Return the tables: what never expires, what does at once, and what is about to."""
+    """Return the tables: what expires at once, what is about to, what is left of lives, and what never ends."""
+    lasting, needs = Order("no_ttl_keys"), ("ttl",)
     return (
-        Listing("cliffs", own("cliffs"), partial(cliffs, report)),
-        Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report)),
-        Listing("expiry", own("namespaces"), partial(expiry, report)),
-        Listing("no_ttl", own("without TTL"), partial(no_ttl, report)),
-        Listing("ttl_histogram", own("time to live"), partial(ttl_histogram, report)),
-    )
+        Listing("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
+                nothing=own("No cliffs: no minutes stand out from those around them")),
+        Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
+                order=Order("expires_at", upward=True), needs=needs,
+                nothing=own("None of the big and hot keys expires soon")),
+        Listing("expiry", own("namespaces"), partial(expiry, report), order=lasting, needs=needs),
+        Listing("no_ttl", own("without TTL"), partial(no_ttl, report), order=lasting, needs=needs,
+                nothing=own("Every key that was seen expires")),
+        Listing("ttl_histogram", own("time to live"), partial(ttl_histogram, report), needs=needs),
+    )  # fmt: skip
 
 
 def state_of(report: Report, choices: Choices) -> ExpiryState:

@@ -10,6 +10,7 @@ from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, Se
 from rtui.analysis.tables.cells import plain
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Lost
+from rtui.server.handshake import NoTouch
 from rtui.server.progress import ScanState
 from rtui.tui import format as fmt
 from rtui.tui.analysis_source import AnalysisStatus
@@ -42,6 +43,19 @@ _MISSING: Final = {
     ColumnState.NOT_ASKED: (own("not asked"), Role.MUTED, 7),
 }
 """How it is said that a fact is missing, and how soon that gives way to the rest."""
+
+
+_LENGTHS_TOO: Final = own(
+    "rtui asks every key for its type, memory, time to live, use and length: in one gentle pass, without changing "
+    "when a key was last used. The tables fill while it runs; it can be paused at any time."
+)
+
+_NO_LENGTHS: Final = own(
+    "rtui asks every key for its type, memory, time to live and use: in one gentle pass, without changing when a key "
+    "was last used. Only the largest keys are asked for their length, at the end: here that counts as a use of them. "
+    "The tables fill while it runs; it can be paused at any time."
+)
+"""What is said where NO-TOUCH does not hold."""
 
 
 def title_line(
@@ -212,10 +226,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     if status.is_under_way:
         title = own("Paused") if state is ScanState.PAUSED else own("Asking the first keys…")
         return _heading(title, Role.MUTED)
-    about = own(
-        "rtui asks every key for its type, memory, time to live, use and length: in one gentle pass, without changing "
-        "when a key was last used. The tables fill while it runs; it can be paused at any time."
-    )
+    about = _LENGTHS_TOO if status.server.no_touch == NoTouch.ON else _NO_LENGTHS
     choices = (
         (own("enter"), own("ask every key, at the pace below")),
         (own("e"), own("estimate from a sample of random keys, in about a second")),

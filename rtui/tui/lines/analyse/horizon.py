@@ -107,12 +107,8 @@ def ticks(axis: Axis, zone: tzinfo | None, room: int) -> list[tuple[int, SafeTex
     step = next((step for step in _TICKS_S if step >= apart), _TICKS_S[-1])
     offset = offset_s(axis.start_s, zone)
     first = -(-(axis.start_s + offset) // step) * step - offset
-    found = []
-    moment = first
-    while moment < axis.end_s:
-        found.append((axis.cell_of(moment), tick_text(moment, zone, step)))
-        moment += step
-    return found
+    moments = (first + step * number for number in range(axis.cells // room + 2))
+    return [(axis.cell_of(moment), tick_text(moment, zone, step)) for moment in moments if moment < axis.end_s]
 
 
 def tick_text(moment_s: float, zone: tzinfo | None, step_s: float) -> SafeText:

@@ -247,11 +247,17 @@ def _better(hot: HotReport, width: int) -> list[Line]:
 def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
     """Return the lists of hot keys, then the loaded slots where the server counts them or there is nothing else."""
     found = [
-        Listing(f"hot {at}", display_text(one.title, limit=TITLE_LIMIT), partial(_hot_table, report, at))
+        Listing(
+            f"hot {at}",
+            display_text(one.title, limit=TITLE_LIMIT),
+            partial(_hot_table, report, at),
+            nothing=own("No key stands out"),
+        )
         for at, one in enumerate(report.hot.lists)
     ]
     if report.hot.slots or not found:
-        found.append(Listing("hot slots", own("slots"), partial(hot_slots, report)))
+        nothing = own("The server does not count what its slots are asked")
+        found.append(Listing("hot slots", own("slots"), partial(hot_slots, report), nothing=nothing))
     return tuple(found)
 
 

@@ -188,4 +188,4 @@ def tile_name(of: Tile) -> SafeText:
 
 def _heat(share: float) -> Role:
     """Return the ink of an area that holds such a share of the whole."""
-    return HEAT[max(step for step, least in enumerate(HEAT_FROM) if share >= least)]
+    return HEAT[max((step for step, least in enumerate(HEAT_FROM) if share >= least), default=0)]

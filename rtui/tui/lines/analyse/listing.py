@@ -9,7 +9,7 @@ from rtui.analysis.report import ColumnState, Report
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line, Role, Span, clip, cut, gap, line_width, own, width_of
 from rtui.tui.lines.facts_grid import MARGIN, prose, tab_line
-from rtui.tui.panel import Listing
+from rtui.tui.panel import NOTHING_TO_LIST, Listing
 from rtui.tui.shown import display_text
 from rtui.tui.table_rows import TableRows
 
@@ -47,15 +47,17 @@ def note_line(note: Line, text: str, width: int) -> Line:
     return clip(line, width - MARGIN)
 
 
-def nothing_lines(report: Report, rows: TableRows, width: int) -> list[Line]:
-    """Return why a table has no rows."""
+def nothing_lines(report: Report, listing: Listing, rows: TableRows, width: int) -> list[Line]:
+    """Return why a table has no rows: the filter, facts that it needs and that were not had, or what that means."""
     if rows.look.needle:
         text = SafeText(f"No row has {display_text(rows.look.needle, limit=60)}")
         return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *prose(own("esc shows all rows."), width, Role.MUTED)]
-    lines: list[Line] = [(), (gap(MARGIN), Span(own("Nothing to list"), Role.STRONG))]
-    for name, column in report.head.columns.items():
-        if column.state in _TELLING:
+    lines: list[Line] = []
+    for name in listing.needs:
+        column = report.head.columns.get(name)
+        if column is not None and column.state in _TELLING:
             reason = f": {column.reason}" if column.reason else ""
             text = display_text(f"{name} {column.state.value}{reason}", limit=300)
             lines += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
-    return lines
+    title = NOTHING_TO_LIST if lines else listing.nothing
+    return [(), (gap(MARGIN), Span(title, Role.STRONG)), *lines]

@@ -18,6 +18,7 @@ from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.analyse.icicle import Paint, Tile, row_heights, tile_at, tiles
 from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display
+from rtui.tui.table_rows import Order
 
 LOW: Final = 6
 """Lines of the icicle on a screen of 24."""
@@ -34,7 +35,8 @@ def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
     nodes = zoomed(report, choices)
     path = path_here(report, choices)
     name = own("all keys") if not path else display(label(nodes), limit=60)
-    return (Listing(f"namespaces {path!r}", name, partial(namespaces, report, path), note=_note(report)),)
+    order = Order("memory" if has_memory(report) else "keys")
+    return (Listing(f"namespaces {path!r}", name, partial(namespaces, report, path), note=_note(report), order=order),)
 
 
 def zoomed(report: Report, choices: Choices) -> tuple[Node, ...]:

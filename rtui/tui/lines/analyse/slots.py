@@ -32,6 +32,7 @@ from rtui.tui.lines.facts_grid import prose
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display
+from rtui.tui.table_rows import Order
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
 """The clusters that a server on its own is imagined as."""
@@ -207,9 +208,8 @@ class SlotsView:
 
     def told(self, width: int, room: int) -> list[Line]:
         """Tell how even the spread is, and where there is room what a cluster would make of it."""
-        slots = self.report.summary.slots
         lines = [line[1:] for line in prose(skew_text(self.report), width + 2, Role.TEXT)]
-        if slots.owned is None and not self.report.head.server.cluster_enabled:
+        if imagines_cluster(self.report):
             cluster = [(), *cluster_lines(self.loads, self.state.nodes, width)]
             left_over = room - len(lines)
             if len(cluster) > left_over >= FEWEST_NODES:
@@ -296,13 +296,20 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
     return [tuple(sizes), *bar_lines(bars, width)]
 
 
+def imagines_cluster(report: Report) -> bool:
+    """Whether it is shown what a cluster would make of the keys: not where there is one."""
+    return report.summary.slots.owned is None and not report.head.server.cluster_enabled
+
+
 def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
     """Return the tables: the fullest slots, the tags that load them, and outside a cluster what one would be like."""
+    order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
     found = [
-        Listing("slots", own("fullest slots"), partial(_slots_table, report)),
-        Listing("slot_tags", own("hash tags"), partial(slot_tags, report)),
-    ]
-    if report.summary.slots.owned is None and not report.head.server.cluster_enabled:
+        Listing("slots", own("fullest slots"), partial(_slots_table, report), order=order),
+        Listing("slot_tags", own("hash tags"), partial(slot_tags, report), order=order,
+                nothing=own("No key that was seen has a hash tag")),
+    ]  # fmt: skip
+    if imagines_cluster(report):
         title = SafeText(f"as a cluster of {choices.nodes}")
         found.append(Listing(f"cluster {choices.nodes}", title, partial(cluster_of, report, choices.nodes)))
     return tuple(found)

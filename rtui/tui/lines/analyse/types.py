@@ -33,6 +33,7 @@ from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.panel import Area, Choices, Listing
 from rtui.tui.shown import display, display_text
+from rtui.tui.table_rows import Order
 
 NAME_CELLS: Final = 14
 """A type or an encoding is cut beyond this."""
@@ -198,8 +199,8 @@ def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
     """Return the tables: types and encodings, then what the server counts itself, then how long nobody used keys."""
     stats = report.summary.root.stats
     found = [
-        Listing("types", own("types"), partial(types, report)),
-        Listing("encodings", own("encodings"), partial(encodings, report)),
+        Listing("types", own("types"), partial(types, report), order=Order("keys")),
+        Listing("encodings", own("encodings"), partial(encodings, report), needs=("encoding",)),
     ]
     if report.keysizes:
         found.append(Listing("keysizes", own("sizes by the server"), partial(keysizes, report)))

@@ -1,0 +1,111 @@
+"""The tables of all panels: in the order that their titles claim, and with a reason where they are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from rtui.analysis.report import ColumnReport, ColumnState, Report
+from rtui.tui.analysis_source import AnalysisStatus
+from rtui.tui.command import When
+from rtui.tui.ink import Line
+from rtui.tui.lines.analyse.head import offer_lines
+from rtui.tui.lines.analyse.listing import nothing_lines
+from rtui.tui.panel import Area, Choices, Listing
+from rtui.tui.panel_desk import PanelDesk
+from rtui.tui.panels import BY_ID, PANELS
+from rtui.tui.table_rows import Look, TableRows
+from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
+from tests.tui.fixed_analysis import READY
+
+KNOWN = [made_report(), estimate_report(), partial_report(), empty_report()]
+
+
+def said(lines: list[Line]) -> str:
+    """The text of lines, as one."""
+    return " ".join(" ".join(span.text for line in lines for span in line).split())
+
+
+def listings(report: Report) -> Iterator[Listing]:
+    """Every table of every panel."""
+    for panel in PANELS:
+        for choices in (Choices(), Choices(by_length=True)):
+            yield from panel.listings(report, choices)
+
+
+@pytest.mark.parametrize("report", KNOWN, ids=["exact", "estimate", "partial", "empty"])
+def test_tables_are_made_in_the_order_that_is_marked(report: Report) -> None:
+    for listing in listings(report):
+        if listing.order is not None:
+            table = listing.make()
+            assert listing.order.column in {column.id for column in table.columns}
+            by_column = TableRows(table, Look(listing.order.column, is_reversed=listing.order.upward))
+            assert by_column.order == TableRows(table, Look()).order, listing.id
+
+
+@pytest.mark.parametrize("report", [*KNOWN, denied_report()])
+def test_what_a_table_needs_is_a_fact_of_the_report(report: Report) -> None:
+    for listing in listings(report):
+        assert set(listing.needs) <= report.head.columns.keys()
+
+
+def nothing(report: Report, panel_id: str, listing_id: str) -> str:
+    """What stands in place of a table without rows."""
+    found = BY_ID[panel_id].listings(report, Choices())
+    listing = next(one for one in found if one.id == listing_id)
+    table = replace(listing.make(), rows=(), subjects=())
+    return said(nothing_lines(report, listing, TableRows(table, Look()), 100))
+
+
+def without(report: Report, fact: str, why: str) -> Report:
+    """The same report, whose user may not ask a fact."""
+    columns = {**report.head.columns, fact: ColumnReport(ColumnState.DENIED, why)}
+    return replace(report, head=replace(report.head, columns=columns))
+
+
+def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
+    report = without(made_report(), "frequency", "no counters")
+    assert "No cliffs" in nothing(report, "expiry", "cliffs")
+    assert "no counters" not in nothing(report, "expiry", "cliffs")
+    denied = nothing(without(report, "ttl", "NOPERM PTTL"), "expiry", "cliffs")
+    assert "Nothing to list" in denied
+    assert "ttl denied: NOPERM PTTL" in denied
+    assert "counters" not in denied
+    assert "Every key that was seen expires" in nothing(report, "expiry", "no_ttl")
+    assert "encoding denied: no" in nothing(without(report, "encoding", "no"), "types", "encodings")
+
+
+@pytest.mark.parametrize("no_touch", ["on", "denied", "unsupported", ""])
+def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> None:
+    status = AnalysisStatus(replace(READY.server, no_touch=no_touch))
+    text = said(offer_lines(status, 100))
+    assert ("use and length" in text) is (no_touch == "on")
+    assert ("counts as a use" in text) is (no_touch != "on")
+
+
+class Shown:
+    """A panel that is shown, as a desk sees it."""
+
+    chart_area = Area(120, 20)
+
+    def __init__(self, panel_id: str, report: Report) -> None:
+        self.panel = BY_ID[panel_id]
+        self.choices = Choices()
+        self.report = report
+
+    def choose(self, choices: Choices | None) -> bool:
+        self.choices = choices or self.choices
+        return choices is not None
+
+
+@pytest.mark.parametrize("is_node", [False, True])
+def test_a_cluster_is_imagined_only_where_there_is_none(is_node: bool) -> None:
+    report = made_report()
+    server = replace(report.head.server, cluster_enabled=is_node)
+    shown = Shown("slots", replace(report, head=replace(report.head, server=server)))
+    desk = PanelDesk(shown, shown.choose)
+    desk.nodes()
+    assert (When.NODES in desk.holds()) is not is_node
+    assert (shown.choices.nodes != Choices().nodes) is not is_node
