@@ -20,6 +20,9 @@ class Mark(StrEnum):
 NOTHING: Final = SafeText("–")
 """Stands where there is no value to show; never a zero."""
 
+UNBOUNDED: Final = SafeText("∞")
+"""Stands for the upper bound of a number that may be any amount more."""
+
 _BYTE_UNITS: Final = ("B", "K", "M", "G", "T", "P", "E")
 _COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
 _PERCENT_STEPS: Final = 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -113,8 +114,7 @@ def _demo(stack: ExitStack, keys: int) -> Target:
 
 def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) -> int:
     """Analyse and write; the exit code."""
-    from rtui.analysis.forms import write  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.report_pass import analyse  # noqa: PLC0415
+    from rtui.cli.report_pass import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415
     from rtui.server.errors import RtuiError  # noqa: PLC0415
     from rtui.server.pace import Pace  # noqa: PLC0415
@@ -125,7 +125,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
     ended = analyse(target, AnalysisOptions(**asked))
     report = ended.report
     if report is not None and (report.head.coverage.keys or ended.failure is None):
-        file.write(write(report, form))
+        file.write(_written(report, form, file))
         _say(report)
     if ended.failure is not None:
         raise RtuiError("The analysis broke off", ended.failure)
@@ -134,6 +134,16 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
             click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
         return INTERRUPTED
     return 0
+
+
+def _written(report: Report, form: str, file: ReportFile) -> str:
+    """The report in its form; a text for a terminal is as wide as that, and in ASCII where it knows nothing else."""
+    from rtui.analysis.forms import write, write_text  # noqa: PLC0415 - the help must not wait for it
+
+    if form != "text" or not file.is_terminal:
+        return write(report, form)
+    is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+    return write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode)
 
 
 def _say(report: Report) -> None:

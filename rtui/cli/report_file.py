@@ -38,6 +38,11 @@ class ReportFile:
         """The end of the name from its last dot on, in small letters; empty for standard output."""
         return "" if self._path is None else self._path.suffix.lower()
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody reads it as it is written."""
+        return self._path is None and sys.stdout.isatty()
+
     def check(self) -> None:
         """Find out, before hours of work, whether a file could be written there. Raises OutputError."""
         if self._path is None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
+from math import inf
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,6 +77,13 @@ def test_a_cell_says_how_far_it_can_be_trusted(cell: Cell, unit: Unit, text: str
 def test_an_estimate_has_its_interval_at_hand() -> None:
     assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.1k … 1.3k"
     assert cell_interval(1_204, column(Unit.KEYS)) is None
+
+
+def test_an_estimate_without_an_upper_bound_says_so() -> None:
+    cell = Estimate(1_000, 1_000, inf)
+    assert cell_interval(cell, column(Unit.KEYS)) == "1k … ∞"
+    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1k ... any"
+    assert share_above((Estimate(1, 1, inf), Estimate(3, 3, inf)), 1) == Estimate(0.0, 0.75, 1.0)
 
 
 def test_what_is_unknown_has_its_reason_at_hand() -> None:

@@ -380,3 +380,20 @@ def test_the_demo(tmp_path: Path) -> None:
     assert run(["report", "--demo", "--demo-keys", "2000", "--pace", "full", "-o", str(out)]) == 0
     assert read(out).head.coverage.keys > 1000
     assert json.loads(out.read_text())["format"] == "rtui report"
+
+
+def test_a_text_for_a_terminal_is_as_wide_as_it_is(valkey: Server) -> None:
+    plant(valkey)
+    master, slave = os.openpty()
+    environment = {**os.environ, "COLUMNS": "60", "PYTHONUTF8": "1"}
+    arguments = [sys.executable, "-m", "rtui", "report", valkey.url, "--pace", "full"]
+    said = b""
+    with subprocess.Popen(arguments, stdout=slave, stderr=subprocess.DEVNULL, env=environment) as process:
+        os.close(slave)
+        with suppress(OSError):
+            while part := os.read(master, 65_536):
+                said += part
+    os.close(master)
+    assert process.returncode == 0
+    assert "shop:session:" in said.decode()
+    assert max(map(len, said.decode().splitlines())) <= 60

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from math import inf
 
 import pytest
 from hypothesis import given
@@ -151,4 +152,8 @@ def test_unknown_is_null_and_inexact_is_said_in_json() -> None:
     assert [record["memory_bytes"] for record in records] == [
         5, None, {"value": 9, "at_least": True}, {"value": 7, "low": 1, "high": 9}, None,
     ]  # fmt: skip
+    unbounded = Table("t", "t", COLUMNS[1:2], ((Estimate(5, 5, inf),),))
+    assert json.loads(table_json(unbounded), parse_constant=None) == [
+        {"memory_bytes": {"value": 5, "low": 5, "high": None}}
+    ]
     assert records[0]["key"] == '"a"'

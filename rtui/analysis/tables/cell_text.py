@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Final
 
 from rtui.analysis import words
@@ -27,7 +28,7 @@ _SPELLED: Final[dict[Unit, Callable[[float, Mark], SafeText]]] = {
     Unit.DURATION: words.seconds,
     Unit.TIME: lambda value, mark: SafeText(mark + words.moment(value)),
 }
-_ASCII_MARKS: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "..."})
+_ASCII_MARKS: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any"})
 
 
 def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText:
@@ -44,7 +45,8 @@ def cell_interval(cell: Cell, column: Column, display: Display = _DISPLAY) -> Sa
     """Return the 95 % interval of an estimate: `1.1k … 1.3k`; None where the cell is none."""
     if not isinstance(cell, Estimate):
         return None
-    low, high = (number_text(bound, column.unit, Mark.EXACT, short=True) for bound in (cell.low, cell.high))
+    low = number_text(cell.low, column.unit, Mark.EXACT, short=True)
+    high = number_text(cell.high, column.unit, Mark.EXACT, short=True) if isfinite(cell.high) else words.UNBOUNDED
     text = f"{low} … {high}"
     return SafeText(text.translate(_ASCII_MARKS) if display.ascii_only else text)
 

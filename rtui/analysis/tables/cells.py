@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isinf
+
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.inspected import NO_EXPIRY
@@ -110,6 +112,8 @@ def share_of(figure: Figure, total: Figure) -> float | Estimate | None:
 
 def _share(part: float, rest: float) -> float | None:
     """Return a part as a share of it and the rest; None where both are nothing."""
+    if isinf(part):
+        return 1.0
     return part / (part + rest) if part + rest else None
 
 

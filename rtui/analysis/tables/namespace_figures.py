@@ -52,7 +52,7 @@ def _figures(cells: Cells, stats: Stats) -> tuple[Cell, ...]:
         cells.quality(stats.no_ttl_share, "ttl"),
         cells.amount(stats.no_ttl_memory_bytes, "memory"),
         stats.soonest_expiry_s,
-        stats.types,
+        stats.types or cells.unknown("type"),
     )
 
 

@@ -112,7 +112,7 @@ def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Ce
         cells.quality(None if spread is None else spread.p99, "memory"),
         cells.quality(stats.no_ttl_share, "ttl"),
         _use(cells, stats, use),
-        stats.types,
+        stats.types or cells.unknown("type"),
     )
 
 
