@@ -11,15 +11,11 @@ from rtui.analysis.tables.place import Path
 from rtui.analysis.tables.table import Subject
 from rtui.keyspace.glob import prefix_pattern
 from rtui.server.copy import key_as_bytes, key_as_text
+from rtui.tui.copier import Copier
 from rtui.tui.copying import Copy
-from rtui.tui.ink import cut_middle, own
-from rtui.tui.screens.choice import ChoiceScreen
-from rtui.tui.shown import display_text
+from rtui.tui.ink import own
 from rtui.tui.table_file import TableFileError, write_table
 from rtui.tui.widgets.report_table import ReportTable
-
-SHOWN_CELLS = 60
-"""So much of what was copied is shown."""
 
 
 class RowDesk:
@@ -27,25 +23,20 @@ class RowDesk:
 
     def __init__(self, screen: Screen[Any], table: Callable[[], ReportTable]) -> None:
         self._screen = screen
+        self._copier = Copier(screen)
         self._table = table
 
     def copy_row(self) -> None:
         """Copy the name of what the row is about, the row itself where it has none."""
         entries = self._entries()
         if entries:
-            self._copy(entries[0].text)
+            self._copier.copy(entries[0].text)
 
     def copy_menu(self) -> None:
         """Choose what to copy."""
         entries = self._entries()
-        if not entries:
-            return
-
-        def chosen(index: int | None) -> None:
-            if index is not None:
-                self._copy(entries[index].text)
-
-        self._screen.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+        if entries:
+            self._copier.choose(entries)
 
     def write(self, name: str) -> None:
         """Write what the table shows to a file, and say what came of it."""
@@ -74,11 +65,6 @@ class RowDesk:
         if isinstance(body.subject, tuple):
             entries.append(Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name))))
         return entries
-
-    def _copy(self, text: str) -> None:
-        self._screen.app.copy_to_clipboard(text)
-        shown = cut_middle(display_text(text.replace("\t", "  ")), SHOWN_CELLS)
-        self._screen.notify(shown, title="Copied", markup=False, timeout=2)
 
 
 def name_of(subject: Subject) -> bytes | None:
