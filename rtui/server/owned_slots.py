@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.server import guard
 from rtui.server.errors import ConnectionLost
-from rtui.server.lane import Lane
+from rtui.server.lane_source import LaneSource
 from rtui.server.ranges import Slots
 from rtui.server.reply import Reply
 
@@ -15,12 +15,7 @@ _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _FIRST_SLOT_FIELD: Final = 8
 
 
-class _Source(Protocol):
-    async def bulk(self) -> Lane:
-        """A ready lane."""
-
-
-async def owned_slots(source: _Source) -> Slots | None:
+async def owned_slots(source: LaneSource) -> Slots | None:
     """Ask the node for the slots it serves; None when it does not tell or serves none."""
     lane = await source.bulk()
     try:

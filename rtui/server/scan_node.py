@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.server.cursor import Dialect, pieces
-from rtui.server.lane import Lane
+from rtui.server.lane_source import BulkSource
 from rtui.server.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.ranges import Ranges, Slots, Span
 from rtui.server.rider import Rider
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
-
-
-class BulkSource(Protocol):
-    """What a scan needs of a connection."""
-
-    @property
-    def run_id(self) -> str | None:
-        """The server's name for this run of it, if it tells."""
-
-    async def bulk(self) -> Lane:
-        """A ready lane; waits while there is none."""
 
 
 @dataclass(frozen=True, slots=True)

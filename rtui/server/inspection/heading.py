@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rtui import __version__
 from rtui.analysis.report import (
@@ -17,11 +16,10 @@ from rtui.analysis.report import (
 )
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Connection
+from rtui.server.inspect import REPLICA_NOTE
 from rtui.server.inspection.memory_cost import SAMPLED_NOTE, counts_sizes
 from rtui.server.inspection.plan import Plan
 from rtui.server.progress import Cost
-
-REPLICA_NOTE = "Idle times and frequencies are this replica's own: what clients read on the primary is not in them."
 
 
 def server_report(connection: Connection) -> ServerReport:
@@ -78,13 +76,13 @@ def head(
     if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(connection.server):
         texts.append(SAMPLED_NOTE)
     if server.role == "replica":
-        texts.append(REPLICA_NOTE)
+        texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
     if connection.server.cluster_note is not None:
         texts.append(f"Only what this node holds: {connection.server.cluster_note}.")
     return Head(
         made_at_s=made_at_s,
         server=server,
-        scope=replace(scope),
+        scope=scope,
         coverage=coverage,
         cost=cost_report(cost),
         columns=columns,

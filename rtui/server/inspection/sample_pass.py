@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.analysis.estimate import Estimate, wilson
 from rtui.keyspace.display import SafeText
@@ -12,6 +12,7 @@ from rtui.server import guard
 from rtui.server.errors import RtuiError
 from rtui.server.inspection.conveyor import KEY_US, Conveyor
 from rtui.server.lane import Lane
+from rtui.server.lane_source import LaneSource
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.server.reply import Reply
@@ -32,18 +33,11 @@ REST_S: Final = 0.05
 """How often a pause is looked at."""
 
 
-class Source(Protocol):
-    """What a sample needs of a connection."""
-
-    async def bulk(self) -> Lane:
-        """A ready lane."""
-
-
 class SamplePass:
     """Draws keys and inspects them; `run` it once, everything else may be called at any time."""
 
     def __init__(
-        self, source: Source, conveyor: Conveyor, *, keys: int, size: int | None, only: ScanFilter, pace: Pace
+        self, source: LaneSource, conveyor: Conveyor, *, keys: int, size: int | None, only: ScanFilter, pace: Pace
     ) -> None:
         """Draw about so many `keys` of a database of `size` keys."""
         self.pace = pace
