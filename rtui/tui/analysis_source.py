@@ -101,25 +101,12 @@ class FixedAnalysis:
         """Do nothing: there is no server."""
 
     def pause(self) -> None:
-        """Do nothing."""
+        """Do nothing: nothing is under way."""
 
-    def resume(self) -> None:
-        """Do nothing."""
-
-    def stop(self) -> None:
-        """Do nothing."""
-
-    def faster(self) -> None:
-        """Do nothing."""
-
-    def slower(self) -> None:
-        """Do nothing."""
-
-    def give_way(self) -> None:
-        """Do nothing."""
+    resume = stop = faster = slower = give_way = pause
 
     async def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: nothing is open."""
 
 
 def status_of(report: Report) -> AnalysisStatus:

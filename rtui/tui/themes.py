@@ -22,9 +22,6 @@ from rtui.keyspace.display import SafeText, display_text
 DEFAULT_THEME: Final = "rtui-dark"
 """The theme of a first start."""
 
-ANSI_THEME: Final = "rtui-ansi16"
-"""The theme for terminals that know sixteen colours."""
-
 INK_DEFAULTS: Final[Mapping[str, str]] = {
     "ink-muted": "#8b95a5",
     "ink-faint": "#566070",

@@ -52,11 +52,6 @@ def _placed(fact: Fact, cells: int) -> Line:
     return Span(left(fact.label, LABEL_CELLS), Role.MUTED), Span(left(fact.value, cells - LABEL_CELLS), fact.role)
 
 
-def rule_line(width: int) -> Line:
-    """Return a thin rule."""
-    return (Span(SafeText("─" * width), Role.FAINT),)
-
-
 def tab_line(titles: Sequence[SafeText], chosen: int, note: Line, width: int) -> Line:
     """Return the titles of the tabs, the chosen one marked by more than colour, and a note at the right end."""
     line: list[Span] = [gap(MARGIN)]

@@ -11,7 +11,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.display import SafeText
 from rtui.server.preview.page import Cell, Column, Kind, Meaning, Preview, Row, Section, Unread, Window
 from rtui.tui import format as fmt
-from rtui.tui.ink import Line, Role, Span, cut, gap, joined, left, line_width, own, right, width_of, wrap
+from rtui.tui.ink import Line, Role, Span, cut, gap, joined, left, own, right, width_of, wrap
 from rtui.tui.lines.facts_grid import MARGIN, prose
 from rtui.tui.shown import display, display_text
 
@@ -271,8 +271,3 @@ def number(value: float) -> SafeText:
     """Return a number as the server writes it: whole ones without a point."""
     whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
     return SafeText(str(int(value)) if whole else repr(value))
-
-
-def lines_width(lines: Sequence[Line]) -> int:
-    """Return the width of the widest line."""
-    return max(map(line_width, lines), default=0)

@@ -98,11 +98,6 @@ class TreePane(Vertical):
         if self._work is not None:
             self._work.reveal(key)
 
-    def expand_few(self, most_rows: int) -> None:
-        """Open everything, as long as that is not more than so many rows."""
-        if self._work is not None:
-            self._work.open(self._work.rows.store.root, below=True, most_rows=most_rows)
-
     def choose_columns(self, columns: frozenset[Column]) -> None:
         """Show these columns, as far as they fit."""
         self._columns = columns
