@@ -434,12 +434,21 @@ class SlotsReport:
     keys: array[int] = field(default_factory=lambda: array("Q", bytes(8 * 16384)))
     """Keys (of the sample, in an estimate) of each of the 16,384 slots."""
     memory_bytes: array[int] | None = None
-    """Bytes of each slot, None where memory is known of no key; of the keys whose memory is known, so at least so many
-    where that are not all. 0 in a slot with keys: of none of them."""
+    """Bytes of each slot, None where memory is known of no key."""
     tags: tuple[SlotTag, ...] = ()
     """The heaviest hash tags, most keys first."""
     owned: tuple[tuple[int, int], ...] | None = None
     """Slots of the node that was asked, as inclusive pairs; None outside a cluster."""
+    unmeasured: array[int] | None = None
+    """Keys of each slot that its bytes leave out, since nobody knows theirs; None where there is no such key."""
+
+    def bytes_in(self, first: int, last: int) -> tuple[int | None, bool]:
+        """The bytes of slots `first` … `last`, None where nobody knows any, and whether that is of all their keys."""
+        keys = sum(self.keys[first : last + 1])
+        left_out = 0 if self.unmeasured is None else sum(self.unmeasured[first : last + 1])
+        if self.memory_bytes is None or (keys and left_out >= keys):
+            return None, False
+        return sum(self.memory_bytes[first : last + 1]), not left_out
 
 
 @dataclass(frozen=True, slots=True)

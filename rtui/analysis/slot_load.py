@@ -32,8 +32,8 @@ class SlotLoad:
         self.tags = HeavyTags()
         self._keys = [0] * SLOTS
         self._memory = [0] * SLOTS
-        self._knows_memory = False
-        """Whether the memory of any key is known."""
+        self._unmeasured = [0] * SLOTS
+        """Keys whose memory is not known."""
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
@@ -42,10 +42,12 @@ class SlotLoad:
             hashed = self._untag(keys, memory_bytes)
         counts = self._keys
         if memory_bytes is None:
+            unmeasured = self._unmeasured
             for crc in map(crc_hqx, hashed, repeat(0)):
-                counts[crc & _SLOT_MASK] += 1
+                slot = crc & _SLOT_MASK
+                counts[slot] += 1
+                unmeasured[slot] += 1
             return
-        self._knows_memory = True
         sums = self._memory
         for crc, size in zip(map(crc_hqx, hashed, repeat(0)), memory_bytes, strict=True):
             slot = crc & _SLOT_MASK
@@ -65,16 +67,19 @@ class SlotLoad:
         """Take up another's counts."""
         self._keys = list(map(int.__add__, self._keys, other._keys))
         self._memory = list(map(int.__add__, self._memory, other._memory))
-        self._knows_memory = self._knows_memory or other._knows_memory
+        self._unmeasured = list(map(int.__add__, self._unmeasured, other._unmeasured))
         self.tags.merge(other.tags)
 
     def report(self, *, tags: int = 100, owned: tuple[tuple[int, int], ...] | None = None) -> SlotsReport:
         """All slots and the heaviest tags; `owned` are the slots of the node that was asked, in a cluster."""
+        left_out = sum(self._unmeasured)
+        knows_none = left_out > 0 and left_out == sum(self._keys)
         return SlotsReport(
             keys=array("Q", self._keys),
-            memory_bytes=array("Q", self._memory) if self._knows_memory or not any(self._keys) else None,
+            memory_bytes=None if knows_none else array("Q", self._memory),
             tags=self.tags.heaviest(tags),
             owned=owned,
+            unmeasured=array("Q", self._unmeasured) if left_out and not knows_none else None,
         )
 
 

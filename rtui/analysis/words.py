@@ -42,6 +42,11 @@ def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
     return SafeText(f"{mark}{value:,}")
 
 
+def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of keys: `1 key`, `1,204 keys`."""
+    return SafeText(f"{count(number, mark)} {'key' if number == 1 else 'keys'}")
+
+
 def short_count(value: float, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a number in at most four figures and a unit: `1.2k`, `786k`, `1.00M`."""
     return SafeText(f"{mark}{_scaled(value, 1000, _COUNT_UNITS)}")

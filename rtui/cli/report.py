@@ -138,7 +138,8 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
 
 def _written(report: Report, form: str, file: ReportFile) -> str:
     """The report in its form; a text for a terminal is as wide as that, and in ASCII where it knows nothing else."""
-    from rtui.analysis.forms import write, write_text  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.forms import write  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.forms.text_form import write_text  # noqa: PLC0415
 
     if form != "text" or not file.is_terminal:
         return write(report, form)

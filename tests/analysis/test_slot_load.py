@@ -60,6 +60,12 @@ def test_memory_that_is_known_of_some_keys_is_kept() -> None:
     assert report.memory_bytes is not None
     assert sum(report.memory_bytes) == 3
     assert report.tags[0].memory_bytes == 2
+    assert report.unmeasured is not None
+    assert {slot: n for slot, n in enumerate(report.unmeasured) if n} == {key_slot(b"d"): 1, key_slot(b"{b}"): 1}
+    assert report.bytes_in(key_slot(b"a"), key_slot(b"a")) == (1, True)
+    assert report.bytes_in(key_slot(b"{b}"), key_slot(b"{b}")) == (2, False)
+    assert report.bytes_in(key_slot(b"d"), key_slot(b"d")) == (None, False)
+    assert report.bytes_in(0, 16_383) == (3, False)
     assert sum(report.keys) == 4
     never = counted([b"{b}e"], None).report()
     assert (never.memory_bytes, never.tags[0].memory_bytes) == (None, None)

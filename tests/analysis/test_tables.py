@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.report import NodeKind, Report
+from rtui.analysis.report import EncodingReport, NodeKind, Report
 from rtui.analysis.tables.about import about, headline
 from rtui.analysis.tables.big_keys import big_keys
 from rtui.analysis.tables.cell_text import cell_interval, cell_reason, cell_text
@@ -18,7 +18,7 @@ from rtui.analysis.tables.cells import share_above
 from rtui.analysis.tables.every import tables
 from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
 from rtui.analysis.tables.hot_keys import hot_keys
-from rtui.analysis.tables.kinds import types
+from rtui.analysis.tables.kinds import encodings, types
 from rtui.analysis.tables.namespaces import all_namespaces, namespaces, outline
 from rtui.analysis.tables.ordering import filtered, sorted_by
 from rtui.analysis.tables.place import Step, find, label, path_of
@@ -161,14 +161,20 @@ def test_slots_and_what_never_expires_are_at_least_where_some_are_not_known() ->
     )
     root = replace(report.summary.root, stats=replace(stats, memory_known_keys=stats.memory_known_keys - 1))
     some = replace(report, summary=replace(report.summary, root=replace(root, children=children)))
-    for table in (slots(some), slot_tags(some), cluster_of(some, 3)):
-        assert all(text.startswith("≥ ") for text in texts(table, "memory"))
     assert all(text.startswith("≥ ") for text in texts(expiry(some), "no_ttl_memory"))
-    assert not texts(slots(report), "memory")[0].startswith("≥")
-    memory = report.summary.slots.memory_bytes
-    assert memory is not None
-    nothing = replace(report.summary.slots, memory_bytes=array("Q", bytes(8 * len(memory))))
-    assert set(texts(slots(replace(some, summary=replace(some.summary, slots=nothing))), "memory")) == {"–"}
+    found = report.summary.slots
+    left_out = array("Q", bytes(8 * len(found.keys)))
+    fullest, second = (slots(report).subject(row) for row in (0, 1))
+    assert isinstance(fullest, int)
+    assert isinstance(second, int)
+    left_out[fullest], left_out[second] = 1, found.keys[second]
+    some = replace(report, summary=replace(report.summary, slots=replace(found, unmeasured=left_out)))
+    first, *others = texts(slots(some), "memory")
+    assert first.startswith("≥ ")
+    assert others[0] == "–"
+    assert not others[1].startswith("≥")
+    assert [text.startswith("≥ ") for text in texts(slot_tags(some), "memory")] == [True, True]
+    assert any(text.startswith("≥ ") for text in texts(cluster_of(some, 3), "memory"))
 
 
 def test_estimates_are_marked_and_the_largest_seen_is_no_maximum() -> None:
@@ -293,3 +299,22 @@ def test_the_head_says_what_the_report_rests_on() -> None:
     assert "4,100,000 commands" in said["cost"]
     partial = {str(what): how for what, how in about(MADE["partial"]).rows}
     assert partial["coverage"] == "partial, 500,000 keys, 50% of the keyspace: it was interrupted"
+
+
+def test_one_key_is_one_and_bytes_without_those_of_all_keys_are_at_least() -> None:
+    exact = MADE["exact"]
+    root = exact.summary.root
+    stats = replace(root.stats, keys=2, memory_bytes=100, memory_known_keys=1)
+    coverage = replace(exact.head.coverage, vanished=1, unread=1)
+    report = replace(exact, summary=replace(exact.summary, root=replace(root, stats=stats)))
+    report = replace(report, head=replace(exact.head, coverage=coverage))
+    assert headline(report) == "≥ 100 B in 2 keys · exact"
+    said = {str(what): str(said) for what, said in about(report).rows}
+    assert said["left out"].startswith("1 key went before anybody looked, of 1 key only the name is known")
+
+
+def test_encodings_of_hardly_any_key_say_so() -> None:
+    report = MADE["exact"]
+    told = (EncodingReport(b"zset", b"listpack", Estimate(1, 5, 5), Estimate(0.2, 1, 1)),)
+    assert "too few to tell" in encodings(replace(report, summary=replace(report.summary, encodings=told))).note
+    assert "too few to tell" not in encodings(report).note

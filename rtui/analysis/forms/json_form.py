@@ -261,8 +261,10 @@ _SLOTS: Final = Record(
         "memory_bytes": Maybe(Counts(lambda counts: array("Q", counts), SLOTS)),
         "tags": Many(_TAG),
         "owned": Maybe(Pairs(("first", Whole(0, SLOTS - 1)), ("last", Whole(0, SLOTS - 1)))),
+        "unmeasured": Maybe(Counts(lambda counts: array("Q", counts), SLOTS)),
     },
     owned="owned_slots",
+    unmeasured="keys_without_memory",
 )
 _SUMMARY: Final = Record(
     Summary,

@@ -26,13 +26,14 @@ def headline(report: Report) -> str:
     stats = report.summary.root.stats
     kind = report.head.coverage.kind
     mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT
-    keys = f"{_figure(stats.keys, mark)} keys"
+    keys = f"{_figure(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
     if stats.memory_bytes is None:
         return f"{keys} · {kind}"
     memory = stats.memory_bytes
     if isinstance(memory, Estimate):
         return f"{words.size(memory.value, Mark.ABOUT)} in {keys} · {kind}"
-    return f"{words.size(memory, mark)} in {keys} · {kind}"
+    is_whole = stats.memory_known_keys >= stats.keys if isinstance(stats.keys, int) else True
+    return f"{words.size(memory, mark if is_whole else Mark.AT_LEAST)} in {keys} · {kind}"
 
 
 def coverage_text(coverage: Coverage) -> str:
@@ -43,8 +44,8 @@ def coverage_text(coverage: Coverage) -> str:
     if coverage.kind is CoverageKind.PARTIAL:
         much = "" if coverage.fraction is None else f", {words.share(coverage.fraction)} of the keyspace"
         why = f": {coverage.reason}" if coverage.reason else ""
-        return f"partial, {words.count(coverage.keys)} keys{much}{why}"
-    return f"exact, {words.count(coverage.keys)} keys"
+        return f"partial, {words.keys(coverage.keys)}{much}{why}"
+    return f"exact, {words.keys(coverage.keys)}"
 
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:
@@ -82,9 +83,9 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
 def _left_out(coverage: Coverage) -> Iterator[str]:
     """Yield what the numbers do not hold, and what they may hold twice."""
     if coverage.vanished:
-        yield f"{words.count(coverage.vanished)} keys went before they were looked at"
+        yield f"{words.keys(coverage.vanished)} went before anybody looked"
     if coverage.unread:
-        yield f"{words.count(coverage.unread)} keys have names too long to be asked for"
+        yield f"of {words.keys(coverage.unread)} only the name is known, which is too long to be asked for"
     if coverage.repeats_possible:
         yield "keys may have been counted twice, since the server's table shrank"
 

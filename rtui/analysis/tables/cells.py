@@ -65,9 +65,9 @@ class Cells:
             self._least(memory, "memory", stats.memory_known_keys >= plain(stats.keys)),
         )
 
-    def slot_memory(self, value: Figure | None, root: Stats) -> Cell:
-        """Return the bytes of a slot, node or tag with keys: at least so many where some key's are not known."""
-        return self._least(value or None, "memory", self.is_estimate or root.memory_known_keys >= plain(root.keys))
+    def slot_memory(self, value: Figure | None, is_whole: bool) -> Cell:
+        """Return the bytes of slots or a tag: at least so many unless they are of all their keys."""
+        return self._least(value, "memory", is_whole)
 
     def _least(self, value: Figure | None, fact: str, is_whole: bool) -> Cell:
         """Return a sum that may not be of all keys that were seen."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typing import Final
 
 from rtui.analysis.report import Report
@@ -26,7 +28,7 @@ def tables(report: Report) -> list[Table]:
         types(report),
         encodings(report),
         big_keys(report),
-        big_keys(report, "length"),
+        replace(big_keys(report, "length"), note=""),
         *hot_keys(report),
         hot_slots(report),
         cliffs(report),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from rtui.analysis.estimate import Estimate
 from rtui.analysis.report import FREQUENCY_EDGES, IDLE_EDGES_S, Figure, Report
 from rtui.analysis.tables.cells import Cells, plain, share_of
 from rtui.analysis.tables.expiry import spans
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
+
+_VAGUE = 0.5
+"""A share whose interval is wider says next to nothing."""
 
 _TYPE = Column("type", "type", Unit.NAME, 12)
 _KEYS = Column("keys", "keys", Unit.KEYS, 11)
@@ -65,6 +69,8 @@ def encodings(report: Report) -> Table:
     rows = tuple((one.kind, one.encoding, cells.amount(one.keys), one.share) for one in found)
     column = report.head.columns.get("encoding")
     note = f"{column.reason[:1].upper()}{column.reason[1:]}." if column is not None and column.reason else ""
+    if any(isinstance(one.share, Estimate) and one.share.high - one.share.low > _VAGUE for one in found):
+        note += " Of a type with few keys those are too few to tell."
     return Table("encodings", "Encodings", (_TYPE, _ENCODING, _KEYS, _OF_TYPE), rows, note=note)
 
 

@@ -28,7 +28,7 @@ _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 def slots(report: Report, top: int = 100) -> Table:
     """Return the slots with most keys, and the hash tags that load them."""
     found = report.summary.slots
-    cells, root = Cells(report), report.summary.root.stats
+    cells = Cells(report)
     total = sum(found.keys)
     even = total / max(1, len(_slots_of(found)))
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
@@ -41,7 +41,7 @@ def slots(report: Report, top: int = 100) -> Table:
         (
             slot,
             _amount(cells, found.keys[slot]),
-            cells.slot_memory(None if found.memory_bytes is None else found.memory_bytes[slot], root),
+            cells.slot_memory(*found.bytes_in(slot, slot)),
             found.keys[slot] / total,
             found.keys[slot] / even,
             tuple(tags[slot]) or None,
@@ -55,13 +55,15 @@ def slots(report: Report, top: int = 100) -> Table:
 def slot_tags(report: Report) -> Table:
     """Return the hash tags with most keys."""
     cells = Cells(report)
-    found = report.summary.slots.tags
+    found = report.summary.slots
     rows: list[tuple[Cell, ...]] = []
-    for tag in found:
+    for tag in found.tags:
         keys = AtLeast(tag.keys) if tag.at_least and isinstance(tag.keys, int) else cells.amount(tag.keys)
-        rows.append((tag.tag, tag.slot, keys, cells.slot_memory(tag.memory_bytes, report.summary.root.stats)))
+        rows.append(
+            (tag.tag, tag.slot, keys, cells.slot_memory(tag.memory_bytes, found.bytes_in(tag.slot, tag.slot)[1]))
+        )
     columns = (_TAG, _SLOT, _counted(cells), _MEMORY)
-    return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found))
+    return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found.tags))
 
 
 def cluster_of(report: Report, nodes: int) -> Table:
@@ -70,7 +72,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
     ValueError for no nodes, or more than there are slots.
     """
     found = report.summary.slots
-    cells, root = Cells(report), report.summary.root.stats
+    cells = Cells(report)
     keys = node_loads(found.keys, nodes)
     memory = None if found.memory_bytes is None else node_loads(found.memory_bytes, nodes)
     total, total_memory = sum(found.keys), sum(found.memory_bytes or ())
@@ -79,7 +81,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
             at + 1,
             f"{load.first} – {load.last}",
             _amount(cells, load.load),
-            cells.slot_memory(None if memory is None else memory[at].load, root) if load.load else 0,
+            cells.slot_memory(*found.bytes_in(load.first, load.last)),
             load.load / total if total else None,
             memory[at].load / total_memory if memory is not None and total_memory else None,
             load.load * nodes / total if total else None,

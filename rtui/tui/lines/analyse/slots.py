@@ -18,7 +18,7 @@ from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
-from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text, value_of
+from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text
 from rtui.tui.lines.analyse.layout import HIGH_ROOM, beside_each_other, inset
 from rtui.tui.lines.analyse.slot_field import (
     GUTTER_CELLS,
@@ -99,8 +99,8 @@ def loads_of(report: Report, *, by_bytes: bool) -> Loads:
     """Return bytes where they are wanted and known, else keys."""
     slots = report.summary.slots
     if by_bytes and slots.memory_bytes is not None:
-        root, kind = report.summary.root.stats, kind_of(report)
-        is_whole = kind is not CoverageKind.EXACT or root.memory_known_keys >= value_of(root.keys)
+        kind = kind_of(report)
+        is_whole = slots.unmeasured is None or kind is CoverageKind.ESTIMATE
         return Loads(slots.memory_bytes, True, kind if is_whole else CoverageKind.PARTIAL)
     return Loads(slots.keys, False, kind_of(report))
 
