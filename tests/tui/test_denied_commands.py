@@ -50,7 +50,6 @@ VALUES: Final = (
     Missing("xrevrange", "stream:groups", "Not allowed"),
     Missing("xinfo", "stream:groups", ""),
     Missing("xpending", "stream:groups", ""),
-    Missing("bitcount", "string:bitmap", ""),
     Missing("hstrlen", "hash:long", ""),
     Missing("hmget", "hash:long", ""),
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from rtui.analysis.report import ColumnReport, ColumnState
 from rtui.server import guard
-from rtui.server.capability import Capabilities, Feature, Verdict
+from rtui.server.capability import Capabilities, Verdict
 from rtui.server.guard import PerKey
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
@@ -24,6 +24,9 @@ _STATES: Final = {
 
 TOUCHING: Final = "asking for lengths would count as an access here; they were asked for the largest keys alone"
 """Why most keys have no length where the server does not know NO-TOUCH."""
+
+NAMELESS: Final = "the type is not known, and each has a command of its own for its length"
+"""Why there are no lengths where types are denied."""
 
 NAMES: Final = (
     "type",
@@ -92,21 +95,32 @@ class Plan:
 
     def columns(self) -> dict[str, ColumnReport]:
         """What becomes of each fact, as far as rights and server decide it."""
-        lengths = self._column(guard.strlen)
-        if not self.asks_lengths and lengths.state is ColumnState.COMPLETE:
-            lengths = ColumnReport(ColumnState.NOT_ASKED, TOUCHING)
         return {
             "type": self._column(guard.key_type),
             "ttl": self._column(guard.pttl),
-            "memory": self._column(guard.memory_usage),
+            "memory": self._unless_nameless(self._column(guard.memory_usage), self.memory(None).why),
             "idle": self._column(guard.object_idletime),
             "frequency": self._column(guard.object_freq),
-            "length": lengths,
+            "length": self._unless_nameless(self._lengths(), NAMELESS),
             "encoding": self._column(guard.object_encoding),
         }
 
+    def _lengths(self) -> ColumnReport:
+        """What becomes of lengths, each type's by a command of its own: denied where one is, the reason says which."""
+        found = {kind: self._column(ask) for kind, ask in LENGTHS.items()}
+        denied = {kind: column.reason for kind, column in found.items() if column.state is ColumnState.DENIED}
+        if not self.asks_lengths and len(denied) < len(found):
+            return ColumnReport(ColumnState.NOT_ASKED, TOUCHING)
+        reasons = "; ".join(f"of type {kind.decode()}: {reason}" for kind, reason in denied.items())
+        return ColumnReport(ColumnState.DENIED if denied else ColumnState.COMPLETE, reasons)
+
+    def _unless_nameless(self, column: ColumnReport, why: str) -> ColumnReport:
+        """Say of what hangs on the type that it is not asked where types are not told."""
+        is_lost = column.state is ColumnState.COMPLETE and not self._may(guard.key_type)
+        return ColumnReport(ColumnState.NOT_ASKED, why) if is_lost else column
+
     def _column(self, ask: PerKey) -> ColumnReport:
-        found = self.capabilities[Feature(ask.spec.name)]
+        found = self.capabilities[ask.spec.name]
         if found.usable:
             return ColumnReport(ColumnState.COMPLETE)
         return ColumnReport(_STATES[found.verdict], found.reason)

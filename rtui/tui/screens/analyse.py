@@ -15,6 +15,7 @@ from textual.getters import query_one
 from rtui.analysis.report import Report
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
+from rtui.server.progress import ScanState
 from rtui.tui.analysis_desk import AnalysisDesk
 from rtui.tui.analysis_source import AnalysisSource
 from rtui.tui.commands import ANALYSE_SCOPES, Command, Scope, When, bindings, footer_commands
@@ -175,7 +176,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         status, report = self.source.status, self.source.report
         if self.report is not None:
             self.view.show(self.report, self.panel, holds_order=status.is_under_way)
-        elif report is not None:
+        elif report is not None and status.progress.state is not ScanState.FAILED:
             self.view.show_offer(lambda width: empty_lines(report, width))
         else:
             self.view.show_offer(lambda width: offer_lines(status, width))

@@ -238,8 +238,11 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
-    """Return what stands in place of the tables of a keyspace without keys."""
-    scope = report.head.scope
+    """Return what stands in place of the tables where no key was seen: there are none, or it ended too soon."""
+    scope, coverage = report.head.scope, report.head.coverage
+    if coverage.kind is CoverageKind.PARTIAL:
+        why = display_text(coverage.reason) if coverage.reason else own("Nobody knows why.")
+        return [*_heading(own("No key was seen"), Role.WARN), (), *prose(why, width, Role.MUTED)]
     is_all = scope.match is None and scope.kind is None
     title = SafeText(f"db{report.head.server.db} is empty") if is_all else own("No key is of what was asked for")
     text = own("There were no keys to ask.") if is_all else own("There may be keys of other names or types.")
