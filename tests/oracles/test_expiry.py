@@ -76,7 +76,7 @@ async def test_planted_cliffs_are_found_and_nothing_else(server: Server) -> None
     moments = planted(server, spreads)
     report = await report_on(target_of(server))
     (cliff,) = report.summary.expiry.cliffs
-    assert (cliff.path, cliff.label) == ((b"sess",), "sess")
+    assert (cliff.path, cliff.label) == ((b"sess",), "sess:")
     begins = min(sorted(moments[b"sess"][900:]))
     assert begins - 3 * MINUTE_S <= cliff.start_s <= begins
     assert begins + (lasts_min - 1) * MINUTE_S <= cliff.end_s <= begins + (lasts_min + 3) * MINUTE_S

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from rtui.analysis.report import CoverageKind, Node, Report
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.pace import Pace
+from tests.oracles.analysed import report_on
 from tests.oracles.counted import by_namespace, by_type, facts
 from tests.oracles.keyspaces import Path, Planted, grown
 from tests.proxy import DelayProxy
@@ -79,25 +79,18 @@ async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
 
 async def test_ended_early_it_says_so_and_no_figure_is_too_large(server: Server) -> None:
     grown(server.client(), keys=KEYS, seed=5)
-    ended = await report_after(server, lambda analysis: until_keys(analysis, KEYS // 3))
-    whole = await report_after(server, None)
+    async with connected(target_of(server)) as connection:
+        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE))
+        running = asyncio.create_task(analysis.run())
+        await until_keys(analysis, KEYS // 3)
+        analysis.stop()
+        await running
+    ended, whole = analysis.report, await report_on(target_of(server))
+    assert ended is not None
     assert ended.head.coverage.kind is CoverageKind.PARTIAL
     assert ended.head.coverage.reason
     assert KEYS // 3 <= ended.head.coverage.keys < KEYS
     is_part(ended, whole)
-
-
-async def report_after(server: Server, moment: Any) -> Report:
-    """The report of an analysis that is ended at this moment, or not at all."""
-    async with connected(target_of(server)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE if moment else Pace.FULL))
-        running = asyncio.create_task(analysis.run())
-        if moment is not None:
-            await moment(analysis)
-            analysis.stop()
-        await running
-    assert analysis.report is not None
-    return analysis.report
 
 
 def is_part(part: Report, whole: Report) -> None:

@@ -52,7 +52,6 @@ async def test_by_the_minimal_user(server: Server) -> None:
             whole = await report_on(target, top=TOP, encoding_every=1)
             sampled = await report_on(target, top=TOP, estimate_keys=100)
             sent = proxy.commands()
-    target = target_of(server, user=user, password=password)
     assert (whole.head.coverage.kind, sampled.head.coverage.kind) == (CoverageKind.EXACT, CoverageKind.ESTIMATE)
     assert changes(server) == written
     assert server.admin.execute_command("ACL", "LOG") == []
@@ -68,7 +67,7 @@ async def test_by_the_minimal_user(server: Server) -> None:
     asked = {record.key for report in (whole, sampled) for record in report.summary.big.by_memory}
     assert touched <= (set() if zoo.has_no_touch(server) else asked)
     before = dumps(server.admin)
-    await report_on(target)
+    await report_on(target_of(server, user=user, password=password))
     assert dumps(server.admin) == before
 
 
