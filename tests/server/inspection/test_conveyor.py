@@ -185,7 +185,7 @@ async def test_waiting_for_a_server_that_is_away(valkey: Server) -> None:
         found.at(MANY // 3, leave)
         running = asyncio.create_task(scan.run())
         await until(connection, lambda: isinstance(connection.state, Lost) and connection.state.attempt > 0)
-        assert scan.state is ScanState.WAITING
+        await until(connection, lambda: scan.state is ScanState.WAITING)
         await proxy.resume()
         connection.retry_now()
         await running
