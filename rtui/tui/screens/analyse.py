@@ -144,7 +144,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     # what changes by itself
 
     def flush(self) -> None:
-        """Take up what has changed since the last look."""
+        """Take up what has changed since the last look; nothing when the parts are gone."""
+        if not self.children:
+            return
         status, before = self.source.status, self._seen
         self._seen = self.source.revision
         if before != self._seen:
