@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Final
 
 from rtui.analysis.cell import Layout
@@ -32,6 +33,11 @@ MOST_EXPIRY_BINS: Final = 65_536
 
 KEYS_BETWEEN_FITS: Final = 32_768
 """So many keys are taken up before the bins of expiries are counted again."""
+
+_NO_FACTS: Final = (0,)
+"""What a key of which nothing is known leaves in a buffer."""
+
+_values_of: Final = attrgetter("values")
 
 HELD_AT_ONCE: Final = 4
 """Held batches that are taken up with each new one, once they may."""
@@ -177,16 +183,16 @@ class Aggregates:
         if not keys:
             return
         layout, columns = _laid_out(batch, asked_at_s)
-        rows = zip(*columns, strict=False) if columns else repeat(())
-        for buffer, row in zip(self._places.find(keys, batch.kind, layout), rows, strict=False):
-            buffer.append(row)
+        rows = zip(*columns, strict=False) if columns else repeat(_NO_FACTS)
+        found = map(_values_of, self._places.find(keys, batch.kind, layout))
+        deque(map(list.extend, found, rows), maxlen=0)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys)
         self._unfitted += len(keys)
         self.tree.fold()
         if self._places.forget_poured():
-            self._waiting = sum(len(buffer.rows) for buffer in self._places.buffers)
+            self._waiting = sum(buffer.keys for buffer in self._places.buffers)
         self._count_some()
         if self._unfitted > KEYS_BETWEEN_FITS:
             self._unfitted = 0

@@ -10,30 +10,34 @@ from rtui.analysis.tally import Columns, Tally
 Layout: TypeAlias = tuple[str, ...]
 """Which columns rows have, by their names in `Columns`."""
 
-Row: TypeAlias = tuple[int, ...]
-"""The facts of one key, in the order of its layout."""
-
 
 class Buffer:
-    """Rows of one cell and one layout that are not counted yet."""
+    """Facts of keys of one cell and one layout that are not counted yet.
 
-    __slots__ = ("_layout", "append", "cell", "rows")
+    They stand one after the other, key by key, so that a column is a slice, and no row has to be held.
+    """
+
+    __slots__ = ("_layout", "cell", "values")
 
     def __init__(self, cell: Cell, layout: Layout) -> None:
         self.cell = cell
-        self.rows: list[Row] = []
-        self.append = self.rows.append
-        """Takes up a row."""
+        self.values: list[int] = []
+        """Extended by the facts of a key in the order of the layout; of a key without any, by one number."""
         self._layout = layout
 
+    @property
+    def keys(self) -> int:
+        """How many keys wait."""
+        return len(self.values) // max(1, len(self._layout))
+
     def flush(self) -> int:
-        """Count the rows; returns how many there were."""
-        rows = self.rows
-        count = len(rows)
+        """Count the keys; returns how many there were."""
+        values, width = self.values, len(self._layout)
+        count = self.keys
         if count:
-            columns = Columns(**dict(zip(self._layout, zip(*rows, strict=True), strict=True)))
+            columns = Columns(**{name: values[at::width] for at, name in enumerate(self._layout)})
             self.cell.final.tally.add(count, columns)
-            rows.clear()
+            values.clear()
         return count
 
 
@@ -64,7 +68,7 @@ class Cell:
     @property
     def keys(self) -> int:
         """All keys so far, those in buffers too."""
-        return self.tally.keys + sum(len(buffer.rows) for buffer in self._buffers.values())
+        return self.tally.keys + sum(buffer.keys for buffer in self._buffers.values())
 
     def buffer(self, layout: Layout) -> tuple[Buffer, bool]:
         """The buffer for rows of this layout, and whether it is new."""

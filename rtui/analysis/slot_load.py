@@ -7,9 +7,11 @@ import re
 import struct
 from array import array
 from binascii import crc_hqx
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from operator import and_
 from typing import Final
 
 from rtui.analysis.chance import binomial_tail
@@ -30,9 +32,9 @@ class SlotLoad:
 
     def __init__(self) -> None:
         self.tags = HeavyTags()
-        self._keys = [0] * SLOTS
+        self._keys: Counter[int] = Counter()
         self._memory = [0] * SLOTS
-        self._unmeasured = [0] * SLOTS
+        self._unmeasured: Counter[int] = Counter()
         """Keys whose memory is not known."""
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
@@ -40,18 +42,13 @@ class SlotLoad:
         hashed = keys
         if b"{" in b"".join(keys):
             hashed = self._untag(keys, memory_bytes)
-        counts = self._keys
+        slots = list(map(and_, map(crc_hqx, hashed, repeat(0)), repeat(_SLOT_MASK)))
+        self._keys.update(slots)
         if memory_bytes is None:
-            unmeasured = self._unmeasured
-            for crc in map(crc_hqx, hashed, repeat(0)):
-                slot = crc & _SLOT_MASK
-                counts[slot] += 1
-                unmeasured[slot] += 1
+            self._unmeasured.update(slots)
             return
         sums = self._memory
-        for crc, size in zip(map(crc_hqx, hashed, repeat(0)), memory_bytes, strict=True):
-            slot = crc & _SLOT_MASK
-            counts[slot] += 1
+        for slot, size in zip(slots, memory_bytes, strict=True):
             sums[slot] += size
 
     def _untag(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> Sequence[bytes]:
@@ -65,22 +62,27 @@ class SlotLoad:
 
     def merge(self, other: SlotLoad) -> None:
         """Take up another's counts."""
-        self._keys = list(map(int.__add__, self._keys, other._keys))
+        self._keys.update(other._keys)
         self._memory = list(map(int.__add__, self._memory, other._memory))
-        self._unmeasured = list(map(int.__add__, self._unmeasured, other._unmeasured))
+        self._unmeasured.update(other._unmeasured)
         self.tags.merge(other.tags)
 
     def report(self, *, tags: int = 100, owned: tuple[tuple[int, int], ...] | None = None) -> SlotsReport:
         """All slots and the heaviest tags; `owned` are the slots of the node that was asked, in a cluster."""
-        left_out = sum(self._unmeasured)
-        knows_none = left_out > 0 and left_out == sum(self._keys)
+        left_out = self._unmeasured.total()
+        knows_none = left_out > 0 and left_out == self._keys.total()
         return SlotsReport(
-            keys=array("Q", self._keys),
+            keys=_by_slot(self._keys),
             memory_bytes=None if knows_none else array("Q", self._memory),
             tags=self.tags.heaviest(tags),
             owned=owned,
-            unmeasured=array("Q", self._unmeasured) if left_out and not knows_none else None,
+            unmeasured=_by_slot(self._unmeasured) if left_out and not knows_none else None,
         )
+
+
+def _by_slot(counts: Counter[int]) -> array[int]:
+    """Return the counts of all slots in their order."""
+    return array("Q", map(counts.__getitem__, range(SLOTS)))
 
 
 @dataclass(frozen=True, slots=True)
