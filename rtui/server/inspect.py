@@ -47,7 +47,7 @@ LENGTHS: Final[dict[bytes, PerKey]] = {
 }
 """By type, the command that tells the length in constant time."""
 
-_NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
+NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
 """Types that the server removes with their last element: a length of 0 means that the key is gone."""
 
 _ROW: Final[tuple[PerKey, ...]] = (guard.key_type, guard.pttl, guard.memory_usage)
@@ -177,7 +177,7 @@ async def key_facts(
     if answers.say_gone:
         return gone_key(key, asked_at_s)
     length = await _length(asking, key, answers.type, may_touch=may_touch)
-    if length == 0 and answers.type in _NEVER_EMPTY:
+    if length == 0 and answers.type in NEVER_EMPTY:
         return gone_key(key, asked_at_s)
     server = asking.connection.server
     return KeyFacts(

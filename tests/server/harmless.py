@@ -26,7 +26,7 @@ ALONE = {
 }
 """Commands that take nothing, or one of a few words."""
 
-SLOTS_BY = {b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"}
+SLOTS_BY = {b"key-count", b"cpu-usec"}
 """What slots are ordered by."""
 
 SECTIONS = set(

@@ -123,8 +123,8 @@ def hotkeys_start(consent: Consent) -> Command:
     return checked(*argv, consent=consent)
 
 
-def slot_stats(metric: str, *, limit: int) -> Command:
-    """Ask for the slots with most of `metric`, such as `cpu-usec`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
+def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Command:
+    """Ask for the slots with most of `metric`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
     return checked(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", _number(limit), b"DESC")
 
 

@@ -13,7 +13,7 @@ from rtui.server.guard.spec import Group, Spec
 SETTINGS: Final = (b"lfu-log-factor", b"lfu-decay-time")
 """Settings that may be read, one at a time as servers before 7.0 want it: how access counters grow and fall."""
 
-SLOT_METRICS: Final = (b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out")
+SLOT_ORDERS: Final = (b"key-count", b"cpu-usec")
 """What slots may be ordered by."""
 
 MAX_SLOTS: Final = 100
@@ -88,7 +88,7 @@ LOAD: Final = (
     ),
     Spec(
         (b"CLUSTER", b"SLOT-STATS"),
-        (token("ORDERBY"), Token(SLOT_METRICS), token("LIMIT"), Integer("limit", 1, MAX_SLOTS), token("DESC")),
+        (token("ORDERBY"), Token(SLOT_ORDERS), token("LIMIT"), Integer("limit", 1, MAX_SLOTS), token("DESC")),
         Group.CLUSTER,
         "sorts the node's slots; all 16,384 0.7–1.2 ms",
         "counters that the node keeps anyway; asked every few seconds at most",

@@ -9,10 +9,11 @@ from rtui.keyspace.slot import SLOTS
 from rtui.server import guard
 from rtui.server.asking import Asking
 from rtui.server.errors import ServerError
-from rtui.server.guard.load_entries import MAX_SLOTS, SLOT_METRICS
+from rtui.server.guard.load_entries import MAX_SLOTS
 from rtui.server.reply import Reply
 
-_METRICS: Final = frozenset(SLOT_METRICS)
+_METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"))
+"""What a node may count of a slot, as it names it."""
 
 KEYS_ONLY: Final = (
     "This node counts only the keys of its slots; its setting cluster-slot-stats-enabled adds time and traffic."

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from rtui.analysis.inspected import Inspected
 from rtui.server import guard
 from rtui.server.errors import ServerError
 from rtui.server.guard import Command, PerKey
+from rtui.server.inspect import NEVER_EMPTY
 from rtui.server.inspection.columns import Columns, Kinds, sort_replies
 from rtui.server.reply import Reply
 from rtui.server.scan_page import ServerBusyError, raise_if_busy
 
 if TYPE_CHECKING:
     from rtui.server.inspection.conveyor import Conveyor
-
-NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
-"""Types that the server removes with their last element: a length of 0 means that the key is gone."""
 
 
 class Leg(Protocol):
