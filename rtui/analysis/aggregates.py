@@ -63,6 +63,8 @@ class Aggregates:
         self.slots = SlotLoad()
         self.encodings: dict[bytes, Counter[bytes]] = {}
         """By type, how many of the keys that were asked for their encoding have which."""
+        self.lengths: dict[bytes, Sketch] = {}
+        """By type, the lengths of the keys."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
         self.tree = PatternTree(separators, self._scale, depth=scope.depth, budget=node_budget)
         self._places = Places(self.tree, separators)
@@ -114,6 +116,8 @@ class Aggregates:
         self.revision += 1
         for kind, counts in other.encodings.items():
             self.encodings.setdefault(kind, Counter()).update(counts)
+        for kind, lengths in other.lengths.items():
+            self.lengths.setdefault(kind, Sketch()).merge(lengths)
         self.tree.merge(other.tree)
         self.big.merge(other.big)
         self.slots.merge(other.slots)
@@ -152,7 +156,7 @@ class Aggregates:
         expiry = yield from expiry_report(root, figures, self._scale, slicer)
         return Summary(
             root=node,
-            types=type_reports(rollup.types, figures),
+            types=type_reports(rollup.types, self.lengths, figures),
             encodings=encoding_reports(self.encodings, rollup.types, figures),
             big=self.big.report(figures),
             hottest=self.big.hottest(),
@@ -186,6 +190,8 @@ class Aggregates:
         rows = zip(*columns, strict=False) if columns else repeat(_NO_FACTS)
         found = map(_values_of, self._places.find(keys, batch.kind, layout))
         deque(map(list.extend, found, rows), maxlen=0)
+        if batch.kind is not None and batch.lengths is not None:
+            self.lengths.setdefault(batch.kind, Sketch()).add(batch.lengths)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys)
@@ -218,7 +224,6 @@ def _laid_out(batch: Inspected, asked_at_s: float) -> tuple[Layout, list[Iterabl
         "memory_bytes": batch.memory_bytes,
         "idle_s": batch.idle_s,
         "frequency": batch.frequency,
-        "lengths": batch.lengths,
         "asked_at_ms": None if batch.ttl_ms is None else repeat(int(asked_at_s * 1000)),
     }
     there = {name: column for name, column in columns.items() if column is not None}

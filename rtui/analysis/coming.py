@@ -50,6 +50,8 @@ def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: S
         memory = partial(memory_of, figures=figures, largest=largest)
         columns = timeline(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
         timelines.append(Timeline(names, label, columns))
+        if slicer.over():
+            yield
         cliffs += find_cliffs(bins, keys=pattern.keys, path=names, label=label, figures=figures, largest=largest)
         if slicer.over():
             yield

@@ -13,6 +13,7 @@ from rtui.analysis.figures import Figures
 from rtui.analysis.pattern_tree import Pattern
 from rtui.analysis.report import EncodingReport, Figure, Node, NodeKind, TypeReport
 from rtui.analysis.rolled import Rolled, stats_of
+from rtui.analysis.sketch import Sketch
 from rtui.analysis.tally import Tally
 from rtui.keyspace.slices import Slicer, Slices
 
@@ -75,14 +76,16 @@ def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes]
     return 0 if memory is None else -memory.sum, -rolled.tally.keys, node.name, node.separator
 
 
-def type_reports(types: Mapping[bytes, Tally], figures: Figures) -> tuple[TypeReport, ...]:
-    """All types, most keys first."""
+def type_reports(
+    types: Mapping[bytes, Tally], lengths: Mapping[bytes, Sketch], figures: Figures
+) -> tuple[TypeReport, ...]:
+    """All types, most keys first, with the lengths of those that have any."""
     ordered = sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))
     return tuple(
         TypeReport(
             kind,
             stats_of(tally, [(kind, tally.keys)], figures),
-            None if tally.lengths is None else figures.quantiles(tally.lengths),
+            figures.quantiles(lengths[kind]) if kind in lengths else None,
             unit_of(kind),
         )
         for kind, tally in ordered

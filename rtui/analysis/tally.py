@@ -1,4 +1,4 @@
-"""What a set of keys adds up to, in bounded memory: keys, bytes, life left, idleness, lengths. Tallies add up."""
+"""What a set of keys adds up to, in bounded memory: keys, bytes, life left, idleness. Tallies add up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Columns:
     memory_bytes: Sequence[int] | None = None
     idle_s: Sequence[int] | None = None
     frequency: Sequence[int] | None = None
-    lengths: Sequence[int] | None = None
     asked_at_ms: Sequence[int] = ()
     """When each key was asked, in milliseconds since the epoch; needed where there is a life left."""
 
@@ -102,7 +101,7 @@ class Life:
 class Tally:
     """All that is kept of a set of keys; each part is None as long as no key came with its fact."""
 
-    __slots__ = ("_scale", "frequency", "idle", "keys", "lengths", "life", "memory")
+    __slots__ = ("_scale", "frequency", "idle", "keys", "life", "memory")
 
     def __init__(self, scale: ExpiryScale) -> None:
         self._scale = scale
@@ -114,7 +113,6 @@ class Tally:
         """Keys by IDLE_EDGES_S."""
         self.frequency: list[int] | None = None
         """Keys by FREQUENCY_EDGES."""
-        self.lengths: Sketch | None = None
 
     def add(self, keys: int, columns: Columns) -> None:
         """Take up so many keys; every column that is there has as many values."""
@@ -129,9 +127,6 @@ class Tally:
             self.idle = added(self.idle, histogram(columns.idle_s, IDLE_EDGES_S))
         if columns.frequency is not None:
             self.frequency = added(self.frequency, histogram(columns.frequency, FREQUENCY_EDGES))
-        if columns.lengths is not None:
-            self.lengths = self.lengths or Sketch()
-            self.lengths.add(columns.lengths)
 
     def merge(self, other: Tally, *, expiries: bool = True) -> None:
         """Take up what another one has, when keys expire only if asked to; the other stays as it is."""
@@ -144,9 +139,6 @@ class Tally:
             self.life.merge(other.life, expiries=expiries)
         self.idle = added(self.idle, other.idle)
         self.frequency = added(self.frequency, other.frequency)
-        if other.lengths is not None:
-            self.lengths = self.lengths or Sketch()
-            self.lengths.merge(other.lengths)
 
 
 def histogram(values: Sequence[int], edges: Sequence[int]) -> list[int]:

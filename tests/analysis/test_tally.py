@@ -57,7 +57,7 @@ def test_what_is_not_known_is_not_counted() -> None:
     tally = Tally(ExpiryScale(STARTED_MIN))
     tally.add(7, Columns())
     assert tally.keys == 7
-    assert (tally.memory, tally.life, tally.idle, tally.frequency, tally.lengths) == (None,) * 5
+    assert (tally.memory, tally.life, tally.idle, tally.frequency) == (None,) * 4
     tally.add(1, Columns(memory_bytes=[64]))
     assert tally.memory is not None
     assert (tally.keys, tally.memory.count, tally.memory.sum) == (8, 1, 64)
