@@ -1,0 +1,219 @@
+"""Text and numbers that try something, in every place of an analysis: nothing gets through as it is, or breaks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from textual.filter import LineFilter
+
+from rtui.analysis.forms import FORMS
+from rtui.analysis.forms.json_form import document
+from rtui.analysis.forms.json_read import read_json
+from rtui.analysis.forms.json_shapes import LARGEST, ReportFormatError
+from rtui.analysis.report import Report
+from rtui.analysis.tables.cell_text import cell_interval, cell_reason, cell_text
+from rtui.analysis.tables.ordering import sort_key
+from rtui.keyspace.display import quoted
+from rtui.server.browse_options import BrowseOptions
+from rtui.tui.lines.analyse.horizon import Horizon
+from rtui.tui.open_report import ReportApp
+from rtui.tui.panel import Area, Choices, Panel
+from rtui.tui.panels import PANELS
+from tests.made_report import estimate_report, made_report
+from tests.server.targets import target_of
+from tests.servers import Server
+from tests.tui.browsing import until
+from tests.tui.test_hostile_text import ONE_LINE, PAYLOADS, Netless, hostile_server, netless, plant
+from tests.tui.visiting import Visitor, check_text, visiting
+from tests.tui.visiting_analysis import ask, is_analysing, open_analysis, panels, screen_of, state
+
+HOSTILE: Final = ONE_LINE.decode("utf-8", "replace") + "\r\n"
+
+LONG: Final = b"\x1b]0;owned\x07" * 6_000
+"""A name of 60 KB, which is still asked in bulk."""
+
+STRANGE: Final[tuple[Any, ...]] = (-1, 0, LARGEST, -float(LARGEST), 1e-320, 10**30, 1e308, None, "7", [], {}, True)
+"""What may stand where a number should."""
+
+AREA: Final = Area(118, 30)
+
+FILE: Final = {make.__name__: json.dumps(document(make())) for make in (made_report, estimate_report)}
+
+Place = tuple[str | int, ...]
+
+WORDS: Final = frozenset({"format", "kind", "state", "source", "idle_basis"})
+"""Members that have to be one of a few words."""
+
+
+class NetlessReport(ReportApp):
+    """A report on the screen without the last net."""
+
+    def get_line_filters(self) -> list[LineFilter]:
+        return Netless.get_line_filters(self)  # type: ignore[arg-type]
+
+
+def places(value: Any, at: Place = ()) -> Iterator[Place]:
+    """Where the numbers and texts of a file are; of long lists only the first items."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from places(one, (*at, name))
+    elif isinstance(value, list):
+        for number, one in enumerate(value[:3]):
+            yield from places(one, (*at, number))
+    else:
+        yield at
+
+
+PLACES: Final = sorted(places(json.loads(FILE["made_report"])), key=str)
+
+
+def changed(text: str, changes: dict[Place, Any]) -> str:
+    """A file with other values at some places."""
+    found = json.loads(text)
+    for place, value in changes.items():
+        holder = found
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = value
+    return json.dumps(found)
+
+
+def show(report: Report) -> None:
+    """Make every line and every cell that a screen could show of a report."""
+    for panel in PANELS:
+        for choices in (Choices(), Choices(by_length=True, by_bytes=True, horizon=Horizon.ALL)):
+            for listing in panel.listings(report, choices):
+                _show_table(panel, report, replace(choices, list_id=listing.id))
+            _show_chart(panel, report, choices)
+
+
+def _show_table(panel: Panel, report: Report, choices: Choices) -> None:
+    listing = panel.listing(report, choices)
+    table = listing.make()
+    check_text(table.title + table.note)
+    for number, row in enumerate(table.rows[:20]):
+        if listing.is_marked is not None:
+            listing.is_marked(table, number)
+        for cell, column in zip(row, table.columns, strict=True):
+            check_text(cell_text(cell, column) + (cell_interval(cell, column) or "") + cell_reason(cell))
+            sort_key(cell)
+        panel.step_in(report, replace(choices, subject=table.subject(number)))
+
+
+def _show_chart(panel: Panel, report: Report, choices: Choices) -> None:
+    height = panel.chart_height(report, choices, AREA)
+    if panel.chart is not None and height:
+        for line in panel.chart(report, choices, Area(AREA.width, height)):
+            check_text("".join(span.text for span in line))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(FILE)),
+    st.dictionaries(st.sampled_from(PLACES), st.sampled_from((*STRANGE, HOSTILE)), max_size=5),
+)
+@example("made_report", {("head", "made_at_s"): LARGEST})
+@example("made_report", {("head", "made_at_s"): -float(LARGEST)})
+@example("made_report", {("summary", "namespaces", 1, "stats", "memory_bytes"): -1})
+def test_a_strange_file_is_shown_or_refused(name: str, changes: dict[Place, Any]) -> None:
+    try:
+        report = read_json(changed(FILE[name], changes))
+    except ReportFormatError as error:
+        check_text(str(error))
+        return
+    show(report)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[" * 100_000, "{" * 100_000, '{"a":' * 100_000, "NaN", '{"format": "rtui report", "schema": 1}', "9" * 5_000],
+    ids=["empty", "lists", "objects", "members", "nan", "head alone", "digits"],
+)
+def test_what_is_no_report_is_refused(text: str) -> None:
+    with pytest.raises(ReportFormatError) as refused:
+        read_json(text)
+    check_text(str(refused.value))
+
+
+def poisoned() -> Report:
+    """A report from a file in which every name and text is hostile, but those that have to be one of a few words."""
+    found = json.loads(FILE["made_report"])
+    changes: dict[Place, Any] = {}
+    for place in places(found):
+        holder, name = found, next(step for step in reversed(place) if isinstance(step, str))
+        for step in place[:-1]:
+            holder = holder[step]
+        if name.endswith("_quoted"):
+            changes[place] = quoted(ONE_LINE)
+        elif isinstance(holder[place[-1]], str) and name not in WORDS and f"{name}_quoted" not in holder:
+            changes[place] = HOSTILE
+    assert len(changes) > 50
+    return read_json(changed(FILE["made_report"], changes))
+
+
+async def test_a_poisoned_report_is_shown_in_every_panel_and_written_in_every_form() -> None:
+    report = poisoned()
+    show(report)
+    for write in FORMS.values():
+        for line in write(report).splitlines():
+            check_text(line.replace("\t", " "))
+    app = NetlessReport(report, BrowseOptions())
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        visitor = Visitor(app, pilot)
+        await until(pilot, lambda: is_analysing(visitor))
+        for panel in PANELS:
+            await visitor.press(panel.key, "right_square_bracket", "y", "down", "s")
+            await visitor.until(lambda panel=panel: screen_of(visitor).panel is panel, panel.title)  # type: ignore[misc]
+            await visitor.until(lambda: not app.screen._dirty_widgets, "a paint")
+            visitor.check_harmless()
+
+
+async def test_hostile_keys_in_every_panel_copy_and_file(valkey: Server, tmp_path: Path) -> None:
+    client = valkey.client()
+    plant(client)
+    client.set(LONG, "x", ex=60)
+    for text in PAYLOADS:
+        client.set(b"{" + text + b"}:" + text, "x" * 9_000, ex=90)
+    target = target_of(valkey)
+    async with visiting(target, tmp_path, app=netless(target), size=(140, 40)) as visitor:
+        await visitor.whole()
+        screen = await open_analysis(visitor)
+        await ask(visitor)
+        async for _ in panels(visitor):
+            visitor.check_harmless()
+            await visitor.press("end", "y")
+            await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+            check_text(visitor.app.clipboard.replace("\t", " "))
+            visitor.check_painted()
+        await visitor.press("2", "home")
+        for suffix in (".csv", ".md", ".json"):
+            path = tmp_path / f"big{suffix}"
+            await visitor.press("w")
+            await visitor.until(lambda: visitor.app.focused is screen.file_input, "the line for a name")
+            await visitor.paste(str(path))
+            await visitor.until(lambda path=path: screen.file_input.value == str(path), "the name")  # type: ignore[misc]
+            await visitor.press("enter")
+            await visitor.until(path.exists, "the file")
+            for line in path.read_text().splitlines():
+                check_text(line)
+
+
+async def test_what_a_server_says_of_itself_and_in_errors(tmp_path: Path) -> None:
+    async with hostile_server() as target, visiting(target, tmp_path, app=netless(target)) as visitor:
+        await visitor.connected()
+        await open_analysis(visitor)
+        for key in ("r", "e"):
+            await visitor.press(key)
+            await visitor.until(lambda: state(visitor).is_over, "the end")
+            await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+            visitor.check_harmless()
+            await visitor.press("1", "2", "3", "4", "5", "6", "i")
+            await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
+            visitor.check_harmless()
