@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.change import Change, Reading, Verdict, reading
@@ -254,6 +254,7 @@ def test_a_comparison_the_other_way_round_says_the_opposite(first: list[Node], s
         assert back[label] is opposite.get(fate, fate)
 
 
+@settings(deadline=None)
 @given(trees, trees)
 def test_every_namespace_of_both_is_there_with_its_figures(first: list[Node], second: list[Node]) -> None:
     diff = compare(report(*first), report(*second))
