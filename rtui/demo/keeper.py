@@ -27,8 +27,11 @@ SETTINGS = (
     ("daemonize", "no"),
     ("enable-debug-command", "no"),
     ("enable-module-command", "no"),
+    ("maxmemory-policy", "allkeys-lfu"),
 )
-"""No network, no persistence, nothing that a demonstration needs not."""
+"""No network, no persistence, nothing that a demonstration needs not; and counters of use, so that some keys are hot.
+
+Nothing is evicted: there is no limit of memory."""
 
 LOG_TAIL_BYTES = 2_000
 """How much of the server's log is passed on when it ends by itself."""

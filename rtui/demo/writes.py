@@ -44,9 +44,9 @@ def expires(key: Part, ttl_s: float) -> Write:
     return ("PEXPIRE", key, max(1, int(ttl_s * 1000)))
 
 
-def idle_text(key: Part, value: str, idle_s: int) -> Write:
-    """A string that nobody has used for that long."""
-    return ("RESTORE", key, 0, _dumped(value.encode()), "IDLETIME", idle_s)
+def used_text(key: Part, value: str, frequency: int) -> Write:
+    """A string that has been used so much, by its LFU counter, 0 … 255; a new key's is 5."""
+    return ("RESTORE", key, 0, _dumped(value.encode()), "FREQ", frequency)
 
 
 def _dumped(value: bytes) -> bytes:

@@ -52,7 +52,8 @@ def test_it_has_every_type_and_what_is_rare(client: redis.Redis) -> None:
     assert client.xinfo_stream("events:orders")["groups"] == 2
     assert client.pfcount("awkward:values:hyperloglog") == pytest.approx(2_000, rel=0.1)
     assert client.exists(b"", b":", b"\xff\xfe\x00binary at the top") == 3
-    assert max(client.object("idletime", key) or 0 for key in client.scan_iter("order:*", count=1_000)) > 20 * 86_400
+    assert min(client.object("freq", key) for key in client.scan_iter("order:*", count=1_000)) == 0
+    assert max(client.object("freq", key) for key in client.scan_iter("hot:*", count=1_000)) > 200
 
 
 def test_it_does_not_listen_on_the_network_or_write_to_disk(client: redis.Redis) -> None:

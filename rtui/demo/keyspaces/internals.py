@@ -1,7 +1,7 @@
 """What goes wrong under load, made visible: cached nulls, an avalanche, locks, a big key, tags that share a slot.
 
-Planted: promotions that all expire in the same second, a cached null without TTL, a lock without TTL, a hash and a
-string far too big to delete at once.
+Planted: a few products that everybody asks for, promotions that all expire in the same second, a cached null without
+TTL, a lock without TTL, a hash and a string far too big to delete at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Part, Unit, Write, expires, record, text
+from rtui.demo.writes import Part, Unit, Write, expires, record, text, used_text
 
 BASE_TTL_S: Final = 300
 JITTER_S: Final = 60
@@ -32,6 +32,12 @@ STREAM: Final = "events:orders"
 
 FIRST_ENTRY_MS: Final = 1_767_225_600_000
 """The entries of the stream come after this moment."""
+
+HOTTEST: Final = 230
+"""The LFU counter of what everybody asks for."""
+
+COOLEST: Final = 8
+"""That of what is called hot and hardly is."""
 
 LOGICAL_EXPIRY: Final = 1_767_229_200
 """The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
@@ -58,7 +64,7 @@ def _one(random: Random, number: int) -> Unit:
     if kind < 0.9:
         return _tagged(random, f"social:{{user:{number}}}")
     value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
-    return Unit([text(f"hot:p:{number}", value)])
+    return Unit([used_text(f"hot:p:{number}", value, max(COOLEST, (HOTTEST - number % 53) // (1 + number % 97)))])
 
 
 def _tagged(random: Random, prefix: str) -> Unit:
@@ -84,7 +90,9 @@ def _fixed(random: Random, *, big_fields: int) -> Unit:
     writes: list[Write] = [
         text("p:0", ""),
         text("lock:p:0", "worker that died"),
-        text("hot:config", json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25})),
+        used_text(
+            "hot:config", json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25}), HOTTEST
+        ),
         text("feed:archive:2019", random.randbytes(1_000) * (BIG_STRING_BYTES // 1_000)),
     ]
     for start in range(0, big_fields, 2_000):

@@ -1,7 +1,7 @@
 """Nine entities of a restaurant as JSON strings, with indexes that the application keeps by hand.
 
 Planted: indexes that name an entity which is gone, sets that hold such ids, copies of one index that disagree, and no
-TTL anywhere: what was ordered months ago is still there, idle ever since.
+TTL anywhere: what was ordered months ago is still there, and nobody has used it since.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Unit, Write, idle_text, text
+from rtui.demo.writes import Unit, Write, text, used_text
 
 ROLES: Final = ("admin", "waiter", "cook", "customer")
 CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
@@ -26,7 +26,8 @@ DISHES: Final = (
     "Crème brûlée",
 )
 STATES: Final = ("paid", "cooking", "served", "cancelled")
-DAY_S: Final = 86_400
+UNUSED: Final = 0
+"""The counter of what nobody has used for long."""
 
 MENU: Final = 64
 """How many dishes there are."""
@@ -62,11 +63,11 @@ class _Serial:
         return self._last[entity]
 
 
-def _entity(unit: Unit, entity: str, number: int, body: dict[str, object], *, idle_s: int = 0) -> None:
+def _entity(unit: Unit, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
     """Add an entity to its key, to the list of all ids and to the counter."""
     value = json.dumps({"id": number, **body}, ensure_ascii=False)
     key = f"{entity}:{number}"
-    unit.own.append(idle_text(key, value, idle_s) if idle_s else text(key, value))
+    unit.own.append(used_text(key, value, UNUSED) if is_old else text(key, value))
     unit.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
 
 
@@ -129,14 +130,14 @@ def _cart(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
 def _order(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
     order = serial.next("order")
     reference = f"PAY-{random.getrandbits(40):010X}"
-    idle_s = random.randrange(20, 150) * DAY_S if random.random() < 0.5 else 0
+    is_old = random.random() < 0.5
     body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(STATES)}
-    _entity(unit, "order", order, body, idle_s=idle_s)
+    _entity(unit, "order", order, body, is_old=is_old)
     indexes: list[Write] = [("SADD", f"user:{user}:orders", order), ("SADD", f"order:index:user:{user}", order)]
     unit.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]
     for _ in range(random.randrange(1, 4)):
         detail = serial.next("orderDetail")
         dish = random.randrange(1, MENU + 1)
         row: dict[str, object] = {"orderId": order, "dishId": dish, "quantity": random.randrange(1, 4)}
-        _entity(unit, "orderDetail", detail, row, idle_s=idle_s)
+        _entity(unit, "orderDetail", detail, row, is_old=is_old)
         unit.own += [("SADD", f"order:{order}:details", detail), ("SADD", f"orderDetail:index:order:{order}", detail)]
