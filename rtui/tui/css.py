@@ -24,15 +24,15 @@ def all_css() -> str:
         line_panel,
         panel_view,
         report_table,
+        rows_view,
         tab_bar,
         table_body,
-        tree_view,
     )  # fmt: skip
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
-        CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, tree_view.TreeView, detail_pane.DetailPane,
+        CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, rows_view.RowsView, detail_pane.DetailPane,
         detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, panel_view.PanelView,
         table_body.TableBody, report_table.ReportTable,
     )  # fmt: skip

@@ -186,14 +186,6 @@ class KeyTree(TreeView):
         """Without the keyboard nothing is typed here."""
         self.end_jump()
 
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Light up the row under the mouse."""
-        self.hover(event.y + self.scroll_offset.y)
-
-    def on_leave(self) -> None:
-        """No row is under the mouse."""
-        self.hover(None)
-
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; its sign or a second click opens it."""
         line = event.y + self.scroll_offset.y

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
-from textual.strip import Strip
 
 from rtui.analysis.tables.table import Subject, Table
 from rtui.tui.commands import Scope, bindings
@@ -18,8 +16,7 @@ from rtui.tui.ink import Line
 from rtui.tui.lines.table_row import TablePlan, table_line
 from rtui.tui.table_rows import Look, TableRows
 from rtui.tui.widgets.content_size import set_content_height
-from rtui.tui.widgets.line_panel import changed_until
-from rtui.tui.widgets.painted_view import PaintedView
+from rtui.tui.widgets.rows_view import RowsView
 
 EMPTY: Final = Table("", "", (), ())
 """Shown before there is anything."""
@@ -28,21 +25,12 @@ Marked = Callable[[Table, int], bool]
 """Whether a row of a table, by its place in it, stands out."""
 
 
-class TableBody(PaintedView, can_focus=True):
+class TableBody(RowsView, can_focus=True):
     """The rows; the cursor belongs to what a row is about, not to a line, and stays with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.TABLE)]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"table--cursor", "table--cursor-blurred", "table--hover"}
     DEFAULT_CSS = """
-    TableBody {
-        height: 1fr;
-        overflow-x: hidden;
-        overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-        & > .table--cursor { background: $cursor; color: $cursor-ink; }
-        & > .table--cursor-blurred { background: $cursor-blurred; color: $cursor-ink; }
-        & > .table--hover { background: $hover; }
-    }
+    TableBody { height: 1fr; }
     """
 
     class Highlighted(Message):
@@ -67,14 +55,6 @@ class TableBody(PaintedView, can_focus=True):
         self.rows = TableRows(EMPTY, Look())
         self.plan = TablePlan()
         self._is_marked: Marked | None = None
-        self._cursor_line = 0
-        self._hover_line: int | None = None
-        self._painted: dict[int, Line] = {}
-
-    @property
-    def cursor_line(self) -> int:
-        """The line of the row under the cursor."""
-        return self._cursor_line
 
     @property
     def subject(self) -> Subject:
@@ -122,49 +102,24 @@ class TableBody(PaintedView, can_focus=True):
         self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
         self.post_message(self.Highlighted())
 
-    def repaint_changes(self) -> None:
-        """Repaint the lines in view that would look different now, and only those."""
-        top, width = self.scroll_offset.y, self.scrollable_content_region.width
-        changed = [
-            Region(0, y, end, 1)
-            for y in range(self.size.height)
-            if (end := changed_until(self._painted.get(y, ()), self._line(y + top), width))
-        ]
-        if changed:
-            self.refresh(*changed)
+    @property
+    def lines_in_view(self) -> list[Line]:
+        """What the rows on the screen say."""
+        top = self.scroll_offset.y
+        return [self._line(number) for number in range(top, min(top + self.size.height, len(self.rows)))]
 
-    def render_line(self, y: int) -> Strip:
-        """Paint one line of the view."""
-        line = self._painted[y] = self._line(y + self.scroll_offset.y)
-        return self._painter.paint(line, *self._base(y + self.scroll_offset.y), width=self.size.width)
+    def line_at(self, number: int) -> Line | None:
+        """Return what a row says, None where there is no such row."""
+        return self._line(number) if 0 <= number < len(self.rows) else None
 
     def _line(self, number: int) -> Line:
-        """Return what a row says."""
-        if not 0 <= number < len(self.rows):
-            return ()
         rows = self.rows
         is_marked = self._is_marked is not None and self._is_marked(rows.table, rows.place(number))
         return table_line(rows.cells(number), rows.texts(number), rows.table, self.plan, is_marked=is_marked)
 
-    def _base(self, number: int) -> tuple[Style, bool]:
-        """Return the style under the text of a row, and whether it is the style of all its text."""
-        if number == self._cursor_line and len(self.rows):
-            name = "table--cursor" if self.has_focus else "table--cursor-blurred"
-        elif number == self._hover_line and number < len(self.rows):
-            name = "table--hover"
-        else:
-            return self._painter.plain, False
-        style = self.get_component_rich_style(name, partial=True)
-        return self._painter.plain + style, style.color is not None
-
     def on_resize(self) -> None:
         """Divide the rows for the new width."""
         self.post_message(self.Resized())
-
-    def notify_style_update(self) -> None:
-        """Forget what was painted in the old style."""
-        super().notify_style_update()
-        self._painted.clear()
 
     def action_row_up(self) -> None:
         """Move to the row above."""
@@ -202,14 +157,6 @@ class TableBody(PaintedView, can_focus=True):
         """Sort the other way."""
         self.post_message(self.SortRequested(other_way=True))
 
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Light up the row under the mouse."""
-        self._hover(event.y + self.scroll_offset.y)
-
-    def on_leave(self) -> None:
-        """No row is under the mouse."""
-        self._hover(None)
-
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; a second click opens it."""
         line = event.y + self.scroll_offset.y
@@ -217,8 +164,3 @@ class TableBody(PaintedView, can_focus=True):
             self.move_to(line)
             if event.chain == 2:
                 self.action_open()
-
-    def _hover(self, line: int | None) -> None:
-        before, self._hover_line = self._hover_line, line
-        for number in {before, line} - {None}:
-            self.refresh_line(number or 0)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import ClassVar, Final
+from typing import Final
 
-from rich.style import Style
 from textual.geometry import Region
 from textual.message import Message
-from textual.strip import Strip
 
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.namespace import Namespace
@@ -19,31 +17,14 @@ from rtui.tui.ink import Line
 from rtui.tui.lines.facts_grid import MARGIN
 from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
 from rtui.tui.widgets.content_size import set_content_height
-from rtui.tui.widgets.line_panel import changed_until
-from rtui.tui.widgets.painted_view import PaintedView
+from rtui.tui.widgets.rows_view import RowsView
 
 KEPT_LINES: Final = 512
 """What so many rows of keys say is kept, for when they are scrolled."""
 
 
-class TreeView(PaintedView, can_focus=True):
+class TreeView(RowsView, can_focus=True):
     """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "tree--cursor",
-        "tree--cursor-blurred",
-        "tree--hover",
-    }
-    DEFAULT_CSS = """
-    TreeView {
-        overflow-x: hidden;
-        overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-        & > .tree--cursor { background: $cursor; color: $cursor-ink; }
-        & > .tree--cursor-blurred { background: $cursor-blurred; color: $cursor-ink; }
-        & > .tree--hover { background: $hover; }
-    }
-    """
 
     class Highlighted(Message):
         """The cursor is on another row, or on none."""
@@ -63,9 +44,6 @@ class TreeView(PaintedView, can_focus=True):
         self._columns = ALL_COLUMNS
         self._plan = plan(0)
         self._cursor: Row | None = None
-        self._cursor_line = 0
-        self._hover_line: int | None = None
-        self._painted: dict[int, Line] = {}
         self._key_lines: dict[Row, tuple[RowFacts | None, Plan, Line]] = {}
 
     @property
@@ -77,11 +55,6 @@ class TreeView(PaintedView, can_focus=True):
     def cursor(self) -> Row | None:
         """The row under the cursor."""
         return self._cursor
-
-    @property
-    def cursor_line(self) -> int:
-        """The number of the row under the cursor among all visible rows."""
-        return self._cursor_line
 
     @property
     def plan(self) -> Plan:
@@ -126,18 +99,6 @@ class TreeView(PaintedView, can_focus=True):
             self._rows.refresh()
             self._keep_place(anchor, line)
 
-    def repaint_changes(self) -> None:
-        """Repaint the lines in view that would look different now, and only those."""
-        width = self.scrollable_content_region.width
-        now = dict(enumerate(map(self._line_of, self.rows_in_view)))
-        changed = [
-            Region(0, y, end, 1)
-            for y in range(self.size.height)
-            if (end := changed_until(self._painted.get(y, ()), now.get(y, ()), width))
-        ]
-        if changed:
-            self.refresh(*changed)
-
     def rearranged(self, *, to_first: bool = False) -> None:
         """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
         self._recount()
@@ -175,12 +136,6 @@ class TreeView(PaintedView, can_focus=True):
         self.move_to(line)
         return True
 
-    def hover(self, line: int | None) -> None:
-        """Light up a row, or none."""
-        before, self._hover_line = self._hover_line, line
-        for number in {before, line} - {None}:
-            self.refresh_line(number or 0)
-
     def is_sign(self, line: int, x: int) -> bool:
         """Say whether column `x` of a row is its sign for open or closed."""
         row = None if self._rows is None else self._rows.row(line)
@@ -200,20 +155,15 @@ class TreeView(PaintedView, can_focus=True):
         if round(old_value) != round(new_value):
             self.post_message(self.ViewChanged())
 
-    def notify_style_update(self) -> None:
-        """Forget what was painted in the old style."""
-        super().notify_style_update()
-        self._painted.clear()
+    @property
+    def lines_in_view(self) -> list[Line]:
+        """What the rows on the screen say."""
+        return list(map(self._line_of, self.rows_in_view))
 
-    def render_line(self, y: int) -> Strip:
-        """Paint one line of the view."""
-        width = self.size.width
-        number = y + self.scroll_offset.y
-        if self._rows is None or not 0 <= number < len(self._rows):
-            self._painted.pop(y, None)
-            return Strip.blank(width, self._painter.plain)
-        line = self._painted[y] = self._line_of(self._rows.row(number))
-        return self._painter.paint(line, *self._base(number), width=width)
+    def line_at(self, number: int) -> Line | None:
+        """Return what a row says, None where there is no such row."""
+        rows = self._rows
+        return None if rows is None or not 0 <= number < len(rows) else self._line_of(rows.row(number))
 
     def _line_of(self, row: Row) -> Line:
         """Return what a row says."""
@@ -233,17 +183,6 @@ class TreeView(PaintedView, can_focus=True):
         line = row_line(row, self._plan, self._whole, is_open=False, facts=self._facts)
         self._key_lines[row] = facts, self._plan, line
         return line
-
-    def _base(self, number: int) -> tuple[Style, bool]:
-        """Return the style under the text of a row, and whether it is the style of all its text."""
-        if number == self._cursor_line and self._cursor is not None:
-            name = "tree--cursor" if self.has_focus else "tree--cursor-blurred"
-        elif number == self._hover_line:
-            name = "tree--hover"
-        else:
-            return self._painter.plain, False
-        style = self.get_component_rich_style(name, partial=True)
-        return self._painter.plain + style, style.color is not None
 
     def _index(self, row: Row | None) -> int | None:
         """Return the number of a row, None when it is not visible."""
