@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rtui.keyspace.display import SafeText
@@ -40,12 +41,14 @@ def status_line(
     else:
         word, role = _STATES[status.progress.state]
         head = (Span(word, role),)
+    pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
+    return bar_line(head, pieces, width)
+
+
+def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
+    """Return a bar of exactly `width` cells: its first words, and behind them as much as fits."""
     room = width - 4 - line_width(head)
-    rest = (
-        fitted([*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)], room)
-        if room > 0
-        else ()
-    )
+    rest = fitted(pieces, room) if room > 0 else ()
     line = clip((gap(1), *head, gap(2), *rest), width)
     return (*line, gap(width - line_width(line)))
 

@@ -19,7 +19,7 @@ from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, l
 from rtui.tui.lines.facts_grid import prose, tab_line
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.lines.key_facts import moment
-from rtui.tui.lines.status import cost_words, lost_words, progress_bar
+from rtui.tui.lines.status import bar_line, cost_words, lost_words, progress_bar
 from rtui.tui.lines.title import MIN_LABEL_CELLS, NAME
 from rtui.tui.shown import display, display_text
 
@@ -155,11 +155,8 @@ def status_line(
     else:
         word, role = _STATES[status.progress.state]
         head = (Span(own("estimate"), role),) if _is_asking_a_sample(status) else (Span(word, role),)
-    room = width - 4 - line_width(head)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
-    rest = fitted(pieces, room) if room > 0 else ()
-    line = clip((gap(1), *head, gap(2), *rest), width)
-    return (*line, gap(width - line_width(line)))
+    return bar_line(head, pieces, width)
 
 
 def _is_asking_a_sample(status: AnalysisStatus) -> bool:
