@@ -238,7 +238,8 @@ class Analysing:
                 top = self._options.top
                 self._extra_commands += await complete_top(lane, self._plan, big, self._findings.big, top=top)
         summary = await self._summary()
-        await self._hot.ask(summary, at_last=True)
+        with contextlib.suppress(ConnectionLost):
+            await self._hot.ask(summary, at_last=True)
         self._is_ended = True
         self._publish(summary)
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import ColumnState, CoverageKind, Report
+from rtui.analysis.report import ColumnState, CoverageKind, HotReport, Report
 from rtui.keyspace.glob import PatternError
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.connection import Connection
+from rtui.server.hot.report import hot_report
 from rtui.server.inspection.memory_cost import SAMPLED_NOTE
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanNote, ScanState
@@ -146,6 +147,29 @@ async def test_lost_connections_in_the_middle_change_nothing(valkey: Server) -> 
     assert analysis.report is not None
     assert analysis.report.head.coverage.kind is CoverageKind.EXACT
     assert analysis.report.summary.root.stats.keys == MANY
+
+
+async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(
+    redis810: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(redis810, numbered(300))
+    async with DelayProxy(redis810.port) as proxy, connected(target_of(redis810, port=proxy.port)) as connection:
+
+        async def cut(*args: Any, **options: Any) -> HotReport:
+            proxy.hold_replies()
+            asking = asyncio.create_task(hot_report(*args, **options))
+            await proxy.wait_held(1)
+            proxy.cut()
+            proxy.release_replies()
+            return await asking
+
+        monkeypatch.setattr("rtui.server.hot.watch.hot_report", cut)
+        analysis = analysing(connection)
+        report = await reported(analysis)
+    assert analysis.progress.state is ScanState.DONE
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert report.summary.root.stats.keys == 300
+    assert report.hot.lists == ()
 
 
 async def test_a_restart_makes_it_begin_again_and_say_so(valkey: Server) -> None:
