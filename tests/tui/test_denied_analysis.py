@@ -147,6 +147,20 @@ async def test_what_the_pass_can_do_without(some_server: Server, tmp_path: Path,
         visitor.check_harmless()
 
 
+async def test_a_node_of_a_cluster_that_does_not_tell_the_load_of_its_slots(
+    cluster_node: Server, tmp_path: Path
+) -> None:
+    types = fill(cluster_node, cluster_node.client())
+    target = target_of(cluster_node, user="some", password=user(cluster_node, "-cluster|slot-stats"))
+    async with visiting(target, tmp_path, size=(150, 40)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        found = await ask(visitor)
+        assert found.summary.root.stats.keys == sum(found.summary.slots.keys) == len(types)
+        assert found.hot.slots == ()
+        assert any("cluster|slot-stats" in reason for reason in found.hot.better), found.hot.better
+
+
 async def test_without_the_right_to_scan_there_is_a_reason_and_a_way_on(valkey: Server, tmp_path: Path) -> None:
     types = fill(valkey, valkey.client())
     target = target_of(valkey, user="some", password=user(valkey, "-scan"))
