@@ -75,6 +75,7 @@ async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel, str]]:
         await visitor.until(lambda panel=panel: screen.panel is panel, panel.title)  # type: ignore[misc]
         for list_id in list_ids(screen, panel):
             await visitor.until(lambda at=list_id: listing_id(screen) == at, list_id)  # type: ignore[misc]
+            await visitor.pilot.pause()  # until what follows from the choice is laid out
             await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
             yield panel, visitor.text()
             await visitor.press("right_square_bracket")
