@@ -28,6 +28,10 @@ ENOUGH_ROWS: Final = 60
 """The cursor goes up and down over so many rows; on half of them the table scrolls."""
 
 
+LONGEST_S: Final = 60.0
+"""A round ends after so long with the keys that were pressed: at full pace an analysis is over in seconds."""
+
+
 def rows() -> Iterator[Row]:
     """Two rows a pace."""
     with seeded(SERVER) as server:
@@ -59,8 +63,8 @@ def press_around(stage: Stage, taken: list[float]) -> None:
     stage.press(BIG)
     begin(stage, screen)
     stage.call(lambda: stage.app.look_at_table(screen.table.body))
-    down = True
-    while len(taken) < PRESSES:
+    down, until = True, time.perf_counter() + LONGEST_S
+    while len(taken) < PRESSES and time.perf_counter() < until:
         if not screen.source.status.is_under_way:
             begin(stage, screen)
         line = stage.call(lambda: screen.table.body.cursor_line)
