@@ -111,9 +111,11 @@ class RtuiApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Send keys on their way one after the other; a key that comes when all is being taken down goes nowhere."""
+        if isinstance(event, events.Key) and not self.screen_stack:
+            return
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
-        elif self.screen_stack and self._turnstile.admits(event):
+        elif self._turnstile.admits(event):
             target = self.focused or self.screen
             await super().on_event(event)
             self._turnstile.follow(event, target)

@@ -37,3 +37,12 @@ async def test_the_key_that_ends_the_line_comes_last(valkey: Server, tmp_path: P
         await visitor.whole()
         at_once(visitor, "/queue:1\r")
         await visitor.until(lambda: visitor.detail.key == b"queue:1", "the key of that name")
+
+
+async def test_a_key_that_comes_back_when_all_is_taken_down_goes_nowhere(valkey: Server, tmp_path: Path) -> None:
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+    assert not visitor.app.screen_stack
+    late = events.Key("q", "q")
+    late._set_forwarded()
+    await visitor.app.on_event(late)
