@@ -119,7 +119,7 @@ async def test_a_restart_begins_again_and_says_so(valkey: Server, tmp_path: Path
         await visitor.until_shown("before")
         valkey.stop()
         await visitor.until(lambda: is_lost(visitor), "the loss")
-        await asyncio.to_thread(valkey.start)
+        valkey.start()
         plant(valkey, "after")
         await visitor.until(lambda: isinstance(analysis(visitor).status.link, Online), "the return")
         await ended(visitor)
@@ -145,20 +145,17 @@ async def test_killed_for_good_the_figures_stay_and_leaving_works(valkey: Server
     plant(valkey)
     async with under_way(target_of(valkey), tmp_path) as visitor:
         valkey.stop()
-        try:
-            await visitor.until(lambda: is_lost(visitor), "the loss")
-            async for _ in panels(visitor):
-                visitor.check_painted()
-            await visitor.press("x")
-            await visitor.until(lambda: state(visitor).is_over, "the end")
-            await visitor.press("r")
-            await visitor.until_shown("connection lost")
-            await visitor.press("a")
-            await visitor.until(lambda: visitor.is_browsing, "the tree")
-            await visitor.press("q")
-            await visitor.until(lambda: not visitor.app.is_running, "the end")
-        finally:
-            await asyncio.to_thread(valkey.start)
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        async for _ in panels(visitor):
+            visitor.check_painted()
+        await visitor.press("x")
+        await visitor.until(lambda: state(visitor).is_over, "the end")
+        await visitor.press("r")
+        await visitor.until_shown("connection lost")
+        await visitor.press("a")
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.press("q")
+        await visitor.until(lambda: not visitor.app.is_running, "the end")
 
 
 async def test_a_right_that_is_taken_in_the_middle(valkey: Server, tmp_path: Path) -> None:

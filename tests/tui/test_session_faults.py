@@ -92,7 +92,7 @@ async def test_restarted(some_server: Server, tmp_path: Path) -> None:
         await visitor.until_shown("before")
         some_server.stop()
         await visitor.until(lambda: is_lost(visitor), "the loss")
-        await asyncio.to_thread(some_server.start)
+        some_server.start()
         plant(some_server, "after")
         await visitor.until(lambda: is_online(visitor), "the return")
         await visitor.press("R")
