@@ -192,7 +192,8 @@ class Server:
     def start(self) -> None:
         """Start the process and wait until it has loaded its data set and answers.
 
-        From the main thread only: Linux ends the server with the thread that started it. Raises ServerDiedError when it ends instead, for example because the port is taken.
+        From the main thread only: Linux ends the server with the thread that started it. Raises ServerDiedError when
+        it ends instead, for example because the port is taken.
         """
         self.launch()
         self.wait_ready()
