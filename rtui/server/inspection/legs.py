@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, overload
 
 from rtui.analysis.inspected import Inspected
 from rtui.server import guard
@@ -17,6 +17,8 @@ from rtui.server.scan_page import ServerBusyError, raise_if_busy
 
 if TYPE_CHECKING:
     from rtui.server.inspection.conveyor import Conveyor
+
+_V = TypeVar("_V")
 
 
 class Leg(Protocol):
@@ -107,11 +109,7 @@ class Look:
         for index, kind in enumerate(types):
             rows[kind].append(index)
         return [
-            _looked(
-                kind,
-                [*map(part.keys.__getitem__, places)],
-                [None if column is None else [*map(column.__getitem__, places)] for column in columns],
-            )
+            _looked(kind, _picked(part.keys, places), [_picked(column, places) for column in columns])
             for kind, places in rows.items()
         ]
 
@@ -150,14 +148,13 @@ class Measure:
         said = cast("dict[PerKey, Sequence[int] | None]", dict(zip(self._asks, part.answers, strict=True)))
         memory = said.pop(guard.memory_usage, None)
         lengths = next(iter(said.values()), None)
+        batch = replace(batch, memory_bytes=memory, lengths=lengths)
         if batch.kind in NEVER_EMPTY and lengths is not None and 0 in lengths:
             there = [index for index, length in enumerate(lengths) if length]
             self._conveyor.findings.vanish(len(lengths) - len(there))
-            batch = _only(batch, [batch.keys[index] for index in there])
-            memory = None if memory is None else [memory[index] for index in there]
-            lengths = [lengths[index] for index in there]
+            batch = _at(batch, there)
         if batch.keys:
-            self._conveyor.measured(replace(batch, memory_bytes=memory, lengths=lengths))
+            self._conveyor.measured(batch)
 
 
 class Watched:
@@ -224,28 +221,31 @@ class Encodings:
         """Others will do: the keys were chosen without regard to what they are."""
 
 
-@dataclass(slots=True)
-class _Picker:
-    """Takes the same places out of every column."""
+@overload
+def _picked(column: Sequence[_V], places: Sequence[int]) -> Sequence[_V]: ...
+@overload
+def _picked(column: Sequence[_V] | None, places: Sequence[int]) -> Sequence[_V] | None: ...
+def _picked(column: Sequence[_V] | None, places: Sequence[int]) -> Sequence[_V] | None:
+    """What stands at these places of a column, if there is one."""
+    return None if column is None else [*map(column.__getitem__, places)]
 
-    places: Sequence[int]
 
-    def __call__(self, column: Sequence[int] | None) -> Sequence[int] | None:
-        return None if column is None else [*map(column.__getitem__, self.places)]
+def _at(batch: Inspected, places: Sequence[int]) -> Inspected:
+    """The keys of a batch at these places, with all their columns."""
+    return replace(
+        batch,
+        keys=_picked(batch.keys, places),
+        ttl_ms=_picked(batch.ttl_ms, places),
+        memory_bytes=_picked(batch.memory_bytes, places),
+        idle_s=_picked(batch.idle_s, places),
+        frequency=_picked(batch.frequency, places),
+        lengths=_picked(batch.lengths, places),
+    )
 
 
 def _only(batch: Inspected, keys: Sequence[bytes]) -> Inspected:
     """The part of a batch that is about these keys, which are in its order."""
-    if keys is batch.keys or len(keys) == len(batch.keys):
+    if len(keys) == len(batch.keys):
         return batch
     wanted = set(keys)
-    pick = _Picker([index for index, key in enumerate(batch.keys) if key in wanted])
-    return replace(
-        batch,
-        keys=keys,
-        ttl_ms=pick(batch.ttl_ms),
-        memory_bytes=pick(batch.memory_bytes),
-        idle_s=pick(batch.idle_s),
-        frequency=pick(batch.frequency),
-        lengths=pick(batch.lengths),
-    )
+    return _at(batch, [index for index, key in enumerate(batch.keys) if key in wanted])
