@@ -204,10 +204,14 @@ class Analysing:
             self._size = size if isinstance(size, int) else None
 
     async def _new_work(self) -> Scan | SamplePass:
-        """What inspects: a sample where one was asked for and is smaller than the whole, else everything."""
+        """What inspects: a sample where one was asked for and is smaller than the whole, else everything.
+
+        Random cursors do not know types beforehand, so keys of one type are asked all.
+        """
         dialect = dialect_for(self._connection.server)
         wanted = self._options.estimate_keys
-        if wanted is not None and (self._size is None or self._size > 2 * wanted):
+        is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
+        if wanted is not None and is_smaller and self._only.kind is None:
             if not can_sample(dialect):
                 raise RtuiError("No estimate", NOT_HERE)
             return SamplePass(

@@ -200,6 +200,16 @@ async def test_an_estimate_says_what_it_rests_on(valkey: Server) -> None:
         assert child.stats.keys.low * 0.9 < MANY / 2 < child.stats.keys.high * 1.1
 
 
+async def test_an_estimate_of_one_type_has_no_other(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    valkey.client().hset("hash", "f", "v")
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection, estimate_keys=2_000, kind=b"hash"))
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert [one.name for one in report.summary.types] == [b"hash"]
+    assert report.summary.root.stats.keys == 1
+
+
 async def test_an_estimate_of_a_small_database_is_exact(valkey: Server) -> None:
     plant(valkey, numbered(300))
     async with connected(target_of(valkey)) as connection:
