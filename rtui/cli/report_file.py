@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from rtui.server.errors import RtuiError
+from rtui.server.whole_file import part_of, whole_file
 
 STANDARD_OUTPUT: Final = "-"
 """The name that means standard output."""
@@ -50,7 +50,9 @@ class ReportFile:
         try:
             place = self._place(self._path)
             if not _is_special(place):
-                _temporary(place)[1].unlink()
+                descriptor, part = part_of(place)
+                os.close(descriptor)
+                part.unlink()
         except OSError as error:
             raise self._failed(error, "") from None
 
@@ -101,26 +103,11 @@ def _is_special(place: Path) -> bool:
     return place.exists() and not place.is_file()
 
 
-def _temporary(place: Path) -> tuple[int, Path]:
-    """A new open file beside the place."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{place.name[:100]}.", suffix=".part", dir=place.parent)
-    return descriptor, Path(name)
-
-
 def _replace(place: Path, data: bytes) -> None:
-    """Write a file beside the place and put it there; nothing is left of it when that fails or is interrupted."""
-    descriptor, beside = _temporary(place)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            _take_after(descriptor, place)
-            file.flush()
-            os.fsync(descriptor)
-        beside.replace(place)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
+    """Put a file there that has the permissions of the old one."""
+    with whole_file(place) as file:
+        file.write(data)
+        _take_after(file.fileno(), place)
     _settle(place.parent)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from rtui.analysis.tables.table import Table
 from rtui.keyspace.display import SafeText
+from rtui.server.whole_file import whole_file
 from rtui.tui.shown import display_text
 from rtui.tui.table_forms import FORMS
 
@@ -35,23 +33,10 @@ def write_table(table: Table, name: str) -> SafeText:
     if write is None:
         raise TableFileError(f"The name must end in {', '.join(SUFFIXES)}.")
     try:
-        _replace(path, write(table))
+        data = write(table).encode()
+        with whole_file(path) as file:
+            file.write(data)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TableFileError(f"{path}: {why}") from None
     return display_text(f"{len(table.rows):,} rows to {path}")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write to a file beside it first, and put it in its place when all of it is on the disk."""
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(part).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(part).unlink()
-        raise
