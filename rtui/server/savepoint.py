@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
+import math
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +19,21 @@ import platformdirs
 from rtui.keyspace.display import SafeText
 from rtui.server.cursor import POSITION_END
 from rtui.server.ranges import Span
+from rtui.server.whole_file import whole_file
 
 FORMAT: Final = 1
 """The version of the file's layout; another one is not read."""
 
-MAX_SPANS: Final = 64
+KEPT_SPANS: Final = 16
+"""Ranges that are saved at most; where more remain, the smallest gaps between them are counted as remaining, too."""
+
+MAX_SPANS: Final = 4096
 """A file with more ranges than this is not ours."""
+
+MAX_FILE_BYTES: Final = 1 << 20
+"""A file larger than this is not ours: no more of it is read."""
+
+_POSITION: Final = re.compile("[0-9a-f]{1,17}")
 
 _NO_DATABASE: Final = "The saved scan is of another database."
 
@@ -42,10 +52,9 @@ class Savepoint:
 
     def spans(self) -> tuple[Span, ...]:
         """The whole keyspace: what remained first, then round from 0 what had been seen, since nobody has kept that."""
-        ordered = sorted(self.remaining, key=lambda span: span.start)
         seen = []
         position = 0
-        for span in ordered:
+        for span in sorted(self.remaining, key=_start):
             if span.start > position:
                 seen.append(Span(position, span.start))
             position = max(position, span.end)
@@ -91,29 +100,16 @@ class SaveFile:
             "remaining": [[f"{span.start:x}", f"{span.end:x}"] for span in savepoint.remaining],
             "saved_at": savepoint.saved_at_s,
         }
-        descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.stem, suffix=".part")
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(content, file)
-            Path(name).replace(self.path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with whole_file(self.path) as file:
+            file.write(json.dumps(content).encode())
 
     def load(self) -> Savepoint | None:
         """What was saved, None if nothing was or it can't be read."""
         try:
-            content = json.loads(self.path.read_text())
-            if content["format"] != FORMAT:
-                return None
-            return Savepoint(
-                run_id=str(content["run_id"]),
-                db=int(content["db"]),
-                filter_digest=str(content["filter"]),
-                remaining=_spans(content["remaining"]),
-                saved_at_s=float(content["saved_at"]),
-            )
-        except (OSError, ValueError, KeyError, TypeError):
+            with self.path.open("rb") as file:
+                text = file.read(MAX_FILE_BYTES + 1)
+            return None if len(text) > MAX_FILE_BYTES else _savepoint(json.loads(text))
+        except (OSError, ValueError, OverflowError, RecursionError):
             return None
 
     def remove(self) -> None:
@@ -124,16 +120,67 @@ class SaveFile:
 
 def savepoint_of(run_id: str, db: int, match: bytes | None, kind: bytes | None, remaining: Sequence[Span]) -> Savepoint:
     """The savepoint of a scan, now."""
-    return Savepoint(run_id, db, filter_digest(match, kind), tuple(remaining), time.time())
+    return Savepoint(run_id, db, filter_digest(match, kind), joined(remaining), time.time())
 
 
-def _spans(pairs: list[list[str]]) -> tuple[Span, ...]:
+def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The same positions in at most `KEPT_SPANS` ranges that do not touch, ordered by what came first in them.
+
+    With too many of them left, the smallest gaps are filled: what had been seen there is among the first seen again.
+    """
+    found: list[Span] = []
+    for span in sorted(spans, key=_start):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        elif span.start < span.end:
+            found.append(span)
+    if len(found) > KEPT_SPANS:
+        gaps = sorted(range(1, len(found)), key=lambda index: found[index].start - found[index - 1].end)
+        cuts = [0, *sorted(gaps[1 - KEPT_SPANS :]), len(found)]
+        found = [Span(found[first].start, found[end - 1].end) for first, end in pairwise(cuts)]
+    places = {span: place for place, span in reversed(list(enumerate(_holders(spans, found))))}
+    return tuple(sorted(found, key=lambda span: places[span]))
+
+
+def _holders(spans: Iterable[Span], found: Sequence[Span]) -> list[Span]:
+    """For each range that is not empty the one of `found` that holds it."""
+    return [next(one for one in found if one.end >= span.end) for span in spans if span.start < span.end]
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _savepoint(content: object) -> Savepoint | None:
+    """Read what a file holds; None for another format, ValueError for what no scan has saved."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    run_id, db, digest = content.get("run_id"), content.get("db"), content.get("filter")
+    saved_at = content.get("saved_at")
+    if not isinstance(run_id, str) or not isinstance(digest, str):
+        raise ValueError("no text where there has to be some")
+    if type(db) is not int or not isinstance(saved_at, int | float) or not math.isfinite(saved_at):
+        raise ValueError("no number where there has to be one")
+    return Savepoint(run_id, db, digest, _spans(content.get("remaining")), float(saved_at))
+
+
+def _spans(pairs: object) -> tuple[Span, ...]:
     """Read ranges of positions; ValueError unless they lie within the keyspace, apart from each other."""
-    spans = tuple(Span(int(start, 16), int(end, 16)) for start, end in pairs)
-    ordered = sorted(spans, key=lambda span: span.start)
-    bounds = [position for span in ordered for position in (span.start, span.end)]
-    if not 0 < len(spans) <= MAX_SPANS or bounds != sorted(bounds):
+    if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_SPANS:
         raise ValueError("not the ranges of a scan")
-    if bounds[0] < 0 or bounds[-1] > POSITION_END or any(span.start == span.end for span in spans):
-        raise ValueError("not the ranges of a keyspace")
-    return spans
+    spans = [_span(pair) for pair in pairs]
+    if any(one.end > other.start for one, other in pairwise(sorted(spans, key=_start))):
+        raise ValueError("ranges that overlap")
+    return joined(spans)
+
+
+def _span(pair: object) -> Span:
+    """Read one range, two positions in hexadecimal; ValueError unless it lies within the keyspace."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise ValueError("not a range")
+    if not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in pair):
+        raise ValueError("not positions")
+    span = Span(int(pair[0], 16), int(pair[1], 16))
+    if not span.start < span.end <= POSITION_END:
+        raise ValueError("not a range of a keyspace")
+    return span

@@ -6,14 +6,15 @@ import itertools
 import json
 import stat
 from pathlib import Path
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.server.cursor import POSITION_END
-from rtui.server.ranges import Span
-from rtui.server.savepoint import SaveFile, Savepoint, filter_digest, savepoint_of
+from rtui.server.cursor import POSITION_END, Dialect, pieces
+from rtui.server.ranges import Ranges, Span
+from rtui.server.savepoint import KEPT_SPANS, MAX_FILE_BYTES, SaveFile, Savepoint, filter_digest, joined, savepoint_of
 
 RUN = "0123abcd"
 
@@ -75,7 +76,30 @@ def test_neither_names_nor_places_are_in_it(tmp_path: Path) -> None:
         '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "10000000000000001"]], "saved_at": 0}',
         '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0"]], "saved_at": 0}',
         '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": null}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": NaN}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": 1'
+        + "0" * 400
+        + "}",
+        '{"format": 1, "run_id": "x", "db": Infinity, "filter": "", "remaining": [["0", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": true, "filter": "", "remaining": [["0", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 1'
+        + "0" * 5000
+        + ', "filter": "", "remaining": [["0", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": 5, "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": [], "remaining": [["0", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": ["05"], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": {"05": 1}, "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["-5", "1"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["5", "5"]], "saved_at": 0}',
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "'
+        + "f" * 900_000
+        + '"]], "saved_at": 0}',
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        '{"format": 1, "run_id": "x", "db": 0, "filter": "", "remaining": [["0", "5"]], "saved_at": 0}'
+        + " " * MAX_FILE_BYTES,
     ],
+    ids=len,
 )
 def test_a_broken_file_is_no_savepoint(tmp_path: Path, content: str) -> None:
     file = SaveFile("a:1", 0, tmp_path)
@@ -116,3 +140,49 @@ def test_the_layout_on_disk(tmp_path: Path) -> None:
         "remaining": [["0", "10000000000000000"]],
         "saved_at": 12.5,
     }
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 4, 8)))
+def test_any_number_of_interruptions_keeps_the_file_readable(
+    tmp_path_factory: pytest.TempPathFactory, rng: Random, width: int
+) -> None:
+    """Forty runs in a row are broken off anywhere; each saves a file that the next one reads, of the whole keyspace."""
+    file = SaveFile("a:1", 0, tmp_path_factory.getbasetemp())
+    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(width)])
+    for _ in range(40):
+        for _ in range(rng.randrange(1, 30)):
+            one = rng.choice(ranges.under_way(width) or [None])
+            if one is not None:
+                step = max(1, (one.end - one.position) // rng.randrange(1, 6)) + rng.randrange(1 << 20)
+                reached = one.position + step
+                ranges.arrived(one, Dialect.STANDALONE.cursor(reached) if reached < POSITION_END else 0, [])
+        remaining = ranges.remaining()
+        if not remaining:
+            return
+        file.save(savepoint_of(RUN, 0, None, None, remaining))
+        saved = file.load()
+        assert saved is not None
+        assert len(saved.remaining) <= KEPT_SPANS
+        assert all(any(kept.start <= one.start <= one.end <= kept.end for kept in saved.remaining) for one in remaining)
+        assert tiles(saved.spans())
+        ranges = Ranges(Dialect.STANDALONE, saved.spans())
+
+
+def tiles(spans: tuple[Span, ...]) -> bool:
+    """Whether these cover the keyspace without a gap and without an overlap."""
+    ordered = sorted(spans, key=lambda span: span.start)
+    ends = [0, *(span.end for span in ordered)]
+    return [*(span.start for span in ordered), POSITION_END] == ends
+
+
+def test_ranges_that_touch_are_one() -> None:
+    assert joined([Span(8, 9), Span(5, 8), Span(20, 30), Span(0, 5), Span(25, 40)]) == (Span(0, 9), Span(20, 40))
+    assert joined([Span(20, 30), Span(0, 5), Span(3, 3), Span(5, 9)]) == (Span(20, 30), Span(0, 9))
+
+
+def test_a_file_of_many_ranges_is_read() -> None:
+    """What an earlier version saved after many interruptions: ranges that touch, more of them than are kept."""
+    found = joined([Span(place, place + 7) for place in range(0, 800, 10)])
+    assert len(found) == KEPT_SPANS
+    assert (found[0].start, found[-1].end) == (0, 797)
