@@ -20,7 +20,9 @@ _SLOTTED_SINCE: Final = {"redis": (7, 4), "valkey": (8, 0)}
 
 
 def bitreverse64(value: int) -> int:
-    """The 64 bits of `value` in opposite order; `value` must be 0 … 2^64 - 1."""
+    """The 64 bits of `value` in opposite order; ValueError unless it is 0 … 2^64 - 1."""
+    if not 0 <= value < POSITION_END:
+        raise ValueError("not a number of 64 bits")
     return int.from_bytes(value.to_bytes(8, "little").translate(_REVERSED_BYTES), "big")
 
 
@@ -46,12 +48,12 @@ class Dialect(enum.Enum):
         return self is not Dialect.OPAQUE
 
     def position(self, cursor: int) -> int:
-        """Where in 0 … 2^64 - 1 the cursor stands; only for an ordered dialect."""
+        """Where in 0 … 2^64 - 1 the cursor stands; only for an ordered dialect, ValueError for more than 64 bits."""
         if self is Dialect.STANDALONE:
             return bitreverse64(cursor)
-        if self is Dialect.SLOTTED:
+        if self is Dialect.SLOTTED and cursor < POSITION_END:
             return (cursor & _SLOT_MASK) * _SLOT_SPAN + (bitreverse64(cursor >> SLOT_BITS) >> SLOT_BITS)
-        raise ValueError("an opaque cursor has no position")
+        raise ValueError("an opaque cursor, or one of more than 64 bits, has no position")
 
     def cursor(self, position: int) -> int:
         """The cursor that stands at `position`, 0 … 2^64 - 1; the opposite of `position`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rtui.keyspace.slot import SLOTS
 from rtui.server import guard
 from rtui.server.errors import ConnectionLost
 from rtui.server.lane_source import LaneSource
@@ -37,4 +38,5 @@ def parse_slots(reply: Reply) -> Slots | None:
     if own is None:
         return None
     found = [match for field in own[_FIRST_SLOT_FIELD:] if (match := _SLOTS.fullmatch(field))]
-    return [(int(match[1]), int(match[2] or match[1])) for match in found] or None
+    pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
+    return [(first, last) for first, last in pairs if first <= last < SLOTS] or None

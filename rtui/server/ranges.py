@@ -17,7 +17,7 @@ is what they can run over by."""
 
 
 class CursorOrderError(Exception):
-    """A cursor went backwards: the server does not count as Redis and Valkey do, so ranges mean nothing there."""
+    """A cursor went backwards or has more than 64 bits: the server does not count as Redis and Valkey do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,15 @@ class Ranges:
     def arrived(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
         """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.
 
-        Raises CursorOrderError when the cursor does not move forward.
+        Raises CursorOrderError when the cursor does not move forward, or has more than 64 bits.
         """
         one.is_started = True
         one.cursor = cursor
         if not self.dialect.is_ordered:
             one.is_done = cursor == 0
             return keys
+        if cursor >= POSITION_END:
+            raise CursorOrderError
         reached = self.dialect.reached(cursor)
         if reached <= one.position:
             raise CursorOrderError

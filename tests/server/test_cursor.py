@@ -57,6 +57,15 @@ def test_zero_ends_a_scan(dialect: Dialect) -> None:
     assert dialect.reached(1) < POSITION_END
 
 
+@pytest.mark.parametrize("cursor", [POSITION_END, 1 << 70, 10**4000, -1])
+def test_what_is_no_cursor_has_no_position(cursor: int) -> None:
+    with pytest.raises(ValueError, match="64 bits"):
+        bitreverse64(cursor)
+    if cursor > 0:
+        with pytest.raises(ValueError, match="64 bits"):
+            Dialect.SLOTTED.reached(cursor)
+
+
 def test_opaque_has_no_positions() -> None:
     with pytest.raises(ValueError, match="opaque"):
         Dialect.OPAQUE.position(1)

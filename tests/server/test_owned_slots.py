@@ -28,6 +28,12 @@ def test_nothing_is_known() -> None:
     assert parse_slots(b"") is None
     assert parse_slots(b"one two\nmyself") is None
     assert parse_slots(b"aaa h:1@2 myself,master - 0 0 1 connected") is None
+    assert parse_slots([b"aaa"]) is None
+
+
+def test_what_are_no_slots_is_left_out() -> None:
+    line = b"aaa h:1@2 myself,master - 0 0 1 connected 9-5 16384 99999 5-16384 7-8 -3 1-2-3 [9->-bbb] 16383"
+    assert parse_slots(line) == [(7, 8), (16383, 16383)]
 
 
 async def test_a_node_of_one_serves_all(cluster_node: Server) -> None:

@@ -133,6 +133,13 @@ def test_a_cursor_that_goes_backwards_is_an_error() -> None:
         ranges.arrived(one, 2, [])
 
 
+@pytest.mark.parametrize("dialect", [Dialect.STANDALONE, Dialect.SLOTTED])
+def test_a_cursor_of_more_than_64_bits_is_an_error(dialect: Dialect) -> None:
+    ranges = Ranges(dialect)
+    with pytest.raises(CursorOrderError):
+        ranges.arrived(ranges.under_way(1)[0], 1 << 70, [])
+
+
 def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
     ranges = Ranges(Dialect.OPAQUE, first_cursor=9)
     one = ranges.under_way(1)[0]
