@@ -30,6 +30,7 @@ class _Pipe:
         self._delay_s = delay_s
         self._chunks: deque[tuple[float, bytes]] = deque()
         self._arrived = asyncio.Event()
+        self._passed = 0
 
     async def read(self, seen: Requests | None) -> None:
         """Take chunks in until the sender closes; an empty chunk marks the end."""
@@ -58,6 +59,9 @@ class _Pipe:
                 if self._writer.can_write_eof():
                     self._writer.write_eof()
                 return
+            if replies and not proxy.may_pass(self._passed, len(data)):
+                raise ConnectionResetError
+            self._passed += len(data)
             cut = proxy.allowance(len(data)) if replies else None
             self._writer.write(data if cut is None else data[:cut])
             await self._writer.drain()
@@ -87,6 +91,8 @@ class DelayProxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Condition()
+        self.most_bytes: int | None = None
+        """Each connection is cut before it would have passed on more bytes of replies than this; None for no bound."""
         self._left_bytes: int | None = None
         self._flow = asyncio.Event()
         self._flow.set()
@@ -139,6 +145,10 @@ class DelayProxy:
             return None
         left, self._left_bytes = self._left_bytes + size_bytes, None
         return left
+
+    def may_pass(self, passed_bytes: int, size_bytes: int) -> bool:
+        """Whether a connection that has passed on so much may pass on so much more."""
+        return self.most_bytes is None or passed_bytes + size_bytes <= self.most_bytes
 
     def hold_replies(self) -> None:
         """Let requests through and keep every reply back."""

@@ -16,7 +16,7 @@ from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
-from rtui.server.pauses import LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, pause_s
+from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, Retries
 from rtui.server.reply import Reply
 from rtui.server.target import Target
 
@@ -31,7 +31,10 @@ class Online:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Not connected, yet or any more; tried again by itself. `attempt` counts the failed tries from 1 on."""
+    """Not connected, yet or any more; tried again by itself.
+
+    `attempt` counts the tries in a row that failed, one whose connection was lost again at once among them.
+    """
 
     reason: RtuiError | None
     attempt: int
@@ -42,6 +45,9 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class Closed:
     """Ended by rtui; it does not come back."""
+
+    reason: RtuiError | None = None
+    """Why, unless somebody closed it: a fault of rtui itself."""
 
 
 State: TypeAlias = Online | Lost | Closed
@@ -57,6 +63,7 @@ class Connection:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         reply_timeout_s: float = REPLY_TIMEOUT_S,
         heartbeat_s: float = HEARTBEAT_S,
+        healthy_s: float = HEALTHY_S,
         rng: Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -72,11 +79,15 @@ class Connection:
         self._connect_timeout_s = connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._heartbeat_s = heartbeat_s
-        self._rng = rng if rng is not None else Random()
+        rng = rng if rng is not None else Random()
         self._sleep = sleep
         self._learned = Learned()
         self._main: Lane | None = None
+        self._main_retries = Retries(rng, healthy_s)
         self._bulk: Lane | None = None
+        self._bulk_retries = Retries(rng, healthy_s)
+        self._bulk_due_at = 0.0
+        self._openings: set[asyncio.Task[Lane]] = set()
         self._bulk_lock = asyncio.Lock()
         self._online = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -103,8 +114,10 @@ class Connection:
         return 0.0 if self._main is None else self._main.silent_s
 
     async def open(self) -> None:
-        """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else."""
-        attempt = 0
+        """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else.
+
+        `ConnectionLost` when it is closed meanwhile.
+        """
         while True:
             try:
                 lane = await self._connect()
@@ -112,10 +125,11 @@ class Connection:
             except ConnectFailure as failed:
                 if not failed.kind.passes:
                     raise
-                attempt += 1
-                await self._pause(failed, attempt)
+                self._main_retries.attempt_failed()
+                await self._pause(failed)
         self._arrived(lane)
         self._keeper = asyncio.create_task(self._keep(lane), name="rtui connection")
+        self._keeper.add_done_callback(self._keeper_ended)
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         """Send on the interactive lane and give the replies in order; `ConnectionLost` at once while it is lost."""
@@ -137,20 +151,35 @@ class Connection:
             await self._online.wait()
 
     async def bulk(self) -> Lane:
-        """The lane for bulk work, opened when first asked for and again after a loss; waits while offline."""
+        """The lane for bulk work, opened when first asked for and again after a loss; waits while offline.
+
+        A lane that was lost is made again after a pause, which grows with every loss in a row.
+        """
         async with self._bulk_lock:
-            attempt = 0
             while True:
                 await self.online()
                 if self._bulk is not None and self._bulk.is_open:
                     return self._bulk
+                self._plan_bulk()
+                wait_s = self._bulk_due_at - asyncio.get_running_loop().time()
+                if wait_s > 0:
+                    await self._wait(wait_s)
+                    self._bulk_due_at = 0.0
+                    continue
                 try:
                     self._bulk = await self._connect()
                 except ConnectFailure as failed:
+                    self._bulk_retries.attempt_failed()
+                    self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_retries.pause_s()
                     if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
                         raise
-                    attempt += 1
-                    await self._sleep(pause_s(attempt, self._rng))
+
+    def _plan_bulk(self) -> None:
+        """Set when the bulk lane is made again, if it has ended."""
+        lane, self._bulk = self._bulk, None
+        if lane is not None:
+            self._bulk_retries.lane_ended(lane)
+            self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_retries.pause_s()
 
     async def refresh(self) -> ServerIdentity:
         """Ask the server again what it says of itself (memory, load); raises `ConnectionLost`."""
@@ -164,27 +193,54 @@ class Connection:
         self._hurry.set()
 
     async def close(self) -> None:
-        """Close both lanes; returns when nothing runs any more."""
+        """Close both lanes, one that is just being opened too; returns when nothing runs any more."""
         keeper, self._keeper = self._keeper, None
-        self._set_state(Closed())
+        self._end(Closed())
+        openings = tuple(self._openings)
         if keeper is not None:
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
+        for opened in await asyncio.gather(*openings, return_exceptions=True):
+            if isinstance(opened, Lane):
+                opened.close()
+        await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
+
+    def _end(self, state: Closed) -> None:
+        """Close everything for good."""
+        self._set_state(state)
+        for opening in self._openings:
+            opening.cancel()
         for lane in (self._main, self._bulk):
             if lane is not None:
                 lane.close()
         self._main = self._bulk = None
-        await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
-        self._online.set()
+        self._hurry.set()
 
     def _raise_lost(self) -> NoReturn:
         if isinstance(self.state, Closed):
-            raise ConnectionLost("It was closed by rtui.")
+            raise ConnectionLost("It was closed by rtui." if self.state.reason is None else str(self.state.reason))
         reason = self.state.reason if isinstance(self.state, Lost) else None
         raise ConnectionLost("It was never open." if reason is None else reason.happened)
 
     async def _connect(self) -> Lane:
-        """One attempt at a ready lane, and who it reaches."""
+        """One attempt at a ready lane, which `close` ends; raises `ConnectFailure`, or `ConnectionLost` when closed."""
+        if isinstance(self.state, Closed):
+            self._raise_lost()
+        opening = asyncio.create_task(self._opened(), name="rtui opening")
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+        try:
+            await asyncio.wait([opening])
+        except asyncio.CancelledError:
+            opening.cancel()
+            opening.add_done_callback(_close_opened)  # it may have become ready at this very moment
+            raise
+        if isinstance(self.state, Closed):
+            _close_opened(opening)
+            self._raise_lost()
+        return opening.result()
+
+    async def _opened(self) -> Lane:
         return await self._ready(await self._new_lane())
 
     async def _new_lane(self) -> Lane:
@@ -208,6 +264,7 @@ class Connection:
         except BaseException:
             lane.close()
             raise
+        lane.ready()
         self._learn_identity(found)
         return lane
 
@@ -238,8 +295,17 @@ class Connection:
         """Watch the interactive lane and make a new one whenever it is lost."""
         while True:
             await self._watch(lane)
-            lane = await self._again()
+            self._main_retries.lane_ended(lane)
+            lane = await self._again(lane.closed.result())
             self._arrived(lane)
+
+    def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
+        """Nobody would connect again: say so, instead of leaving everybody waiting."""
+        error = None if keeper.cancelled() else keeper.exception()
+        if error is not None and not isinstance(self.state, Closed):
+            fault = RtuiError("A fault of rtui itself", f"{type(error).__name__}: {error}", "Start rtui again.")
+            fault.__cause__ = error
+            self._end(Closed(fault))
 
     async def _watch(self, lane: Lane) -> None:
         """Return when the lane has ended; asks PING when nothing else is sent."""
@@ -249,22 +315,27 @@ class Connection:
             if lane.is_open and lane.traffic.commands == sent:
                 lane.run(guard.ping())
 
-    async def _again(self) -> Lane:
-        attempt = 0
+    async def _again(self, reason: RtuiError) -> Lane:
+        """Another interactive lane, after as many attempts as that takes, each after a pause."""
         while True:
+            await self._pause(reason)
             try:
                 return await self._connect()
             except RtuiError as failed:
-                attempt += 1
-                await self._pause(failed, attempt)
+                self._main_retries.attempt_failed()
+                reason = failed
 
-    async def _pause(self, reason: RtuiError, attempt: int) -> None:
+    async def _pause(self, reason: RtuiError) -> None:
         """Say why and until when, then wait that long or until somebody is in a hurry."""
         loading = isinstance(reason, ConnectFailure) and reason.kind.passes
-        pause = pause_s(attempt, self._rng, LONGEST_LOADING_PAUSE_S if loading else LONGEST_PAUSE_S)
+        pause_s = self._main_retries.pause_s(LONGEST_LOADING_PAUSE_S if loading else LONGEST_PAUSE_S)
+        self._set_state(Lost(reason, self._main_retries.failed, asyncio.get_running_loop().time() + pause_s))
+        await self._wait(pause_s)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait so long, or until somebody is in a hurry or closes the connection."""
         self._hurry.clear()
-        self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause))
-        waits = [asyncio.ensure_future(self._sleep(pause)), asyncio.ensure_future(self._hurry.wait())]
+        waits = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._hurry.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -283,3 +354,9 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
+
+
+def _close_opened(opening: asyncio.Task[Lane]) -> None:
+    """Close what an attempt has opened, if it has, where nobody takes it any more."""
+    if opening.done() and not opening.cancelled() and opening.exception() is None:
+        opening.result().close()

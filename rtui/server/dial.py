@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from rtui.server.errors import ConnectFailure, FailureKind
-from rtui.server.failures import name_failure, os_failure, timeout_failure
+from rtui.server.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.target import Target
 
 KEEPALIVE_S: Final = (15, 5, 3)
@@ -28,24 +29,38 @@ class Peer:
 
 
 async def dial(target: Target, timeout_s: float, peer: Peer | None) -> tuple[socket.socket, Peer | None]:
-    """A connected, non-blocking socket; each address of the name gets its share of the time."""
-    loop = asyncio.get_running_loop()
+    """A connected, non-blocking socket; each address of the name gets its share of the time.
+
+    `peer` is tried first; the name is resolved when there is none or it can't be reached. Raises `ConnectFailure`.
+    """
     if target.socket_path is not None:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        return await _joined(sock, target.socket_path, target, timeout_s), None
-    peers = [peer] if peer is not None else await _resolved(target, timeout_s)
-    started = loop.time()
-    last: ConnectFailure = name_failure(target)
-    for left in range(len(peers), 0, -1):
-        candidate = peers[-left]
-        share_s = max(LEAST_SHARE_S, (timeout_s - (loop.time() - started)) / left)
-        sock = socket.socket(candidate.family, socket.SOCK_STREAM)
+        return await _joined(socket.AF_UNIX, target.socket_path, target, timeout_s), None
+    if peer is not None:
         try:
-            return await _joined(sock, candidate.address, target, share_s), candidate
-        except ConnectFailure as refused:
-            timed_out = refused.kind is FailureKind.TIMEOUT
-            last = timeout_failure(target, timeout_s, connected=False) if timed_out else refused
-    raise last
+            return await _joined(peer.family, peer.address, target, timeout_s), peer
+        except ConnectFailure as failed:
+            if failed.kind is FailureKind.LIMIT:
+                raise
+    return await _first_reached(await _resolved(target, timeout_s), target, timeout_s)
+
+
+async def _first_reached(peers: Sequence[Peer], target: Target, timeout_s: float) -> tuple[socket.socket, Peer]:
+    """Connect to the first address that answers; raises the failure that says most when none does."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    failures: list[ConnectFailure] = []
+    for left, candidate in zip(range(len(peers), 0, -1), peers, strict=True):
+        share_s = max(LEAST_SHARE_S, (timeout_s - (loop.time() - started)) / left)
+        try:
+            return await _joined(candidate.family, candidate.address, target, share_s), candidate
+        except ConnectFailure as failed:
+            if failed.kind is FailureKind.LIMIT:
+                raise
+            timed_out = failed.kind is FailureKind.TIMEOUT
+            failures.append(timeout_failure(target, timeout_s, connected=False) if timed_out else failed)
+    # An address that this machine can't even try, such as ::1 without IPv6, says nothing of the server.
+    telling = [failed for failed in failures if failed.kind is not FailureKind.UNREACHABLE]
+    raise (telling or failures or [name_failure(target)])[-1]
 
 
 async def _resolved(target: Target, timeout_s: float) -> Sequence[Peer]:
@@ -55,15 +70,21 @@ async def _resolved(target: Target, timeout_s: float) -> Sequence[Peer]:
             found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except TimeoutError:
         raise timeout_failure(target, timeout_s, connected=False) from None
-    except (OSError, UnicodeError):
-        raise name_failure(target) from None
+    except (OSError, ValueError, OverflowError) as error:  # UnicodeError is a ValueError
+        limit = limit_failure(error)
+        raise limit if limit is not None else name_failure(target) from None
     return [Peer(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
 
 
-async def _joined(sock: socket.socket, address: object, target: Target, timeout_s: float) -> socket.socket:
-    sock.setblocking(False)
+async def _joined(family: int, address: object, target: Target, timeout_s: float) -> socket.socket:
+    """A socket connected to one address; raises `ConnectFailure`."""
     try:
-        if sock.family != socket.AF_UNIX:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise os_failure(target, error) from None
+    try:
+        sock.setblocking(False)
+        if family != socket.AF_UNIX:
             _tune(sock)
         async with asyncio.timeout(timeout_s):
             await asyncio.get_running_loop().sock_connect(sock, cast("tuple[str, int]", address))
@@ -80,11 +101,19 @@ async def _joined(sock: socket.socket, address: object, target: Target, timeout_
 
 
 def _tune(sock: socket.socket) -> None:
-    """No delay for small requests, and keep-alive probes so that a peer that vanished is noticed without traffic."""
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    """No delay for small requests, and keep-alive probes so that a peer that vanished is noticed without traffic.
+
+    What the system refuses is left as it is: the connection works without it.
+    """
+    _set(sock, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _set(sock, socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
     for name, value in zip(names, KEEPALIVE_S, strict=True):
         option = getattr(socket, name, None)
         if option is not None:
-            sock.setsockopt(socket.IPPROTO_TCP, option, value)
+            _set(sock, socket.IPPROTO_TCP, option, value)
+
+
+def _set(sock: socket.socket, level: int, option: int, value: int) -> None:
+    with contextlib.suppress(OSError):
+        sock.setsockopt(level, option, value)

@@ -44,6 +44,7 @@ class FailureKind(StrEnum):
     PROTOCOL = "protocol"
     DATABASE = "database"
     SENTINEL = "sentinel"
+    LIMIT = "limit"
     CLOSED = "closed"
 
     @property

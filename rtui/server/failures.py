@@ -27,6 +27,7 @@ _TITLES: Final = {
     FailureKind.PROTOCOL: "This does not speak the Redis protocol",
     FailureKind.DATABASE: "There is no such database",
     FailureKind.SENTINEL: "This is a Sentinel",
+    FailureKind.LIMIT: "This machine has no room for another connection",
     FailureKind.CLOSED: "The server closed the connection",
 }
 
@@ -60,8 +61,31 @@ def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> Con
     )
 
 
+def limit_failure(error: Exception) -> ConnectFailure | None:
+    """This machine gives out no further socket or memory for one; `None` for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        whose = "This process" if error.errno == errno.EMFILE else "This machine"
+        return failure(
+            FailureKind.LIMIT,
+            f"{whose} has as many files and connections open as it may, so there is none left for the server.",
+            "Raise the limit (ulimit -n), or end other programs.",
+        )
+    if error.errno in {errno.ENOBUFS, errno.ENOMEM}:
+        return failure(
+            FailureKind.LIMIT,
+            "This machine has no memory left for another connection.",
+            "End other programs.",
+        )
+    return None
+
+
 def os_failure(target: Target, error: OSError) -> ConnectFailure:
     """A TCP or unix connection that the system refused."""
+    limit = limit_failure(error)
+    if limit is not None:
+        return limit
     if target.socket_path is not None:
         return _socket_failure(target, error)
     if error.errno == errno.ECONNREFUSED:

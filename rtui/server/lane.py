@@ -66,6 +66,10 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
         """Done, with the reason, as soon as the connection is gone."""
+        self.ended_at: float | None = None
+        """When that was, on the event loop's clock."""
+        self._ready_at: float | None = None
+        self._answered_at = 0.0
         self._reply_timeout_s = reply_timeout_s
         self._wire = _Wire(self)
         self._transport: asyncio.Transport | None = None
@@ -122,6 +126,17 @@ class Lane:
         return self._loop.time() - self._heard_at if self._owed else 0.0
 
     @property
+    def worked_s(self) -> float | None:
+        """How long after its handshake the lane last brought a reply; None when it has brought none since."""
+        if self._ready_at is None or self._answered_at <= self._ready_at:
+            return None
+        return self._answered_at - self._ready_at
+
+    def ready(self) -> None:
+        """The handshake is over: what is answered from now on is work."""
+        self._ready_at = self._loop.time()
+
+    @property
     def owed(self) -> int:
         """Replies that are still to come, to requests that wait for room in the socket too."""
         return sum(run.expected - len(run.replies) for run in self._owed) + sum(run.expected for _, run in self._unsent)
@@ -173,7 +188,7 @@ class Lane:
 
     def _received(self, data: bytearray, count: int) -> None:
         """Hand the new bytes to the parser and settle every run they complete."""
-        self._heard_at = self._loop.time()
+        self._heard_at = self._answered_at = self._loop.time()
         self.traffic.bytes_in += count
         reader = self._reader
         reader.feed(cast(bytes, data), 0, count)
@@ -228,6 +243,7 @@ class Lane:
             return
         if reason.said is None and self._owed:
             reason.said = next((one for one in reversed(self._owed[0].replies) if isinstance(one, ServerError)), None)
+        self.ended_at = self._loop.time()
         self.closed.set_result(reason)
         if self._watch is not None:
             self._watch.cancel()

@@ -15,7 +15,8 @@ from rtui.keyspace.segments import Segment
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.connection import Lost
+from rtui.server.connection import Closed, Lost
+from rtui.server.errors import RtuiError
 from rtui.server.handshake import NoTouch
 from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
 from rtui.server.progress import Progress, ScanState
@@ -37,6 +38,7 @@ STATUSES = [
     COMPLETE,
     RUNNING,
     replace(RUNNING, link=Lost(None, 3, 12.0)),
+    replace(RUNNING, link=Closed(RtuiError("A fault of rtui itself", "KeyError: 'a'"))),
     replace(RUNNING, match=b"a*\x1b[31m", kind=b"hash"),
 ]
 WIDTHS = st.integers(40, 240)
@@ -63,6 +65,11 @@ def test_a_lost_connection_counts_down_and_hides_no_number() -> None:
     lost = replace(RUNNING, link=Lost(None, 2, 107.4))
     assert "connection lost · try 3 in 7 s" in said(status_line(lost, 100.0, 120))
     assert "try 3 now" in said(status_line(lost, 200.0, 120))
+
+
+def test_a_connection_that_a_fault_has_ended_says_so() -> None:
+    ended = replace(RUNNING, link=Closed(RtuiError("A fault of rtui itself", "KeyError: 'a'")))
+    assert "connection ended · A fault of rtui itself" in said(status_line(ended, 100.0, 120))
 
 
 def test_a_count_says_what_it_is() -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.connection import Lost
+from rtui.server.connection import Closed, Lost, State
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, cut, gap, joined, line_width, own
@@ -36,11 +36,8 @@ def status_line(
     status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
-    if isinstance(status.link, Lost):
-        head = lost_words(status.link, now_s)
-    else:
-        word, role = _STATES[status.progress.state]
-        head = (Span(word, role),)
+    word, role = _STATES[status.progress.state]
+    head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
 
@@ -53,8 +50,12 @@ def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
     return (*line, gap(width - line_width(line)))
 
 
-def lost_words(link: Lost, now_s: float) -> Line:
-    """Say that the connection is gone and when it is tried again."""
+def link_words(link: State, now_s: float) -> Line:
+    """Say that the connection is gone and when it is tried again, or why it is not; nothing while it is there."""
+    if isinstance(link, Closed) and link.reason is not None:
+        return Span(own("connection ended"), Role.BAD), Span(SafeText(f" · {link.reason.title}"), Role.WARN)
+    if not isinstance(link, Lost):
+        return ()
     seconds = max(0, round(link.retry_at - now_s))
     when = f"in {seconds} s" if seconds else "now"
     return Span(own("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)

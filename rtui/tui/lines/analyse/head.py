@@ -19,7 +19,7 @@ from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, l
 from rtui.tui.lines.facts_grid import prose, tab_line
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.lines.key_facts import moment
-from rtui.tui.lines.status import bar_line, cost_words, lost_words, progress_bar
+from rtui.tui.lines.status import bar_line, cost_words, link_words, progress_bar
 from rtui.tui.lines.title import MIN_LABEL_CELLS, NAME
 from rtui.tui.shown import display, display_text
 
@@ -150,11 +150,9 @@ def status_line(
     status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
 ) -> Line:
     """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
-    if isinstance(status.link, Lost):
-        head = lost_words(status.link, now_s)
-    else:
-        word, role = _STATES[status.progress.state]
-        head = (Span(own("estimate"), role),) if _is_asking_a_sample(status) else (Span(word, role),)
+    word, role = _STATES[status.progress.state]
+    word = own("estimate") if _is_asking_a_sample(status) else word
+    head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
 
