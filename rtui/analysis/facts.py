@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -115,6 +115,17 @@ def expiry_moment_s(asked_at_s: float, ttl: Ttl) -> float | None:
     return asked_at_s + ttl / 1000 if isinstance(ttl, int) else None
 
 
+def ttl_at(ttl: Ttl, asked_at_s: float, now_s: float) -> Ttl:
+    """Return what is left at `now_s` of a time to live that was read at `asked_at_s`, 0 when it has run out.
+
+    A clock that was set back since counts as no time at all.
+    """
+    if not isinstance(ttl, int):
+        return ttl
+    passed_ms = int(max(0.0, now_s - asked_at_s) * 1000)
+    return max(0, ttl - passed_ms)
+
+
 @dataclass(frozen=True, slots=True)
 class RowFacts:
     """The three facts that a listed key shows beside its name."""
@@ -124,11 +135,28 @@ class RowFacts:
     ttl_ms: Ttl
     memory_bytes: int | Unknown
     """What MEMORY USAGE says with its default samples: an estimate for collections on most versions."""
+    asked_at_s: float
+    """When the server was asked, in seconds since the epoch by the clock of this machine."""
 
     @property
     def is_gone(self) -> bool:
         """Whether the key was no longer there when it was asked for."""
         return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the time to live has run out: the key is gone now, unless somebody has prolonged its life."""
+        return self.ttl_ms == 0
+
+    @property
+    def expires_at_s(self) -> float | None:
+        """The moment of expiry in seconds since the epoch; None when there is none, or nobody knows."""
+        return expiry_moment_s(self.asked_at_s, self.ttl_ms)
+
+    def at(self, now_s: float) -> RowFacts:
+        """Return the same facts with what is left of the time to live at a later moment."""
+        left = ttl_at(self.ttl_ms, self.asked_at_s, now_s)
+        return self if left == self.ttl_ms else replace(self, ttl_ms=left, asked_at_s=now_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +191,11 @@ class KeyFacts:
         return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     @property
+    def row(self) -> RowFacts:
+        """The facts that the key shows where it is listed."""
+        return RowFacts(self.key, self.type, self.ttl_ms, self.memory_bytes, self.asked_at_s)
+
+    @property
     def mean_element_bytes(self) -> float | None:
         """Memory per element; None when either is not known or there are no elements."""
         if isinstance(self.memory_bytes, Unknown) or isinstance(self.length, Unknown) or not self.length:
@@ -187,9 +220,9 @@ def unit_of(kind: bytes | Unknown) -> str:
     return "elements" if isinstance(kind, Unknown) else _UNITS.get(kind, "elements")
 
 
-def gone_row(key: bytes) -> RowFacts:
+def gone_row(key: bytes, asked_at_s: float) -> RowFacts:
     """Make the facts of a listed key that has vanished."""
-    return RowFacts(key, GONE, GONE, GONE)
+    return RowFacts(key, GONE, GONE, GONE, asked_at_s)
 
 
 def gone_key(key: bytes, asked_at_s: float) -> KeyFacts:

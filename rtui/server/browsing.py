@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -55,13 +56,15 @@ class Browsing:
         is_filling: Callable[[], bool] | None = None,
         state_folder: Path | None = None,
         connection: Connection | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`resume` goes on where a saved scan was broken off; `state_folder` is where it is saved.
 
         `is_filling` says whether somebody is still loading the keys: the scan waits for that, the picture does not.
-        Raises PatternError or GuardError for a filter beyond the bounds.
+        `clock` gives seconds since the epoch. Raises PatternError or GuardError for a filter beyond the bounds.
         """
         self.target = target
+        self.clock = clock
         self.connection = Connection(target) if connection is None else connection
         self.capabilities = Capabilities()
         self.store = NamespaceStore(separators, budget_bytes=budget_bytes)
@@ -202,11 +205,11 @@ class Browsing:
 
     async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
         """What the listed keys show, see `inspect.row_facts`."""
-        return await row_facts(self.connection, keys, self.capabilities)
+        return await row_facts(self.connection, keys, self.capabilities, clock=self.clock)
 
     async def key_facts(self, key: bytes) -> KeyFacts:
         """What the key under the cursor shows, see `inspect.key_facts`."""
-        return await key_facts(self.connection, key, self.capabilities, lfu=self._lfu)
+        return await key_facts(self.connection, key, self.capabilities, lfu=self._lfu, clock=self.clock)
 
     def _new_pass(self) -> KeyspacePass:
         return KeyspacePass(

@@ -60,9 +60,15 @@ REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clie
 
 
 async def row_facts(
-    connection: Looks, keys: Sequence[bytes], capabilities: Capabilities | None = None
+    connection: Looks,
+    keys: Sequence[bytes],
+    capabilities: Capabilities | None = None,
+    *,
+    clock: Callable[[], float] = time.time,
 ) -> list[RowFacts]:
     """Ask type, TTL and memory of the rows on screen in one round trip, in the order of the keys.
+
+    `clock` gives seconds since the epoch.
 
     Names over 64 KiB are not sent. Where `capabilities` knows nothing yet, the first key goes ahead alone, so that a
     command that is refused is refused once. Raises ConnectionLost.
@@ -71,35 +77,36 @@ async def row_facts(
     sendable = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
     found: dict[bytes, RowFacts] = {}
     if len(sendable) > 1 and any(asking.capabilities.verdict(ask.spec.name) is Verdict.UNTRIED for ask in _ROW):
-        found.update(await _rows(asking, sendable[:1]))
-    found.update(await _rows(asking, [key for key in sendable if key not in found]))
-    return [found[key] if key in found else _long_row(key) for key in keys]
+        found.update(await _rows(asking, sendable[:1], clock))
+    found.update(await _rows(asking, [key for key in sendable if key not in found], clock))
+    return [found[key] if key in found else _long_row(key, clock()) for key in keys]
 
 
-async def _rows(asking: Asking, keys: Sequence[bytes]) -> dict[bytes, RowFacts]:
+async def _rows(asking: Asking, keys: Sequence[bytes], clock: Callable[[], float]) -> dict[bytes, RowFacts]:
     """Ask of each key what may be asked."""
     asks = [ask for ask in _ROW if asking.capabilities.may(ask.spec.name)]
     if not asks or not keys:
-        return {key: _row(asking.capabilities, key, {}) for key in keys}
+        return {key: _row(asking.capabilities, key, {}, clock()) for key in keys}
     batches = [guard.each(asks, portion) for portion in guard.portions(keys, len(asks))]
     replies = await asking.connection.run(*batches)
+    asked_at_s = clock()
     names = [ask.spec.name for ask in asks]
     asking.learn(names * len(keys), replies)
     width = len(names)
     rows = (dict(zip(names, replies[at : at + width], strict=True)) for at in range(0, len(replies), width))
-    return {key: _row(asking.capabilities, key, row) for key, row in zip(keys, rows, strict=True)}
+    return {key: _row(asking.capabilities, key, row, asked_at_s) for key, row in zip(keys, rows, strict=True)}
 
 
-def _row(capabilities: Capabilities, key: bytes, replies: dict[str, Reply]) -> RowFacts:
+def _row(capabilities: Capabilities, key: bytes, replies: dict[str, Reply], asked_at_s: float) -> RowFacts:
     answers = _Answers(capabilities, replies)
     if answers.say_gone:
-        return gone_row(key)
-    return RowFacts(key, answers.type, answers.ttl_ms, answers.memory_bytes)
+        return gone_row(key, asked_at_s)
+    return RowFacts(key, answers.type, answers.ttl_ms, answers.memory_bytes, asked_at_s)
 
 
-def _long_row(key: bytes) -> RowFacts:
+def _long_row(key: bytes, asked_at_s: float) -> RowFacts:
     unknown = Unknown(Reason.TOO_LARGE, f"a name of {len(key):,} bytes: longer ones than 64 KiB are not sent for rows")
-    return RowFacts(key, unknown, unknown, unknown)
+    return RowFacts(key, unknown, unknown, unknown, asked_at_s)
 
 
 @dataclass(frozen=True, slots=True)

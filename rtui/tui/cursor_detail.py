@@ -64,6 +64,8 @@ class CursorDetail:
         self._on_change = on_change
         self._task: Task | None = None
         self._look: Look | None = None
+        self._fetching: object | None = None
+        """Stands for the fetching of facts and value that is under way."""
         self._wanted: Detail | None = None
         """What the cursor has gone to, until it has rested there."""
         self.detail = Detail()
@@ -92,6 +94,12 @@ class CursorDetail:
     def reload(self) -> None:
         """Ask for everything again."""
         self._start(partial(self._load, replace(self.detail, facts=None, preview=None, failure=None), 0.0))
+
+    def refresh(self) -> None:
+        """Ask again for all that is shown of a key, unless that is under way; only errors go before the answers."""
+        if self.detail.key is None or self._wanted is not None or self._fetching is not None:
+            return
+        self._start(partial(self._load, replace(self.detail, failure=None, is_turning=False), 0.0))
 
     def turn(self, page: Page) -> None:
         """Ask for another page of the value."""
@@ -123,10 +131,11 @@ class CursorDetail:
                 self.detail = replace(detail, inside=inside)
             self._on_change(self.detail)
             return
+        before = detail.facts, detail.preview
         async with self._shown_late():
             facts = await self._session.key_facts(key)
             self.detail = replace(self.detail, facts=facts)
-            preview = await self._session.preview(facts)
+            preview = await self._session.preview(facts, _same_page(*before, facts))
             self.detail = replace(self.detail, preview=preview)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
@@ -142,6 +151,7 @@ class CursorDetail:
     async def _shown_late(self) -> AsyncIterator[None]:
         """Show what there is after the grace, and everything at the end; a failure is shown, not raised."""
         loop = asyncio.get_running_loop()
+        fetching = self._fetching = object()
         late = loop.call_later(GRACE_S, lambda: self._on_change(self.detail))
         try:
             yield
@@ -149,4 +159,12 @@ class CursorDetail:
             self.detail = replace(self.detail, failure=error.happened, is_turning=False)
         finally:
             late.cancel()
+            if self._fetching is fetching:
+                self._fetching = None
         self._on_change(self.detail)
+
+
+def _same_page(before: KeyFacts | None, preview: Preview | None, now: KeyFacts) -> Page | None:
+    """Return the page of a value that was shown before; None, the first, for none and for another type."""
+    is_same = before is not None and preview is not None and before.type == now.type
+    return preview.page if is_same and preview is not None else None

@@ -10,6 +10,7 @@ from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
 from rtui.tui.lines.summary import summary_line
 from rtui.tui.lines.tree_row import Whole
+from rtui.tui.row_facts import AFTER_EXPIRY_S
 from rtui.tui.widgets.bars import Bar
 from rtui.tui.widgets.detail_pane import DetailPane
 
@@ -25,13 +26,19 @@ class Panels:
 class DetailDesk:
     """Binds what is known of the thing under the cursor to the panels."""
 
-    def __init__(self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo | None) -> None:
-        """`source` fetches details, `whole` tells what shares are parts of, times are of `zone`, None for here."""
+    def __init__(
+        self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo | None, clock: Callable[[], float]
+    ) -> None:
+        """`source` fetches details, `whole` tells what shares are parts of, times are of `zone`, None for here.
+
+        `clock` gives seconds since the epoch.
+        """
         self.source = source
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
         self._whole = whole
         self._zone = zone
+        self._clock = clock
         self._panels: Panels | None = None
 
     def use(self, panels: Panels) -> None:
@@ -43,13 +50,29 @@ class DetailDesk:
         if self._panels is None:
             return
         whole = self._whole()
-        lines = DetailLines(detail, whole, self.tab, self._zone)
-        pane = self._panels.pane
-        pane.show_head(lines.head)
-        pane.show_tabs(lines.tabs, lines.chosen, lines.note)
-        pane.show_body(lines.body, from_top=detail is not self.shown)
-        self._panels.summary.tell(lambda width: summary_line(detail, whole, width))
+        lines = DetailLines(detail, whole, self.tab, self._zone, self._clock())
+        self._show_ageing(self._panels, lines)
+        self._panels.pane.show_body(lines.body, from_top=detail is not self.shown)
         self.shown = detail
+
+    def _show_ageing(self, panels: Panels, lines: DetailLines) -> None:
+        """Show what changes as time goes by."""
+        panels.pane.show_head(lines.head)
+        panels.pane.show_tabs(lines.tabs, lines.chosen, lines.notes)
+        panels.summary.tell(lambda width: summary_line(lines.detail, lines.whole, width, lines.now_s))
+
+    def tick(self) -> None:
+        """Show how far the time to live has run down and how old the facts are."""
+        detail = self.shown
+        if self._panels is not None and detail is not None and detail.facts is not None:
+            self._show_ageing(self._panels, DetailLines(detail, self._whole(), self.tab, self._zone, self._clock()))
+
+    def ask_again(self) -> None:
+        """Ask once more for a key whose time to live has run out: it is gone, or its life was prolonged."""
+        facts = self.source.detail.facts
+        expires_at_s = None if facts is None else facts.expires_at_s
+        if expires_at_s is not None and self._clock() >= expires_at_s + AFTER_EXPIRY_S:
+            self.source.refresh()
 
     def take_up(self, *, complete: bool) -> None:
         """Show the figures of a namespace as they are now; `complete` says that they are totals."""

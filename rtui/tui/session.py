@@ -20,6 +20,9 @@ class Session(Protocol):
     target: Target
     store: NamespaceStore
 
+    def clock(self) -> float:
+        """Return the time in seconds since the epoch, by which facts say when they were asked."""
+
     @property
     def revision(self) -> int:
         """Grows whenever something that can be seen has changed."""

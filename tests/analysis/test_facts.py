@@ -11,10 +11,12 @@ from rtui.analysis.facts import (
     KeyFacts,
     LfuSettings,
     Reason,
+    RowFacts,
     Unknown,
     expiry_moment_s,
     gone_key,
     gone_row,
+    ttl_at,
     unit_of,
 )
 
@@ -62,7 +64,7 @@ def test_an_unknown_is_never_taken_for_a_value() -> None:
 
 
 def test_what_is_gone_says_so_in_each_fact() -> None:
-    assert gone_row(b"k").is_gone
+    assert gone_row(b"k", 0.0).is_gone
     facts = gone_key(b"k", 0.0)
     assert facts.is_gone
     assert {facts.encoding, facts.length, facts.memory_bytes, facts.ttl_ms, facts.idle_s, facts.frequency} == {GONE}
@@ -85,3 +87,19 @@ def test_types_that_nobody_has_heard_of_have_elements() -> None:
     assert unit_of(b"hash") == "fields"
     assert unit_of(b"roaring") == "elements"
     assert unit_of(GONE) == "elements"
+
+
+@given(st.integers(0, 10**12), st.floats(0, 1e9), st.floats(-1e6, 1e9))
+def test_a_time_to_live_runs_down_with_the_clock_and_never_up(ttl_ms: int, asked_at_s: float, passed_s: float) -> None:
+    left = ttl_at(ttl_ms, asked_at_s, asked_at_s + passed_s)
+    assert isinstance(left, int)
+    assert 0 <= left <= ttl_ms
+    assert abs(left - max(0, ttl_ms - max(0.0, passed_s * 1000))) <= 2
+    facts = RowFacts(b"k", b"string", ttl_ms, 64, asked_at_s)
+    assert facts.at(asked_at_s + passed_s).ttl_ms == left
+
+
+def test_what_has_no_time_to_live_does_not_run_down() -> None:
+    assert ttl_at(NO_TTL, 0.0, 1e9) is NO_TTL
+    unknown = Unknown(Reason.DENIED)
+    assert ttl_at(unknown, 0.0, 1e9) is unknown

@@ -375,7 +375,7 @@ async def test_facts_are_the_same_in_both_protocols(server: Server) -> None:
 
     async def ask(protocol: int) -> tuple[list[KeyFacts], list[RowFacts]]:
         async with connected(target_of(server, protocol=protocol)) as connection:
-            rows = await row_facts(connection, keys)
+            rows = await row_facts(connection, keys, clock=lambda: 0.0)
             facts = [await key_facts(connection, row.key, clock=lambda: 0.0) for row in rows]
         return [replace(one, idle_s=0) for one in facts], rows
 

@@ -89,6 +89,7 @@ class FixedSession:
 
     def __init__(self, status: BrowsingStatus = COMPLETE, names: Sequence[bytes] | None = None) -> None:
         self.target = Target(host="10.0.0.5")
+        self.now_s = ASKED_AT_S
         self.store = NamespaceStore()
         self.store.add(keys() if names is None else list(names))
         self.store.complete = status.complete
@@ -103,6 +104,10 @@ class FixedSession:
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:
         """Have a sample say how many keys a namespace of the first level has."""
         self.store.expect((Segment(name, b":"),), Estimate(low, value, high))
+
+    def clock(self) -> float:
+        """The time, which stands still unless a test moves it."""
+        return self.now_s
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Nothing is ever lost."""
@@ -174,10 +179,10 @@ def kind_of(key: bytes) -> bytes:
 def row_facts(key: bytes) -> RowFacts:
     """What a listed key shows."""
     if key == b"gone":
-        return gone_row(key)
+        return gone_row(key, ASKED_AT_S)
     if key == b"secret":
-        return RowFacts(key, kind_of(key), Unknown(Reason.DENIED), Unknown(Reason.DENIED))
-    return RowFacts(key, kind_of(key), ttl_of(key), 96 + 8 * len(key))
+        return RowFacts(key, kind_of(key), Unknown(Reason.DENIED), Unknown(Reason.DENIED), ASKED_AT_S)
+    return RowFacts(key, kind_of(key), ttl_of(key), 96 + 8 * len(key), ASKED_AT_S)
 
 
 def ttl_of(key: bytes) -> Ttl:

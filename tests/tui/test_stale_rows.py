@@ -25,3 +25,15 @@ async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: P
         await visitor.press("R")
         await visitor.until(lambda: visitor.tree.cursor is not None, "the rows of now")
         await visitor.open()
+
+
+async def test_a_key_that_expires_while_it_is_looked_at(valkey: Server, tmp_path: Path) -> None:
+    valkey.admin.mset({"brief": "x", "lasting": "x"})
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("brief")
+        valkey.admin.pexpire("brief", 1_500)
+        await visitor.press("r")
+        await visitor.until(lambda: "expired" in visitor.text(visitor.tree), "the end in the tree")
+        await visitor.until(lambda: "gone" in visitor.text(visitor.tree), "the answer in the tree")
+        await visitor.until(lambda: "no longer there" in visitor.text(visitor.pane), "the answer in the details")

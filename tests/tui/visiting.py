@@ -142,7 +142,7 @@ class Visitor:
 
     def facts_missing(self) -> list[bytes]:
         """Keys in view of which nothing is known yet."""
-        return self.browse.trees._facts.missing(self.tree.rows_in_view)
+        return self.browse.trees._facts.due_again(self.tree.rows_in_view)
 
     async def down(self) -> bool:
         """Move to the next row and wait for its detail; False on the last row."""

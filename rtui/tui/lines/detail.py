@@ -12,7 +12,8 @@ from rtui.keyspace.display import SafeText
 from rtui.tui.cursor_detail import Detail
 from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.facts_grid import prose
-from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines
+from rtui.tui.lines.fitting import BETWEEN
+from rtui.tui.lines.key_facts import age_line, explanations, fact_lines, loading_lines
 from rtui.tui.lines.namespace import inside_lines, namespace_lines
 from rtui.tui.lines.preview import page_note, preview_lines
 from rtui.tui.lines.slot import slot_lines
@@ -38,12 +39,14 @@ class DetailLines:
     whole: Whole
     tab: Tab = Tab.VALUE
     zone: tzinfo | None = None
+    now_s: float | None = None
+    """Seconds since the epoch; None: everything was asked just now."""
 
     def head(self, width: int) -> Sequence[Line]:
         """Return the facts."""
         detail = self.detail
         if detail.facts is not None:
-            return fact_lines(detail.facts, width, self.zone)
+            return fact_lines(detail.facts, width, self.zone, now_s=self.now_s)
         if detail.key is not None:
             return loading_lines(detail.key, width)
         if detail.row is not None:
@@ -63,14 +66,15 @@ class DetailLines:
         return int(self.tab) if self.detail.key is not None else 0
 
     @property
-    def note(self) -> Line:
-        """What stands beside the tabs."""
+    def notes(self) -> tuple[Line, ...]:
+        """What may stand beside the tabs, the fullest first: where in the value one is, and how old all this is."""
         detail = self.detail
         if detail.is_turning:
-            return (Span(own("fetching…"), Role.FAINT),)
-        if self.tab is Tab.VALUE and detail.preview is not None:
-            return page_note(detail.preview)
-        return ()
+            return ((Span(own("fetching…"), Role.FAINT),),)
+        is_paged = self.tab is Tab.VALUE and detail.preview is not None
+        page = page_note(detail.preview) if is_paged and detail.preview is not None else ()
+        age = () if detail.facts is None or self.now_s is None else age_line(detail.facts.asked_at_s, self.now_s)
+        return ((*page, BETWEEN, *age), page, age) if page and age else (page or age,)
 
     def body(self, width: int) -> Sequence[Line]:
         """Return what the chosen tab shows."""

@@ -52,8 +52,8 @@ def _placed(fact: Fact, cells: int) -> Line:
     return Span(left(fact.label, LABEL_CELLS), Role.MUTED), Span(left(fact.value, cells - LABEL_CELLS), fact.role)
 
 
-def tab_line(titles: Sequence[SafeText], chosen: int, note: Line, width: int) -> Line:
-    """Return the titles of the tabs, the chosen one marked by more than colour, and a note at the right end."""
+def tab_line(titles: Sequence[SafeText], chosen: int, notes: Sequence[Line], width: int) -> Line:
+    """Return the titles of the tabs, the chosen one marked by more than colour, and the first note that fits."""
     line: list[Span] = [gap(MARGIN)]
     for index, title in enumerate(titles):
         if index == chosen:
@@ -62,8 +62,9 @@ def tab_line(titles: Sequence[SafeText], chosen: int, note: Line, width: int) ->
             line.append(Span(SafeText(f" {title} "), Role.TAB))
         line.append(gap(1))
     room = width - line_width(tuple(line)) - MARGIN
-    if note and line_width(note) <= room:
-        return (*line, gap(room - line_width(note)), *note)
+    for note in notes:
+        if note and line_width(note) <= room:
+            return (*line, gap(room - line_width(note)), *note)
     return tuple(line)
 
 

@@ -13,13 +13,14 @@ from rtui.analysis.facts import (
     NoTtl,
     Reason,
     Unknown,
+    ttl_at,
     unit_of,
 )
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.slot import key_slot
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
-from rtui.tui.ink import Line, Role, joined, own, type_role
+from rtui.tui.ink import Line, Role, Span, joined, own, type_role
 from rtui.tui.lines.facts_grid import NO_FACT, Fact, name_lines, pair_line, single_line
 from rtui.tui.shown import display, display_text
 
@@ -28,6 +29,11 @@ NAME_LIMIT: Final = 400
 
 _WIDE_CELLS: Final = 64
 """From this width on a moment is written in full."""
+
+OLD_S: Final = 10
+"""Facts say how old they are when they are older than this."""
+
+_MINUTE_S: Final = 60
 
 _REASONS: Final = {
     Reason.DENIED: own("denied"),
@@ -56,8 +62,11 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     ]
 
 
-def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None) -> list[Line]:
-    """Return the head for a key: its name, then its facts in their places."""
+def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None, *, now_s: float | None = None) -> list[Line]:
+    """Return the head for a key: its name, then its facts in their places.
+
+    `now_s`, in seconds since the epoch, says how far the time to live has run down; None: it is as it was asked.
+    """
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED),
@@ -70,7 +79,7 @@ def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None) -> list[
         *name_lines(full_name(facts.key), width),
         pair_line(_type(facts), _length(facts), width),
         pair_line(_encoding(facts), _memory(facts), width),
-        pair_line(_ttl(facts), _expiry(facts, width, zone), width),
+        pair_line(_ttl(facts, now_s), _expiry(facts, width, zone), width),
         pair_line(_use(facts), _slot(facts.key), width),
     ]
 
@@ -101,12 +110,23 @@ def _memory(facts: KeyFacts) -> Fact:
     return Fact(own("memory"), fmt.size(facts.memory_bytes, Mark.ABOUT))
 
 
-def _ttl(facts: KeyFacts) -> Fact:
-    if isinstance(facts.ttl_ms, Unknown):
-        return _unknown(own("TTL"), facts.ttl_ms)
-    if isinstance(facts.ttl_ms, NoTtl):
+def _ttl(facts: KeyFacts, now_s: float | None) -> Fact:
+    left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
+    if isinstance(left, Unknown):
+        return _unknown(own("TTL"), left)
+    if isinstance(left, NoTtl):
         return Fact(own("TTL"), own("none"), Role.MUTED)
-    return Fact(own("TTL"), fmt.duration(facts.ttl_ms))
+    return Fact(own("TTL"), fmt.duration(left)) if left else Fact(own("TTL"), own("expired"), Role.WARN)
+
+
+def age_line(asked_at_s: float, now_s: float) -> Line:
+    """Say how long ago facts were asked; nothing while they are fresh. It changes every ten seconds at most."""
+    age_s = now_s - asked_at_s
+    if age_s < OLD_S:
+        return ()
+    steps_s = OLD_S if age_s < _MINUTE_S else _MINUTE_S
+    age = fmt.short_duration(int(age_s // steps_s * steps_s) * fmt.SECOND_MS)
+    return (Span(SafeText(f"asked {age} ago"), Role.MUTED),)
 
 
 def _expiry(facts: KeyFacts, width: int, zone: tzinfo | None) -> Fact:

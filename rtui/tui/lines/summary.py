@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from rtui.analysis.facts import NO_TTL, Unknown, unit_of
+from rtui.analysis.facts import NO_TTL, Unknown, ttl_at, unit_of
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.cursor_detail import Detail
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, line_width, own, type_role
 from rtui.tui.lines.fitting import Piece, fitted
+from rtui.tui.lines.key_facts import age_line
 from rtui.tui.lines.tree_row import Whole, known_count
 from rtui.tui.shown import display
 
@@ -16,14 +17,14 @@ NAME_CELLS = 36
 """A longer name is cut in the middle."""
 
 
-def summary_line(detail: Detail, whole: Whole, width: int) -> Line:
-    """Return the line in exactly `width` cells."""
-    line = fitted(_pieces(detail, whole), width - 2)
+def summary_line(detail: Detail, whole: Whole, width: int, now_s: float | None = None) -> Line:
+    """Return the line in exactly `width` cells; `now_s`, in seconds since the epoch, says how old the facts are."""
+    line = fitted(_pieces(detail, whole, now_s), width - 2)
     shown = clip((gap(1), *line), width)
     return (*shown, gap(width - line_width(shown)))
 
 
-def _pieces(detail: Detail, whole: Whole) -> list[Piece]:
+def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     if detail.key is None:
         return [] if detail.row is None else _namespace(detail, whole)
     name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else own("(empty name)")
@@ -40,10 +41,16 @@ def _pieces(detail: Detail, whole: Whole) -> list[Piece]:
         pieces.append(Piece(2, (Span(SafeText(f"{facts.length:,} {unit_of(facts.type)}")),)))
     if not isinstance(facts.memory_bytes, Unknown):
         pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
-    if facts.ttl_ms is NO_TTL:
+    left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
+    if left is NO_TTL:
         pieces.append(Piece(4, (Span(own("no TTL"), Role.MUTED),)))
-    elif isinstance(facts.ttl_ms, int):
-        pieces.append(Piece(2, (Span(own("TTL "), Role.MUTED), Span(fmt.duration(facts.ttl_ms)))))
+    elif left == 0:
+        pieces.append(Piece(0, (Span(own("expired"), Role.WARN),)))
+    elif isinstance(left, int):
+        pieces.append(Piece(2, (Span(own("TTL "), Role.MUTED), Span(fmt.duration(left)))))
+    age = () if now_s is None else age_line(facts.asked_at_s, now_s)
+    if age:
+        pieces.append(Piece(3, age))
     pieces.append(Piece(5, (Span(own("enter: all of it"), Role.FAINT),)))
     return pieces
 

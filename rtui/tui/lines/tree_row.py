@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
 from rtui.keyspace.display import SafeText
@@ -13,7 +12,7 @@ from rtui.keyspace.rows import Kind, Row
 from rtui.tui import format as fmt
 from rtui.tui.columns import GAP_CELLS, Column, Place, Plan
 from rtui.tui.format import Mark
-from rtui.tui.ink import Line, Role, Span, cut_middle, left, own, right, type_role, width_of
+from rtui.tui.ink import Line, Role, Span, cut, cut_middle, left, own, right, type_role, width_of
 from rtui.tui.lines.facts_grid import MARGIN
 from rtui.tui.shown import display
 
@@ -32,6 +31,17 @@ _SHORT_REASONS: Final = {
     Reason.TOO_LARGE: own("large"),
     Reason.FAILED: own("error"),
 }
+
+
+_EXPIRED = own("expired")
+"""Of a key whose time to live has run out since it was asked for."""
+
+
+class KnownFacts(Protocol):
+    """The facts of listed keys; a dictionary is one."""
+
+    def get(self, key: bytes, /) -> RowFacts | None:
+        """Return the facts of a key as they stand now, None while nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +83,13 @@ def share_of(node: Namespace, whole: Whole) -> float | None:
     return node.count / whole.keys if whole.keys else None
 
 
-def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: Mapping[bytes, RowFacts]) -> Line:
+def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownFacts) -> Line:
     """Return a row in exactly the width of the plan."""
     if row.kind is Kind.NAMESPACE:
         head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, Role.TEXT)
         return (*head, *_namespace_places(row.namespace, plan.places, whole))
     found = facts.get(row.key())
-    gone = found is not None and found.is_gone
+    gone = found is not None and _has_ended(found)
     head = _name(row, plan.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
     return (*head, *_key_places(found, plan.places))
 
@@ -125,19 +135,33 @@ def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) 
 def _key_places(facts: RowFacts | None, places: tuple[Place, ...]) -> Line:
     """Return the facts of a key, blanks while they are not known."""
     spans: list[Span] = []
+    first = next((place for place in places if place.key is not None), None)
     for place in places:
         if facts is None or place.key is None:
             spans.append(_blank(place))
             continue
-        text, role = _fact(facts, place.key)
+        if _has_ended(facts):
+            text, role = _end(facts, place, is_first=place is first), Role.WARN
+        else:
+            text, role = _fact(facts, place.key)
         spans += _placed(text, place, role)
     return tuple(spans)
 
 
+def _has_ended(facts: RowFacts) -> bool:
+    """Whether the key is no longer there, as far as anybody knows."""
+    return facts.is_gone or facts.is_expired
+
+
+def _end(facts: RowFacts, place: Place, *, is_first: bool) -> SafeText:
+    """Return what became of a key, in the first place that keys have; nothing in the others."""
+    if not is_first:
+        return own("")
+    return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, place.cells)
+
+
 def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
     """Return one fact of a key as text, or why there is none."""
-    if facts.is_gone:
-        return (_SHORT_REASONS[Reason.GONE] if column is Column.TYPE else own("")), Role.WARN
     value = {Column.TYPE: facts.type, Column.TTL: facts.ttl_ms, Column.SIZE: facts.memory_bytes}[column]
     if isinstance(value, Unknown):
         return _SHORT_REASONS[value.reason], Role.WARN if value.reason is Reason.DENIED else Role.MUTED

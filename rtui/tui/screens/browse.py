@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.getters import query_one
 from textual.worker import Worker, WorkerState
 
+from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online
 from rtui.tui.columns import Column
@@ -52,6 +54,13 @@ FILTER_HINT: Final[Line] = (
 """Stands in the footer while a filter is typed."""
 
 
+TICK_S: Final = 0.95
+"""What time changes is shown so often: a little less than a second, so that each second is shown."""
+
+ROW_FACTS: Final = "row facts"
+"""The group of the workers that ask for the facts of rows."""
+
+
 class BrowseScreen(CommandScreen[None]):
     """Binds a session to widgets; each handler is a few lines."""
 
@@ -84,13 +93,17 @@ class BrowseScreen(CommandScreen[None]):
         self._label = label
         self._names = NameFilter(session.store)
         self._scan = ScanDesk(session, label, is_filling)
-        self._details = DetailDesk(CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, zone)
+        self._details = DetailDesk(
+            CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, zone, session.clock
+        )
         self._desks: dict[Scope, DetailDesk | ScanDesk | CopyDesk] = {
             Scope.DETAIL: self._details,
             Scope.SCAN: self._scan,
             Scope.COPY: CopyDesk(self, session.target, self._subject),
         }
         self._seen: tuple[int, bool, bool] = (-1, False, False)
+        self._ticked_at_s = 0.0
+        self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
         self._book = PanelBook()
         self._next_look = NextLook(self, self.flush)
@@ -109,7 +122,7 @@ class BrowseScreen(CommandScreen[None]):
         """Lay the parts out."""
         yield Bar(id="title")
         with Panes(id="body"):
-            yield TreePane(self.session.open_namespace, id="tree-pane")
+            yield TreePane(self.session.open_namespace, self.session.clock, id="tree-pane")
             yield DetailPane(id="detail")
         yield Bar(id="summary")
         yield FilterInput()
@@ -142,9 +155,29 @@ class BrowseScreen(CommandScreen[None]):
             self._details.take_up(complete=status.complete)
         if before != self._seen or not isinstance(status.link, Online):
             self._scan.say()
+        self._tick()
         self._offer_commands()
         is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
         self._next_look.after(REST_S if is_at_rest else FLUSH_S)
+
+    def _tick(self) -> None:
+        """Once a second, while anybody sees it, show what time does to facts and ask for those that it ended."""
+        now_s = asyncio.get_running_loop().time()
+        if not self.is_current or now_s - self._ticked_at_s < TICK_S:
+            return
+        self._ticked_at_s = now_s
+        self.trees.tick()
+        self._details.tick()
+        is_asking = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
+        if isinstance(self.session.status.link, Online) and not is_asking:
+            self.trees.ask_again()
+            self._details.ask_again()
+
+    @on(events.ScreenResume)
+    def _resumed(self) -> None:
+        """Show at once what time has done while another screen was over this one."""
+        self._ticked_at_s = 0.0
+        self.call_later(self.flush)
 
     def _whole(self) -> Whole:
         """Return what shares are parts of."""
@@ -186,10 +219,14 @@ class BrowseScreen(CommandScreen[None]):
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
         if isinstance(self.session.status.link, Online):
-            self._run(partial(self._fetch_facts, event.keys), "row facts")
+            self._run(partial(self._fetch_facts, event.keys), ROW_FACTS)
 
     async def _fetch_facts(self, keys: list[bytes]) -> None:
-        self.trees.put_facts(await self.session.row_facts(keys))
+        found = await self.session.row_facts(keys)
+        self.trees.put_facts(found)
+        shown = self._detail.detail.facts
+        if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
+            self._detail.refresh()
 
     # the details
 
@@ -198,6 +235,9 @@ class BrowseScreen(CommandScreen[None]):
 
     def _show_detail(self, detail: Detail) -> None:
         self._details.show(detail)
+        if detail.facts is not None and detail.facts is not self._listed_facts:
+            self._listed_facts = detail.facts
+            self.trees.put_facts([detail.facts.row])
         self._offer_commands()
 
     @on(DetailPane.TabClicked)

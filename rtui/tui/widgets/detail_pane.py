@@ -71,10 +71,10 @@ class DetailPane(Vertical):
         """Show these facts."""
         self._head.say(make)
 
-    def show_tabs(self, titles: Sequence[SafeText], chosen: int, note: Line = ()) -> None:
-        """Show these tabs, one of them chosen, and a note beside them."""
+    def show_tabs(self, titles: Sequence[SafeText], chosen: int, notes: Sequence[Line] = ()) -> None:
+        """Show these tabs, one of them chosen, and beside them the first of the notes for which there is room."""
         self._titles = tuple(titles)
-        self._tabs.say(lambda width: [(), tab_line(titles, chosen, note, width)])
+        self._tabs.say(lambda width: [(), tab_line(titles, chosen, notes, width)])
 
     def show_body(self, make: MakeLines, *, from_top: bool = True) -> None:
         """Show this body, from its first line unless it is the same thing anew."""

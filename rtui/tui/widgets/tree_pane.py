@@ -34,19 +34,28 @@ class TreePane(Vertical):
     BLANK = True
 
     class FactsWanted(Message):
-        """These keys are in view and nothing is known of them."""
+        """These keys are in view, and nothing is known of them or what is known may not hold any more."""
 
         def __init__(self, keys: list[bytes]) -> None:
             super().__init__()
             self.keys = keys
 
-    def __init__(self, scan_again: Callable[[Namespace], Awaitable[None]], *, id: str | None = None) -> None:
-        """`scan_again` fetches the names of a namespace of which only the count was kept."""
+    def __init__(
+        self,
+        scan_again: Callable[[Namespace], Awaitable[None]],
+        clock: Callable[[], float],
+        *,
+        id: str | None = None,
+    ) -> None:
+        """`scan_again` fetches the names of a namespace of which only the count was kept.
+
+        `clock` gives seconds since the epoch.
+        """
         super().__init__(id=id)
         self.key_tree = KeyTree(id="tree")
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
-        self._facts = RowFactsCache()
+        self._facts = RowFactsCache(clock)
         self._scan_again = scan_again
         self._work: TreeWork | None = None
         self._title = own("Namespaces")
@@ -72,7 +81,7 @@ class TreePane(Vertical):
             self._work.stop()
         self._work = TreeWork(rows, self.key_tree, self._scan_again)
         self._title, self._title_is_filter = title, is_filter
-        self.key_tree.show(rows, self._facts.facts, cursor)
+        self.key_tree.show(rows, self._facts, cursor)
         self._say_header()
 
     def take_up(self, whole: Whole) -> None:
@@ -107,6 +116,19 @@ class TreePane(Vertical):
         """Show the facts of listed keys."""
         self._facts.put(found)
         self.key_tree.repaint_changes()
+
+    def tick(self) -> None:
+        """Repaint the rows in view whose time to live has run down."""
+        self.key_tree.repaint_changes()
+
+    def ask_again(self) -> None:
+        """Ask again for the keys in view whose time to live has run out, and for those in doubt."""
+        self._ask(self._facts.due_again(self.key_tree.rows_in_view))
+
+    def doubt_facts(self) -> None:
+        """Ask again for the facts in view, and for others once they are; what is known is shown until then."""
+        self._facts.doubt()
+        self._want_facts()
 
     def begin_anew(self) -> None:
         """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
@@ -153,11 +175,13 @@ class TreePane(Vertical):
         self._facts_timer = self.set_timer(FACTS_REST_S, self._want_facts)
 
     def _want_facts(self) -> None:
-        """Ask for the facts of the keys in view that are not known yet."""
-        if any(place.key in FACT_COLUMNS for place in self.key_tree.plan.places):
-            missing = self._facts.missing(self.key_tree.rows_in_view)
-            if missing:
-                self.post_message(self.FactsWanted(missing))
+        """Ask for the facts of the keys in view that are not known yet, or have been known for long."""
+        self._ask(self._facts.missing(self.key_tree.rows_in_view))
+
+    def _ask(self, keys: list[bytes]) -> None:
+        """Ask for the facts of these keys, if they are shown at all."""
+        if keys and any(place.key in FACT_COLUMNS for place in self.key_tree.plan.places):
+            self.post_message(self.FactsWanted(keys))
 
     def _say_header(self) -> None:
         order = Sort.COUNT if self._work is None else self._work.rows.sort_order

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -15,7 +15,7 @@ from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
 from rtui.tui.ink import Line
 from rtui.tui.lines.facts_grid import MARGIN
-from rtui.tui.lines.tree_row import Whole, row_line, sign_cells
+from rtui.tui.lines.tree_row import KnownFacts, Whole, row_line, sign_cells
 from rtui.tui.widgets.content_size import set_content_height
 from rtui.tui.widgets.rows_view import RowsView
 
@@ -40,7 +40,7 @@ class TreeView(RowsView, can_focus=True):
         super().__init__(id=id)
         self._rows: VisibleRows | None = None
         self._whole = Whole(0, complete=False)
-        self._facts: Mapping[bytes, RowFacts] = {}
+        self._facts: KnownFacts = {}
         self._columns = ALL_COLUMNS
         self._plan = plan(0)
         self._cursor: Row | None = None
@@ -68,7 +68,7 @@ class TreeView(RowsView, can_focus=True):
             return []
         return self._rows.window(self.scroll_offset.y, self.size.height)
 
-    def show(self, rows: VisibleRows, facts: Mapping[bytes, RowFacts], cursor: Row | None = None) -> None:
+    def show(self, rows: VisibleRows, facts: KnownFacts, cursor: Row | None = None) -> None:
         """Show these rows, with the cursor on one of them or on the first; `facts` is looked into at each repaint."""
         self._rows, self._facts = rows, facts
         self._cursor, self._cursor_line = None, 0

@@ -1,0 +1,227 @@
+"""What time does to facts that were asked once: they count down, grow old, and are asked again when they ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import NO_TTL, KeyFacts, RowFacts, Ttl, gone_key, gone_row
+from rtui.keyspace.rows import Row, VisibleRows
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.connection import Lost
+from rtui.tui.columns import FACT_COLUMNS, Column, plan
+from rtui.tui.lines.key_facts import age_line
+from rtui.tui.lines.tree_row import Whole, row_line
+from rtui.tui.row_facts import HOLD_S, RowFactsCache
+from tests.tui.browsing import Desk, browsing
+from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, row_facts
+
+KEY = b"job"
+BOTH_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+
+
+class Expiring(FixedSession):
+    """A session with a key that expires, where a test says what the server tells of it."""
+
+    def __init__(self, ttl: Ttl = 7_000) -> None:
+        super().__init__(COMPLETE, [KEY, b"other"])
+        self.ttl: Ttl = ttl
+        self.is_gone = False
+        self.rows_asked: list[bytes] = []
+
+    async def row_facts(self, wanted: Sequence[bytes]) -> list[RowFacts]:
+        self.rows_asked += wanted
+        return [self._row(key) for key in wanted]
+
+    async def key_facts(self, key: bytes) -> KeyFacts:
+        if self.failure is not None:
+            raise self.failure
+        if self.is_gone and key == KEY:
+            return gone_key(key, self.now_s)
+        return replace(key_facts(key), ttl_ms=self.ttl if key == KEY else NO_TTL, asked_at_s=self.now_s)
+
+    def _row(self, key: bytes) -> RowFacts:
+        if self.is_gone and key == KEY:
+            return gone_row(key, self.now_s)
+        return replace(row_facts(key), ttl_ms=self.ttl if key == KEY else NO_TTL, asked_at_s=self.now_s)
+
+
+def row_text(desk: Desk, key: bytes = KEY) -> str:
+    """What the row of a key says, as it is painted."""
+    tree = desk.screen.trees.key_tree
+    number = next(at for at, row in enumerate(tree.rows_in_view) if row.key() == key)
+    return "".join(span.text for span in tree._painted.get(number, ()))
+
+
+def detail_text(desk: Desk) -> str:
+    """What head, tabs and one-line summary of the details say."""
+    panels = (desk.screen.pane._head, desk.screen.pane._tabs, desk.screen.summary_bar)
+    return "\n".join("".join(span.text for span in line) for panel in panels for line in panel.lines)
+
+
+async def pass_time(desk: Desk, seconds: float) -> None:
+    """Let time go by, and the screen look at the clock."""
+    desk.session.now_s += seconds
+    desk.screen._ticked_at_s = 0.0
+    desk.screen.flush()
+    await desk.pilot.pause()
+
+
+@BOTH_SIZES
+async def test_a_time_to_live_runs_down_in_the_row_and_in_the_details(size: tuple[int, int]) -> None:
+    async with browsing(Expiring(), size) as desk:
+        await desk.go(KEY)
+        await desk.until(lambda: "7s" in row_text(desk))
+        assert "7s" in detail_text(desk)
+        desk.session.now_s += 3
+        async with asyncio.timeout(20):
+            while "4s" not in row_text(desk) or "4s" not in detail_text(desk):
+                await desk.pilot.pause(0.02)
+
+
+async def test_what_has_expired_says_so_and_is_asked_again() -> None:
+    session = Expiring()
+    async with browsing(session) as desk:
+        await desk.go(KEY)
+        session.is_gone = True
+        await pass_time(desk, 7.5)
+        await desk.until(lambda: "expired" in row_text(desk))
+        await desk.until(lambda: "expired" in detail_text(desk))
+        await pass_time(desk, 2)
+        await desk.until(lambda: "gone" in row_text(desk))
+        await desk.until(lambda: "no longer there" in detail_text(desk))
+
+
+async def test_a_life_that_was_prolonged_counts_down_anew() -> None:
+    session = Expiring()
+    async with browsing(session) as desk:
+        await desk.go(KEY)
+        session.ttl = 50_000
+        await pass_time(desk, 10)
+        await desk.until(lambda: "50s" in row_text(desk))
+        await desk.until(lambda: "50s" in detail_text(desk))
+
+
+async def test_a_key_that_the_details_found_gone_is_gone_in_the_tree() -> None:
+    session = Expiring()
+    async with browsing(session) as desk:
+        await desk.go(KEY)
+        session.is_gone = True
+        asked = len(session.rows_asked)
+        await desk.go(b"other")
+        desk.screen._detail.show_key(KEY)
+        await desk.until(lambda: "gone" in row_text(desk))
+        assert len(session.rows_asked) == asked
+
+
+async def test_a_key_that_its_row_found_gone_is_gone_in_the_details() -> None:
+    session = Expiring()
+    async with browsing(session) as desk:
+        await desk.go(KEY)
+        session.is_gone = True
+        desk.screen.trees.doubt_facts()
+        await desk.until(lambda: "no longer there" in detail_text(desk))
+
+
+@BOTH_SIZES
+async def test_old_facts_say_how_old_they_are(size: tuple[int, int]) -> None:
+    async with browsing(Expiring(NO_TTL), size) as desk:
+        await desk.go(KEY)
+        assert "asked" not in detail_text(desk)
+        await pass_time(desk, 25)
+        await desk.until(lambda: "asked 20s ago" in detail_text(desk))
+        await pass_time(desk, 100)
+        await desk.until(lambda: "asked 2m ago" in detail_text(desk))
+
+
+async def test_nothing_is_asked_of_a_server_that_is_lost() -> None:
+    session = Expiring()
+    async with browsing(session) as desk:
+        await desk.go(KEY)
+        asked = len(session.rows_asked)
+        session.status = replace(session.status, link=Lost(None, 1, 0.0))
+        await pass_time(desk, 60)
+        await desk.until(lambda: "expired" in row_text(desk))
+        await pass_time(desk, 1)
+        assert len(session.rows_asked) == asked
+
+
+async def test_a_second_in_which_nothing_changes_paints_nothing() -> None:
+    async with browsing(Expiring(5 * 3_600_000 + 90_000)) as desk:
+        await desk.go(KEY)
+        desk.session.now_s += 2
+        painted: list[object] = []
+        tree = desk.screen.trees.key_tree
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tree, "refresh", lambda *regions, **_: painted.append(regions))
+            desk.screen.trees.tick()
+        assert painted == []
+
+
+def listed(key: bytes) -> Row:
+    store = NamespaceStore()
+    store.add([key])
+    (row,) = VisibleRows(store).window(0, 1)
+    return row
+
+
+def test_facts_that_are_long_known_are_asked_again_when_they_come_into_view() -> None:
+    now = [ASKED_AT_S]
+    cache = RowFactsCache(lambda: now[0])
+    row = listed(KEY)
+    assert cache.missing([row]) == [KEY]
+    cache.put([RowFacts(KEY, b"string", NO_TTL, 64, now[0])])
+    assert cache.missing([row]) == []
+    now[0] += HOLD_S + 1
+    assert cache.due_again([row]) == []
+    assert cache.missing([row]) == [KEY]
+    assert cache.get(KEY) is not None
+
+
+def test_facts_in_doubt_are_shown_until_others_come() -> None:
+    cache = RowFactsCache(lambda: ASKED_AT_S)
+    row = listed(KEY)
+    facts = RowFacts(KEY, b"string", NO_TTL, 64, ASKED_AT_S)
+    cache.put([facts])
+    cache.doubt()
+    assert cache.get(KEY) is facts
+    assert cache.due_again([row]) == [KEY]
+    cache.put([facts])
+    assert cache.due_again([row]) == []
+
+
+def test_within_one_second_the_facts_are_the_same_object() -> None:
+    now = [ASKED_AT_S]
+    cache = RowFactsCache(lambda: now[0])
+    cache.put([RowFacts(KEY, b"string", 60_000, 64, now[0])])
+    now[0] += 0.5
+    first = cache.get(KEY)
+    now[0] += 0.4
+    assert cache.get(KEY) is first
+    now[0] += 0.2
+    assert cache.get(KEY) is not first
+
+
+@given(st.integers(24, 200), st.sampled_from([frozenset(Column), frozenset(Column) - {Column.TYPE}, FACT_COLUMNS]))
+def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[Column]) -> None:
+    found = plan(width, columns)
+    row, whole = listed(KEY), Whole(1, complete=True)
+    expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)
+    for facts, word in ((gone_row(KEY, ASKED_AT_S), "gone"), (expired, "exp")):
+        text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts={KEY: facts}))
+        assert (word in text) == any(place.key is not None for place in found.places)
+
+
+def age(seconds: float) -> str:
+    return "".join(span.text for span in age_line(0.0, seconds))
+
+
+def test_an_age_is_told_in_steps() -> None:
+    assert [age(seconds) for seconds in (-5, 9.9, 10, 59, 60, 3_599, 3_600, 90_000)] == [
+        "", "", "asked 10s ago", "asked 50s ago", "asked 1m ago", "asked 59m ago", "asked 1h ago", "asked 1d ago",
+    ]  # fmt: skip
