@@ -163,8 +163,10 @@ class NamespaceStore:
         empty: defaultdict[Namespace, set[bytes]] = defaultdict(set)
         for node in self._estimated:
             node.estimate = node.expected = None
-            if node.count == 0 and node.parent is not None:
-                empty[node.parent].add(node.label)
+            parent = node.parent
+            listed = {} if parent is None or parent.children is None else parent.children
+            if parent is not None and node.count == 0 and listed.get(node.label) is node:  # its parent may be forgotten
+                empty[parent].add(node.label)
         self._estimated.clear()
         for parent, labels in empty.items():
             for label in labels:

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.packed import CHUNK_NAMES
 from rtui.keyspace.refill import Refill
+from rtui.keyspace.segments import Segment
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store import NamespaceStore
-from tests.keyspace.naive import KEYS, Ticking, check_memory, check_store, kept_below
+from tests.keyspace.naive import KEYS, Guess, Ticking, check_memory, check_store, kept_below
 
 BIG = [b"big:%d:%06d" % (number % 7, number) for number in range(10 * CHUNK_NAMES)]
 SMALL = [b"small:%03d" % number for number in range(300)]
@@ -173,3 +174,18 @@ def test_counts_are_right_whatever_the_budget(batches: list[list[bytes]], budget
         listed = sum(node.count_at(ordinal) for ordinal in range(node.namespace_total)) + node.key_total
         assert listed + node.unlisted == node.count
         waiting += [node.namespace_at(ordinal) for ordinal in range(node.namespace_total)]
+
+
+def test_estimates_of_what_an_abandoned_refill_forgot_are_dropped() -> None:
+    store, big = with_big_dropped()
+    store.expect((Segment(b"big", b":"), Segment(b"expected", b":")), Guess())
+    refill = Refill(store, big)
+    assert b"expected:" in (big.children or {})
+    refill.abandon()
+    again = Refill(store, big)
+    again.add([b"big:1:a"])
+    store.drop_estimates()
+    assert set(big.children or {}) == {b"1:"}
+    again.done()
+    check_memory(store)
+    assert store.keys == 1 + len(SMALL)
