@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from enum import StrEnum
+from pathlib import PurePath
 from typing import final
 
 from rtui.keyspace.display import SafeText, display_text
@@ -23,6 +25,35 @@ class RtuiError(Exception):
 
 class TargetError(RtuiError):
     """A target, option or profile that can't be understood; repeats nothing of it, since it may hold a password."""
+
+
+class ScanRefusedError(RtuiError):
+    """A SCAN that the server answered with an error that stays, or with something that is no page of keys."""
+
+    def __init__(self, happened: str) -> None:
+        super().__init__("The scan can't go on", happened)
+
+
+class ServerBusyError(RtuiError):
+    """The server can't answer just now, such as while a script runs or its data is loaded; waiting may cure it."""
+
+    def __init__(self, happened: str) -> None:
+        super().__init__("The server is busy", happened)
+
+
+class InternalError(RtuiError):
+    """A fault of rtui itself; says where it was, nothing of the data, and holds the exception as its cause."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__("rtui has failed", f"{fault_text(error)}.", "Please report it.")
+        self.__cause__ = error
+
+
+def fault_text(error: BaseException) -> SafeText:
+    """Say which exception nobody foresaw, and where: `a fault of rtui itself (KeyError at store.py:171)`."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return display_text(f"a fault of rtui itself ({type(error).__name__}{place})")
 
 
 class FailureKind(StrEnum):

@@ -27,6 +27,7 @@ from rtui.analysis.facts import (
     gone_row,
 )
 from rtui.server import guard
+from rtui.server.answers import expected
 from rtui.server.asking import Asking, Looks
 from rtui.server.capability import Capabilities, Feature, Verdict
 from rtui.server.errors import ServerError
@@ -53,7 +54,6 @@ NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
 _ROW: Final[tuple[PerKey, ...]] = (guard.key_type, guard.pttl, guard.memory_usage)
 
 _NO_TTL_REPLY: Final = -1
-_NO_KEY_REPLY: Final = -2
 
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
 """How to read the facts of a replica."""
@@ -117,28 +117,31 @@ class _Answers:
     replies: dict[str, Reply]
 
     def fact(self, feature: str) -> bytes | int | Unknown:
-        """Give a reply as a fact: nil is a key that is gone."""
+        """Give a reply as a fact, checked for what it may be."""
         if feature not in self.replies:
             unknown = unknown_for(self.capabilities, feature)
             return Unknown(Reason.NOT_ASKED) if unknown is None else unknown
         reply = self.replies[feature]
         if isinstance(reply, ServerError):
             return unknown_from(reply)
-        if reply is None:
+        question = expected(feature)
+        if question.says_gone(reply):
             return GONE
-        if isinstance(reply, (bytes, int)):
+        if question.fits(reply) and isinstance(reply, (bytes, int)):
             return reply
-        return Unknown(Reason.FAILED, "an answer of a shape that is not known")
+        return Unknown(
+            Reason.FAILED, f"the answer to {feature} is no {'name' if question.is_name else 'number'} that it could be"
+        )
 
     def number(self, feature: str) -> int | Unknown:
         """Give a reply that has to be a number."""
         fact = self.fact(feature)
-        return Unknown(Reason.FAILED, "an answer that is no number") if isinstance(fact, bytes) else fact
+        return Unknown(Reason.FAILED) if isinstance(fact, bytes) else fact
 
     def name(self, feature: str) -> bytes | Unknown:
         """Give a reply that has to be a name."""
         fact = self.fact(feature)
-        return Unknown(Reason.FAILED, "an answer that is no name") if isinstance(fact, int) else fact
+        return Unknown(Reason.FAILED) if isinstance(fact, int) else fact
 
     @property
     def type(self) -> bytes | Unknown:
@@ -159,8 +162,7 @@ class _Answers:
     @property
     def say_gone(self) -> bool:
         """Whether any reply says that there is no such key: the last word counts, and a key does not come back."""
-        gone = (reply is None for reply in self.replies.values())
-        return any(gone) or self.type == b"none" or self.ttl_ms == _NO_KEY_REPLY
+        return any(expected(feature).says_gone(reply) for feature, reply in self.replies.items())
 
 
 async def key_facts(

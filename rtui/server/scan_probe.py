@@ -9,6 +9,7 @@ from rtui.server.errors import ServerError
 from rtui.server.guard import Command
 from rtui.server.progress import ScanNote
 from rtui.server.reply import Reply
+from rtui.server.scan_page import key_count
 from rtui.server.server_clock import ServerClock
 
 PROBE_EVERY_S: Final = 2.0
@@ -75,13 +76,14 @@ class ScanProbe:
         """Take up a reply to DBSIZE or PING; return what a reader should know of it."""
         if isinstance(reply, ServerError):
             self._asks_size = False
-        if not isinstance(reply, int):
+        size = key_count(reply)
+        if size is None:
             return None
-        self.size = reply
-        self._largest_size = max(self._largest_size, reply)
-        if has_keys and reply == 0:
+        self.size = size
+        self._largest_size = max(self._largest_size, size)
+        if has_keys and size == 0:
             return ScanNote.EMPTIED
-        return ScanNote.SHRANK if reply * 2 < self._largest_size else None
+        return ScanNote.SHRANK if size * 2 < self._largest_size else None
 
     def clock_said(self, reply: Reply) -> float | None:
         """Take up a reply to INFO; return what a key has cost since the last one, in µs, None where nobody knows."""

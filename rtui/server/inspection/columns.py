@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import cast
 
+from rtui.server.answers import Expected
 from rtui.server.capability import is_key_refusal
-from rtui.server.errors import ServerError
+from rtui.server.errors import ServerBusyError, ServerError
 from rtui.server.reply import Reply
-
-GONE_TTL: Final = -2
-"""What PTTL says of a key that is not there."""
-
-GONE_TYPE: Final = b"none"
-"""What TYPE says of a key that is not there."""
-
-Kinds = tuple[type, ...]
-"""What each question answers when all is well: bytes or int."""
+from rtui.server.scan_page import is_temporary
 
 
 @dataclass(slots=True)
@@ -38,38 +32,37 @@ class Sorted:
     """Keys that are not there any more, or whose name another one of another type has now."""
     errors: dict[int, ServerError] = field(default_factory=dict)
     """By the place of a question, an error that its command was answered with and that is not about one key."""
+    unread: Counter[int] = field(default_factory=Counter)
+    """By the place of a question, answers that can't be what was asked for."""
 
 
-def sort_replies(keys: Sequence[bytes], replies: Sequence[Reply], kinds: Kinds) -> Sorted:
-    """Turn replies, key by key and for each key question by question, into columns."""
-    width = len(kinds)
+def sort_replies(keys: Sequence[bytes], replies: Sequence[Reply], asked: Sequence[Expected]) -> Sorted:
+    """Turn replies, key by key and for each key question by question, into columns.
+
+    Raises ServerBusyError when one of them says that the server can't answer just now: then all are to be asked again.
+    """
+    width = len(asked)
     answers = tuple(replies[place::width] for place in range(width))
-    if all(map(_is_clean, answers, kinds)):
+    if all(question.all_fit(column) for question, column in zip(asked, answers, strict=True)):
         return Sorted([Columns(keys, answers)])
-    return _sort_each(keys, answers, kinds)
+    return _sort_each(keys, answers, asked)
 
 
-def _is_clean(answers: Sequence[Reply], kind: type) -> bool:
-    """Whether every answer is of its kind and none says that the key is gone."""
-    if set(map(type, answers)) != {kind}:
-        return False
-    return GONE_TTL not in answers if kind is int else GONE_TYPE not in answers
-
-
-def _sort_each(keys: Sequence[bytes], answers: tuple[Sequence[Reply], ...], kinds: Kinds) -> Sorted:
+def _sort_each(keys: Sequence[bytes], answers: tuple[Sequence[Reply], ...], asked: Sequence[Expected]) -> Sorted:
     """The same, key by key."""
     found = Sorted()
     parts: dict[tuple[bool, ...], tuple[list[bytes], list[list[Reply]]]] = {}
     for index, key in enumerate(keys):
         row = [column[index] for column in answers]
-        if any(map(_says_gone, row)):
+        _learn_errors(found, row)
+        if any(map(_says_gone, asked, row)):
             found.gone += 1
             continue
-        has = tuple(type(reply) is kind for reply, kind in zip(row, kinds, strict=True))
-        for place, reply in enumerate(row):
-            if isinstance(reply, ServerError) and not is_key_refusal(reply):
-                found.errors.setdefault(place, reply)
-        names, columns = parts.setdefault(has, ([], [[] for _ in kinds]))
+        has = tuple(question.fits(reply) for question, reply in zip(asked, row, strict=True))
+        found.unread.update(
+            place for place, reply in enumerate(row) if not (has[place] or isinstance(reply, ServerError))
+        )
+        names, columns = parts.setdefault(has, ([], [[] for _ in asked]))
         names.append(key)
         for column, reply in zip(columns, row, strict=True):
             column.append(reply)
@@ -79,7 +72,18 @@ def _sort_each(keys: Sequence[bytes], answers: tuple[Sequence[Reply], ...], kind
     return found
 
 
-def _says_gone(reply: Reply) -> bool:
-    if reply is None or reply in (GONE_TTL, GONE_TYPE):
-        return True
-    return isinstance(reply, ServerError) and (reply.code == "WRONGTYPE" or "no such key" in reply.text.lower())
+def _learn_errors(found: Sorted, row: Sequence[Reply]) -> None:
+    for place, reply in enumerate(row):
+        if isinstance(reply, ServerError):
+            if is_temporary(reply):
+                raise ServerBusyError(reply.text)
+            if not (is_key_refusal(reply) or _is_gone(reply)):
+                found.errors.setdefault(place, reply)
+
+
+def _says_gone(question: Expected, reply: Reply) -> bool:
+    return _is_gone(reply) if isinstance(reply, ServerError) else question.says_gone(reply)
+
+
+def _is_gone(error: ServerError) -> bool:
+    return error.code == "WRONGTYPE" or "no such key" in error.text.lower()

@@ -7,6 +7,7 @@ nothing: type, time to live, idle time or frequency. The second asks what depend
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
@@ -15,6 +16,7 @@ from rtui.analysis.inspected import Inspected
 from rtui.server import guard
 from rtui.server.errors import ServerError
 from rtui.server.guard import MAX_BULK_KEY_BYTES, PerKey
+from rtui.server.inspection.columns import Sorted
 from rtui.server.inspection.legs import Encodings, Journey, Leg, Look, Measure, Watched
 from rtui.server.inspection.memory_cost import Manner
 from rtui.server.inspection.plan import NAMES, Plan
@@ -65,6 +67,8 @@ class Conveyor:
         self.clock = clock
         self.encoding_every = encoding_every
         self.watch = CostWatch()
+        self.unread: Counter[str] = Counter()
+        """By command, answers that can't be what was asked for; their facts are unknown."""
         self._listed: list[bytes] = []
         self._looked = Station()
         self._watched = Station()
@@ -150,6 +154,13 @@ class Conveyor:
         """Put keys back whose memory was not told."""
         self._is_watching = False
         self._watched.put(batch)
+
+    def learn(self, asks: Sequence[PerKey], found: Sorted) -> None:
+        """Take up what replies say beside the facts: refusals, and answers that can't be what was asked for."""
+        for place, error in found.errors.items():
+            self.refused(asks[place], error)
+        for place, count in found.unread.items():
+            self.unread[asks[place].spec.name] += count
 
     def refused(self, ask: PerKey, error: ServerError) -> None:
         """Remember that a command is refused for every key."""

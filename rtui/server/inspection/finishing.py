@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from rtui.analysis.report import BigReport, KeyRecord
 from rtui.server import guard
+from rtui.server.answers import NUMBER, expected
 from rtui.server.guard import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspect import LENGTHS
 from rtui.server.inspection.plan import Plan
@@ -36,10 +37,10 @@ async def complete_top(lane: Lane, plan: Plan, big: BigReport, learner: Learner,
             replies = await lane.run(*(command for _, _, command in questions))
             asked += len(questions)
             for (record, what, _), reply in zip(questions, replies, strict=True):
-                if what == "length" and isinstance(reply, int):
-                    learner.learn(record.key, length=reply)
-                elif what == "encoding" and isinstance(reply, bytes):
-                    learner.learn(record.key, encoding=reply)
+                if what == "length" and NUMBER.fits(reply):
+                    learner.learn(record.key, length=cast("int", reply))
+                elif what == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
+                    learner.learn(record.key, encoding=cast("bytes", reply))
     return asked
 
 

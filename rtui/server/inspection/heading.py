@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rtui import __version__
 from rtui.analysis.report import (
@@ -58,6 +58,14 @@ def columns_report(plan: Plan, *, encoding_every: int) -> dict[str, ColumnReport
     if encoding_every > 1 and columns["encoding"].state is ColumnState.COMPLETE:
         columns["encoding"] = ColumnReport(ColumnState.SOME, f"every {encoding_every}th key of a type was asked")
     return columns
+
+
+def unread_notes(unread: Mapping[str, int]) -> tuple[SafeText, ...]:
+    """Say which commands were answered with what can't be the fact, and how often."""
+    return tuple(
+        SafeText(f"{count:,} {'answer' if count == 1 else 'answers'} to {name} made no sense: these facts are unknown.")
+        for name, count in sorted(unread.items())
+    )
 
 
 def head(

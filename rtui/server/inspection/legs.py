@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, overload
 
 from rtui.analysis.inspected import Inspected
 from rtui.server import guard
-from rtui.server.errors import ServerError
+from rtui.server.answers import Expected, expected
+from rtui.server.errors import ServerBusyError
 from rtui.server.guard import Command, PerKey
 from rtui.server.inspect import NEVER_EMPTY
-from rtui.server.inspection.columns import Columns, Kinds, sort_replies
+from rtui.server.inspection.columns import Columns, sort_replies
 from rtui.server.reply import Reply
-from rtui.server.scan_page import ServerBusyError, raise_if_busy
 
 if TYPE_CHECKING:
     from rtui.server.inspection.conveyor import Conveyor
@@ -33,7 +33,7 @@ class Leg(Protocol):
         """What it costs, in keys wholly inspected."""
 
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
-        """Take up the replies and the server's time for the write."""
+        """Take up the replies and the server's time for the write, or raise ServerBusyError and take up nothing."""
 
     def missed(self) -> None:
         """Nothing has come back."""
@@ -49,22 +49,30 @@ class Journey:
         self.keys = max(1, round(sum(leg.weight for leg in legs)))
 
     def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Give each its replies; raises ServerBusyError when the server can't answer just now."""
-        try:
-            raise_if_busy(replies[0])
-        except ServerBusyError:
-            self.missed()
-            raise
+        """Give each its replies; raises ServerBusyError when the server can't answer just now.
+
+        What was answered before the server became busy is kept, the rest is asked again.
+        """
         at = 0
-        for leg in self._legs:
+        for index, leg in enumerate(self._legs):
             end = at + sum(command.replies for command in leg.commands)
-            leg.answered(replies[at:end], round_trip_s)
+            try:
+                leg.answered(replies[at:end], round_trip_s)
+            except ServerBusyError:
+                for rest in self._legs[index:]:
+                    rest.missed()
+                raise
             at = end
 
     def missed(self) -> None:
         """Have everything asked again."""
         for leg in self._legs:
             leg.missed()
+
+
+def _expected(asks: Sequence[PerKey]) -> list[Expected]:
+    """What each question may be answered."""
+    return [expected(ask.spec.name) for ask in asks]
 
 
 def _batches(asks: Sequence[PerKey], keys: Sequence[bytes]) -> tuple[Command, ...]:
@@ -84,10 +92,8 @@ class Look:
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
         """Sort the keys by type and send each on its way."""
         conveyor = self._conveyor
-        kinds: Kinds = tuple(bytes if ask is guard.key_type else int for ask in self._asks)
-        found = sort_replies(self._keys, replies, kinds)
-        for place, error in found.errors.items():
-            conveyor.refused(self._asks[place], error)
+        found = sort_replies(self._keys, replies, _expected(self._asks))
+        conveyor.learn(self._asks, found)
         if found.gone:
             conveyor.findings.vanish(found.gone)
         for part in found.parts:
@@ -132,9 +138,8 @@ class Measure:
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
         """Put the columns beside what is known already."""
         conveyor, batch = self._conveyor, self._batch
-        found = sort_replies(batch.keys, replies, (int,) * len(self._asks))
-        for place, error in found.errors.items():
-            conveyor.refused(self._asks[place], error)
+        found = sort_replies(batch.keys, replies, _expected(self._asks))
+        conveyor.learn(self._asks, found)
         if found.gone:
             conveyor.findings.vanish(found.gone)
         for part in found.parts:
@@ -172,15 +177,10 @@ class Watched:
         """Hand the keys on."""
         conveyor, batch = self._conveyor, self._batch
         before, replies, after = self._parted(replies)
-        try:
-            raise_if_busy(replies[0])
-        except ServerBusyError:
-            self.missed()
-            raise
+        asks = (guard.memory_usage,)
+        found = sort_replies(batch.keys, replies, _expected(asks))
         spent_s = conveyor.watch.clocked(before, after, len(replies))
-        found = sort_replies(batch.keys, replies, (int,))
-        for error in found.errors.values():
-            conveyor.refused(guard.memory_usage, error)
+        conveyor.learn(asks, found)
         if found.gone:
             conveyor.findings.vanish(found.gone)
         for part in found.parts:
@@ -206,16 +206,17 @@ class Encodings:
     def __init__(self, conveyor: Conveyor, kind: bytes, keys: Sequence[bytes]) -> None:
         self._conveyor = conveyor
         self._kind = kind
+        self._keys = keys
         self.commands = _batches((guard.object_encoding,), keys)
         self.weight = len(keys) / 5
 
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
         """Hand on those that were told."""
-        for reply in replies:
-            if isinstance(reply, ServerError):
-                self._conveyor.refused(guard.object_encoding, reply)
-                break
-        self._conveyor.findings.add_encodings(self._kind, [reply for reply in replies if isinstance(reply, bytes)])
+        asks = (guard.object_encoding,)
+        found = sort_replies(self._keys, replies, _expected(asks))
+        self._conveyor.learn(asks, found)
+        told = [cast("Sequence[bytes]", part.answers[0]) for part in found.parts if part.answers[0] is not None]
+        self._conveyor.findings.add_encodings(self._kind, [encoding for column in told for encoding in column])
 
     def missed(self) -> None:
         """Others will do: the keys were chosen without regard to what they are."""

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.inspected import Inspected
-from rtui.server.errors import ServerError
+from rtui.server.answers import expected
+from rtui.server.errors import ServerBusyError, ServerError
 from rtui.server.identity import Product, ServerIdentity
 from rtui.server.inspection.columns import sort_replies
 from rtui.server.inspection.memory_cost import Manner, memory_cost
@@ -19,18 +20,20 @@ REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' comman
 KEY_REFUSED = ServerError("NOPERM No permissions to access a key")
 WRONG = ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")
 
+TYPE, PTTL, MEMORY = expected("TYPE"), expected("PTTL"), expected("MEMORY USAGE")
+
 TYPES: st.SearchStrategy[Reply] = st.sampled_from([b"string", b"hash", b"none", KEY_REFUSED, REFUSED])
-NUMBERS: st.SearchStrategy[Reply] = st.one_of(st.sampled_from([-2, None, KEY_REFUSED, WRONG]), st.integers(-1, 9))
+NUMBERS: st.SearchStrategy[Reply] = st.one_of(st.sampled_from([-2, KEY_REFUSED, WRONG]), st.integers(-1, 9))
 
 
 def is_gone(reply: Reply) -> bool:
-    return reply is None or reply in (-2, b"none") or reply is WRONG
+    return reply in (-2, b"none") or reply is WRONG
 
 
 @given(st.lists(st.tuples(TYPES, NUMBERS)))
 def test_replies_become_columns_without_holes(rows: list[tuple[Reply, Reply]]) -> None:
     keys = [b"%d" % index for index in range(len(rows))]
-    found = sort_replies(keys, [reply for row in rows for reply in row], (bytes, int))
+    found = sort_replies(keys, [reply for row in rows for reply in row], (TYPE, PTTL))
     there = {key: row for key, row in zip(keys, rows, strict=True) if not any(map(is_gone, row))}
     assert found.gone == len(rows) - len(there)
     seen: dict[bytes, tuple[Reply, Reply]] = {}
@@ -46,9 +49,43 @@ def test_replies_become_columns_without_holes(rows: list[tuple[Reply, Reply]]) -
 
 def test_a_page_on_which_all_is_well_is_not_looked_at_key_by_key() -> None:
     keys = [b"a", b"b"]
-    (part,) = sort_replies(keys, [b"string", 5, b"hash", -1], (bytes, int)).parts
+    (part,) = sort_replies(keys, [b"string", 5, b"hash", -1], (TYPE, PTTL)).parts
     assert part.keys is keys
     assert part.answers == ([b"string", b"hash"], [5, -1])
+
+
+GARBAGE: list[Reply] = [None, b"7", -3, 1 << 70, [], [[1]], b"", b"x" * 1000]
+
+
+@pytest.mark.parametrize("reply", GARBAGE, ids=lambda reply: repr(reply)[:12])
+def test_an_answer_that_makes_no_sense_costs_that_fact(reply: Reply) -> None:
+    found = sort_replies([b"a", b"b"], [b"string", reply, b"hash", 5], (TYPE, PTTL))
+    assert {key: part.answers for part in found.parts for key in part.keys} == {
+        b"a": ([b"string"], None),
+        b"b": ([b"hash"], [5]),
+    }
+    assert found.gone == 0
+    assert found.unread == {1: 1}
+    assert not found.errors
+
+
+@pytest.mark.parametrize("reply", [None, 7, [b"string"], b"", b"x" * 1000], ids=lambda reply: repr(reply)[:12])
+def test_a_type_that_makes_no_sense_is_unknown(reply: Reply) -> None:
+    (part,) = sort_replies([b"a"], [reply, 5], (TYPE, PTTL)).parts
+    assert part.answers == (None, [5])
+
+
+def test_memory_says_gone_by_nil_and_nothing_below_zero() -> None:
+    found = sort_replies([b"a", b"b", b"c"], [None, -2, 7], (MEMORY,))
+    assert found.gone == 1
+    assert found.unread == {0: 1}
+    assert {key: part.answers for part in found.parts for key in part.keys} == {b"b": (None,), b"c": ([7],)}
+
+
+@pytest.mark.parametrize("error", ["BUSY Redis is busy", "LOADING Redis is loading", "MASTERDOWN Link down"])
+def test_a_server_that_becomes_busy_in_the_middle_is_asked_again(error: str) -> None:
+    with pytest.raises(ServerBusyError):
+        sort_replies([b"a", b"b"], [b"string", 5, ServerError(error), ServerError(error)], (TYPE, PTTL))
 
 
 BATCHES = st.lists(
