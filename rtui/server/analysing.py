@@ -13,16 +13,16 @@ from rtui.analysis.report import KeySizes, Report, Scope, Summary
 from rtui.analysis.sampled import SampleOf
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
-from rtui.server import guard
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
+from rtui.server.count_check import Standing, disagreement, questions, standing
 from rtui.server.cursor import Dialect
 from rtui.server.errors import ConnectionLost, RtuiError
 from rtui.server.hot.watch import HotWatch
 from rtui.server.inspection.conveyor import Conveyor
 from rtui.server.inspection.covered import covered
 from rtui.server.inspection.finishing import complete_top
-from rtui.server.inspection.heading import columns_report, head
+from rtui.server.inspection.heading import columns_report, head, unread_notes
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.keysizes import key_sizes
@@ -34,6 +34,7 @@ from rtui.server.sampling import can_sample
 from rtui.server.scan import Scan
 from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
+from rtui.server.tasks import ended, supervised
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -46,6 +47,9 @@ REPORT_EVERY_S: Final = 1.0
 
 REPORT_SHARE: Final = 0.05
 """Adding up takes at most this share of the time."""
+
+LAST_S: Final = 30.0
+"""How long the last questions, about the largest keys, may take; the report is made without them then."""
 
 NOT_HERE: Final = SafeText(
     "This server's cursors go slot by slot, so random ones do not reach every key with the same chance: "
@@ -104,6 +108,10 @@ class Analysing:
         self._hot = HotWatch(connection, self._capabilities)
         self._extra_commands = 0
         self._failure: SafeText | None = None
+        self._before: Standing | None = None
+        """The database when the pass began, None where DBSIZE is denied."""
+        self._notes: list[SafeText] = []
+        """What a reader of the figures has to know beside the notes of the scan."""
         self._why_ended: SafeText | None = None
         self._is_paused = self._is_ended = False
 
@@ -123,10 +131,11 @@ class Analysing:
     def progress(self) -> Progress:
         """How far it is, in keys that were inspected; over only when the last report is there."""
         if self._failure is not None:
-            return Progress(ScanState.FAILED, None, self._findings.keys, reason=self._failure)
-        if self._work is None:
+            now = Progress(ScanState.FAILED, None, self._findings.keys, reason=self._failure)
+        elif self._work is None:
             return Progress(ScanState.PAUSED if self._is_paused else ScanState.READY)
-        now = replace(self._work.progress, keys=self._findings.keys)
+        else:
+            now = replace(self._work.progress, keys=self._findings.keys)
         if now.state.is_over and not self._is_ended:
             return replace(now, state=ScanState.RUNNING)
         return now
@@ -165,22 +174,32 @@ class Analysing:
 
     async def run(self) -> None:
         """Do all of it; failures are in `progress` and the report, only cancellation is raised."""
-        reporting = asyncio.create_task(self._report_now_and_then(), name="rtui report")
+        reporting = supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
         budget = self._options.budget_s
         alarm = None
         if budget is not None:
-            ended = f"the {budget:g} s that it was given were over"
-            alarm = asyncio.get_running_loop().call_later(budget, self.stop, ended)
+            why = f"the {budget:g} s that it was given were over"
+            alarm = asyncio.get_running_loop().call_later(budget, self.stop, why)
         try:
-            await self._inspect()
-        except RtuiError as failed:
-            self._failure = failed.happened
+            failure = await ended(self._inspect(), name="rtui inspection")
+            if failure is not None:
+                self._fail(failure)
         finally:
             if alarm is not None:
                 alarm.cancel()
             reporting.cancel()
             await asyncio.gather(reporting, return_exceptions=True)
-        await self._finish()
+        failure = await ended(self._finish(), name="rtui last report")
+        if failure is not None:
+            self._fail(failure)
+        self._is_ended = True
+        self.revision += 1
+
+    def _fail(self, failure: RtuiError) -> None:
+        """End the pass with a reason; the first one counts."""
+        if self._failure is None:
+            self._failure = failure.happened
+        self.stop(failure.happened.removesuffix("."))
 
     async def _inspect(self) -> None:
         await self._learn()
@@ -200,8 +219,12 @@ class Analysing:
         await self._hot.learn()
         self._keysizes = await key_sizes(connection, capabilities, connection.target.db)
         if capabilities.may(Feature.DBSIZE):
-            (size,) = await connection.run(guard.dbsize())
-            self._size = size if isinstance(size, int) else None
+            self._before = await self._standing()
+            self._size = self._before.size
+
+    async def _standing(self) -> Standing:
+        """Ask how many keys there are, and how many have come and gone; raises ConnectionLost."""
+        return standing(self._connection, await self._connection.run(*questions(self._connection)))
 
     async def _new_work(self) -> Scan | SamplePass:
         """What inspects: a sample where one was asked for and is smaller than the whole, else everything.
@@ -234,18 +257,42 @@ class Analysing:
         return Aggregates(Separators(options.separators), scope=options.scope, started_at_s=time.time())
 
     async def _finish(self) -> None:
-        """Ask what is asked of the largest alone, and make the last report."""
-        with contextlib.suppress(ConnectionLost):
-            if self._connection.is_online:
-                lane = await self._connection.bulk()
-                big = self._findings.big.report()
-                top = self._options.top
-                self._extra_commands += await complete_top(lane, self._plan, big, self._findings.big, top=top)
+        """Ask what is asked of the largest alone, and make the last report, whatever becomes of those questions."""
+        failure = await ended(self._ask_last(), name="rtui last questions")
+        if failure is not None and self._failure is None:
+            self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
         summary = await self._summary()
-        with contextlib.suppress(ConnectionLost):
+        with contextlib.suppress(RtuiError):
             await self._hot.ask(summary, at_last=True)
         self._is_ended = True
         self._publish(summary)
+
+    async def _ask_last(self) -> None:
+        """Complete the largest keys and compare the counts; raises an RtuiError where the connection does not hold."""
+        if not self._connection.is_online:
+            return
+        try:
+            async with asyncio.timeout(LAST_S):
+                await self._check_count()
+                lane = await self._connection.bulk()
+                big, top = self._findings.big.report(), self._options.top
+                asked = await complete_top(lane, self._plan, big, self._findings.big, top=top)
+                self._extra_commands += asked
+        except TimeoutError:
+            raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
+
+    async def _check_count(self) -> None:
+        """Note when a whole pass has found another number of keys than the server counts."""
+        work = self._work
+        if not isinstance(work, Scan) or work.state is not ScanState.DONE or not self._only.is_open:
+            return
+        if self._before is None or not self._capabilities.may(Feature.DBSIZE):
+            return
+        found = self._findings.keys + self._findings.unread_keys
+        is_replica = self._connection.server.role == "replica"
+        note = disagreement(self._before, await self._standing(), found, is_replica=is_replica)
+        if note is not None:
+            self._notes.append(note)
 
     async def _report_now_and_then(self) -> None:
         """Make a report again and again while the pass runs."""
@@ -259,7 +306,7 @@ class Analysing:
             seen = self._findings.revision
             began = loop.time()
             summary = await self._summary()
-            with contextlib.suppress(ConnectionLost):
+            with contextlib.suppress(RtuiError):
                 await self._hot.ask(summary)
             self._publish(summary)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
@@ -278,7 +325,7 @@ class Analysing:
 
     def _publish(self, summary: Summary) -> None:
         work = self._work
-        notes = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
+        scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
         size = self._size if self._only.is_open else None
         coverage = covered(self._findings, work, self.progress, size=size, why_ended=self._why_ended)
         heading = head(
@@ -287,7 +334,7 @@ class Analysing:
             coverage=coverage,
             cost=self.cost,
             columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
-            notes=notes,
+            notes=(*scanned, *self._notes, *unread_notes(self._conveyor.unread)),
             made_at_s=time.time(),
         )
         slots = replace(summary.slots, owned=self._slots)

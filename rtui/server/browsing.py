@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.store import NamespaceStore
@@ -18,7 +19,7 @@ from rtui.server.breath import BREATH_S
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
-from rtui.server.errors import ConnectionLost, ServerError
+from rtui.server.errors import ConnectionLost, RtuiError, ServerError
 from rtui.server.inspect import key_facts, row_facts
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
 from rtui.server.lfu_settings import lfu_settings
@@ -27,8 +28,10 @@ from rtui.server.progress import Cost
 from rtui.server.savepoint import SaveFile
 from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
+from rtui.server.scan_page import key_count
 from rtui.server.target import Target
 from rtui.server.targeted_scan import refill
+from rtui.server.tasks import supervised
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -81,6 +84,11 @@ class Browsing:
         """How many things are under way that the scan rests for."""
         self._pass = self._new_pass()
         self._care: asyncio.Task[None] | None = None
+        self._replacing: asyncio.Task[None] | None = None
+        self._next: bool | None = None
+        """Whether the pass that was asked for goes on from a saved one; None when none was asked for."""
+        self._faults: dict[SafeText, None] = {}
+        """Why something that runs beside the pass has ended."""
         self._targeted = asyncio.Lock()
         self._generation = 0
 
@@ -119,7 +127,7 @@ class Browsing:
             total=now.sample.total if size is None else size,
             sampled=len(now.sample.keys),
             complete=self.store.complete,
-            notes=now.notes,
+            notes=(*self._faults, *now.notes),
         )
 
     async def start(self) -> None:
@@ -127,15 +135,16 @@ class Browsing:
         await self.connection.open()
         self._generation = self.connection.generation
         self._pass.begin(resume=self._resume)
-        self._care = asyncio.create_task(self._look_after(), name="rtui care")
+        self._care = supervised(self._look_after(), name="rtui server facts", failed=self._broke)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
+        self._next = None
+        for task in (self._replacing, self._care):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         await self._pass.end()
-        care, self._care = self._care, None
-        if care is not None:
-            care.cancel()
-            await asyncio.gather(care, return_exceptions=True)
         await self.connection.close()
 
     def pause(self) -> None:
@@ -201,7 +210,7 @@ class Browsing:
             if self.store.needs_scan(node):
                 with self.resting():
                     source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
-                    self._spent += await refill(self.store, node, source, self._only, self._pace)
+                    await refill(self.store, node, source, self._only, self._pace, spend=self._spend)
 
     async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
         """What the listed keys show, see `inspect.row_facts`."""
@@ -217,17 +226,37 @@ class Browsing:
         )
 
     async def _again(self, only: ScanFilter, *, resume: bool) -> None:
-        """Replace the pass by another one into the emptied store."""
-        await self._pass.end()
-        self._revision += self._pass.revision
-        self._spent += self._pass.cost
+        """Replace the pass by another one into the emptied store; of several requests the last one counts.
+
+        It is done in a task of its own: whoever asked may be cancelled in the middle, and one pass runs at a time.
+        """
         self._only = only
-        self.store.reset()
-        self._pass = self._new_pass()
-        if self._others:
-            self._pass.rest()
-        self._pass.begin(resume=resume)
+        self._next = resume
+        if self._replacing is None or self._replacing.done():
+            self._replacing = supervised(self._replace_pass(), name="rtui new pass", failed=self._broke)
+        await asyncio.shield(self._replacing)
+
+    async def _replace_pass(self) -> None:
+        """End the pass that runs, and begin what was asked for last."""
+        while self._next is not None:
+            await self._pass.end()
+            resume, self._next = self._next, None
+            self._revision += self._pass.revision
+            self._spent += self._pass.cost
+            self.store.reset()
+            self._pass = self._new_pass()
+            if self._others:
+                self._pass.rest()
+            self._pass.begin(resume=resume)
+            self._revision += 1
+
+    def _broke(self, failure: RtuiError) -> None:
+        """Take up that something which runs beside the pass has ended, so that it is seen."""
+        self._faults[failure.happened] = None
         self._revision += 1
+
+    def _spend(self, cost: Cost) -> None:
+        self._spent += cost
 
     async def _look_after(self) -> None:
         """Find out what the server allows, and keep what it says of itself fresh."""
@@ -246,8 +275,9 @@ class Browsing:
             await asyncio.sleep(REFRESH_EVERY_S)
 
     async def _refresh_size(self) -> None:
-        (size,) = await self.connection.run(guard.dbsize())
-        self.capabilities.note(Feature.DBSIZE, size)
-        if isinstance(size, int) and size != self._size:
+        (reply,) = await self.connection.run(guard.dbsize())
+        self.capabilities.note(Feature.DBSIZE, reply)
+        size = key_count(reply)
+        if size is not None and size != self._size:
             self._size = size
             self._revision += 1

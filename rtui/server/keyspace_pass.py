@@ -14,9 +14,11 @@ from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.breath import BREATH_S
 from rtui.server.connection import Connection
+from rtui.server.count_check import Standing, disagreement, questions, standing
 from rtui.server.cursor import Dialect, dialect_of
-from rtui.server.errors import ConnectionLost, RtuiError
+from rtui.server.errors import ConnectionLost, ServerBusyError
 from rtui.server.identity import ServerIdentity
+from rtui.server.node_scan import MAX_LOSSES
 from rtui.server.overview import Overview
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
@@ -27,7 +29,8 @@ from rtui.server.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan import Scan
 from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
-from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
+from rtui.server.scan_page import key_count, scan_page
+from rtui.server.tasks import ended
 
 FIRST_COUNT: Final = 100
 """COUNT of the page that brings the first rows, on the interactive lane: under 0.1 ms of the server's time."""
@@ -75,6 +78,10 @@ class KeyspacePass:
         self._overview = Overview(store)
         self._first_cost = Cost()
         self._failure: SafeText | None = None
+        self._waits_for: SafeText | None = None
+        """Why the first page does not come yet."""
+        self._before: Standing | None = None
+        """The database when its first page came; None for a scan that goes on from a saved one."""
         self._said: dict[SafeText, None] = {}
         self._has_repeats = False
         self._turns = 0
@@ -117,6 +124,8 @@ class KeyspacePass:
             return replace(self.scan.progress, keys=keys)
         if self._store.complete:
             return Progress(state=ScanState.DONE, fraction=1.0, keys=keys)
+        if self._waits_for is not None:
+            return Progress(state=ScanState.WAITING, keys=keys, reason=self._waits_for)
         state = ScanState.SAMPLING if self._is_sampling else ScanState.READY
         return Progress(state=ScanState.PAUSED if self._is_paused else state, keys=keys)
 
@@ -136,10 +145,9 @@ class KeyspacePass:
             if not self.scan.state.is_over:
                 self.save()
             self.scan.stop()
-        task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
     def pause(self) -> None:
         """Send nothing more for the scan until `resume`."""
@@ -192,24 +200,25 @@ class KeyspacePass:
 
     async def run(self, *, resume: bool) -> None:
         """Do all of it; a failure is in `progress`, only cancellation is raised."""
-        try:
-            node = self._saved_node() if resume else None
-            if node is None:
-                node = await self._first_page()
-            if self._is_filling():
-                node = await self._filled()
-            if node is not None:
-                if node.dialect is Dialect.SLOTTED:
-                    node = replace(node, slots=await owned_slots(self._connection))
-                await self._look_around(node.dialect)
-                await self._scan(node)
-            else:
-                await self._complete()
-        except ScanRefusedError as refused:
-            self._failure = refused.reason
-        except RtuiError as failed:
-            self._failure = failed.happened
+        failure = await ended(self._fill(resume=resume), name="rtui pass")
+        if failure is not None:
+            self._failure = failure.happened
         self._turns += 1
+
+    async def _fill(self, *, resume: bool) -> None:
+        """Take the first page, a picture of the whole, then the rest; raises an RtuiError for what ends it early."""
+        node = self._saved_node() if resume else None
+        if node is None:
+            node = await self._first_page()
+        if self._is_filling():
+            node = await self._filled()
+        if node is not None:
+            if node.dialect is Dialect.SLOTTED:
+                node = replace(node, slots=await owned_slots(self._connection))
+            await self._look_around(node.dialect)
+            await self._scan(node)
+        else:
+            await self._complete()
 
     def _saved_node(self) -> ScanNode | None:
         """The node with the ranges of a saved scan that can go on."""
@@ -229,24 +238,35 @@ class KeyspacePass:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
         only = self._only
         command = guard.scan(0, count=FIRST_COUNT, match=only.match, kind=only.kind)
-        attempt = 0
+        attempt = losses = 0
         while True:
             await self._connection.online()
             run_id = self._connection.run_id
+            asked = (command, *questions(self._connection))
             try:
-                first, size = await self._connection.run(command, guard.dbsize())
+                first, *counts = await self._connection.run(*asked)
                 cursor, keys = scan_page(first)
                 break
-            except (ConnectionLost, ServerBusyError):
+            except (ConnectionLost, ServerBusyError) as trouble:
                 attempt += 1
+                losses += isinstance(trouble, ConnectionLost)
+                if losses >= MAX_LOSSES:
+                    raise
+                self._wait(trouble.happened)
                 await asyncio.sleep(pause_s(attempt, Random()))
-        self.size = size if isinstance(size, int) else None
-        self._first_cost = Cost(commands=2, keys=len(keys))
+        self._wait(None)
+        self._before = standing(self._connection, counts)
+        self.size = self._before.size
+        self._first_cost = Cost(commands=len(asked), keys=len(keys))
         self._store.add(keys)
         if not cursor:
             return None
         dialect = dialect_for(self._connection.server)
         return ScanNode(self._connection, dialect, first_cursor=cursor, size=self.size, run_id=run_id)
+
+    def _wait(self, reason: SafeText | None) -> None:
+        self._waits_for = reason
+        self._turns += 1
 
     async def _filled(self) -> ScanNode:
         """Wait until the server has been filled, with a picture of what there is; return all of it to scan.
@@ -256,8 +276,8 @@ class KeyspacePass:
         while self._is_filling():
             await asyncio.sleep(FILL_LOOK_S)
             with contextlib.suppress(ConnectionLost):
-                (size,) = await self._connection.run(guard.dbsize())
-                self.size = size if isinstance(size, int) else self.size
+                (reply,) = await self._connection.run(guard.dbsize())
+                self.size = self.size if (size := key_count(reply)) is None else size
             await self._look_around(dialect_for(self._connection.server))
         self._has_repeats = True
         dialect = dialect_for(self._connection.server)
@@ -296,7 +316,21 @@ class KeyspacePass:
         if scan.state is ScanState.DONE:
             self._has_repeats = self._has_repeats or scan.repeats_possible
             await self._complete()
+            await self._check_count()
             self._file.remove()
+
+    async def _check_count(self) -> None:
+        """Note when the scan has found another number of keys than the server counts."""
+        if self._before is None or not self._only.is_open or self._has_repeats:
+            return
+        connection = self._connection
+        with contextlib.suppress(ConnectionLost):
+            after = standing(connection, await connection.run(*questions(connection)))
+            is_replica = connection.server.role == "replica"
+            note = disagreement(self._before, after, self._store.keys, is_replica=is_replica)
+            if note is not None:
+                self._said[note] = None
+                self._turns += 1
 
     async def _complete(self) -> None:
         """Make the counts totals."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -10,16 +12,16 @@ from rtui.keyspace.display import SafeText
 from rtui.server import guard
 from rtui.server.breath import Breath
 from rtui.server.cursor import POSITION_END, Dialect
-from rtui.server.errors import ConnectionLost
+from rtui.server.errors import ConnectionLost, ScanRefusedError, ServerBusyError
 from rtui.server.lane import Lane, Reply
 from rtui.server.pace import Pacer
 from rtui.server.pauses import pause_s
 from rtui.server.progress import ScanNote
 from rtui.server.ranges import CursorOrderError, Range
 from rtui.server.scan_calls import Asked, Call, CallsUnderWay
-from rtui.server.scan_control import Control
+from rtui.server.scan_control import Control, wait_unless
 from rtui.server.scan_node import ScanNode
-from rtui.server.scan_page import ScanRefusedError, ServerBusyError, scan_page
+from rtui.server.scan_page import scan_page
 from rtui.server.scan_probe import ScanProbe
 from rtui.server.server_clock import SCAN, ServerClock
 from rtui.server.shrink import TableWatch
@@ -32,6 +34,9 @@ RIDE: Final = 2
 
 BEHIND: Final = 6
 """With more than so many COUNTs of keys waiting for questions, no further keys are listed."""
+
+MAX_LOSSES: Final = 10
+"""A lane that is lost so often in a row without an answer is given up, after half a minute of pauses or so."""
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
@@ -62,6 +67,8 @@ class NodeScan:
         self._counted = (0, 0)
         self._last_arrival = 0.0
         self._stuck = 0
+        self._answers = 0
+        """Calls that were answered in full."""
 
     @property
     def is_done(self) -> bool:
@@ -96,21 +103,29 @@ class NodeScan:
             self.rider.reset()
 
     async def run(self) -> None:
-        """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more."""
-        attempt = 0
+        """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more.
+
+        A lane that is lost MAX_LOSSES times without an answer in between is not opened again: what it is asked
+        makes the server, or something before it, hang up. A busy server is waited for until it answers.
+        """
+        attempt = losses = 0
         while not (self.is_done or self._control.stopping.is_set()):
             lane = await self._open_lane()
             if lane is None:
                 return
+            answered = self._answers
             try:
                 await self._drive(lane)
-                attempt = 0
-            except ConnectionLost as lost:
-                self.is_waiting, self.waits_for = True, lost.happened
-            except ServerBusyError as busy:
+            except (ConnectionLost, ServerBusyError) as trouble:
+                if self._answers > answered:
+                    attempt = losses = 0
                 attempt += 1
-                self.is_waiting, self.waits_for = True, busy.reason
-                await asyncio.sleep(pause_s(attempt, Random()))
+                losses += isinstance(trouble, ConnectionLost)
+                if losses >= MAX_LOSSES:
+                    raise
+                self.is_waiting, self.waits_for = True, trouble.happened
+                if attempt > 1 or isinstance(trouble, ServerBusyError):
+                    await wait_unless(self._control.stopping, pause_s(attempt, Random()))
             except CursorOrderError:
                 self._control.restart(ScanNote.PLAIN)
                 self.reset(opaque=True)
@@ -267,8 +282,9 @@ class NodeScan:
             self.rider.put(fresh)
         self._fill(lane)
         if ride is not None:
-            call.ride = None
+            call.ride = None  # it asks again itself what has to be asked again
             ride.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
+        self._answers += 1
         if fresh:
             self._control.deliver(fresh)
 
@@ -284,7 +300,7 @@ class NodeScan:
     def _check_moves(self, one: Range, cursor: int) -> None:
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
         if self._stuck >= STUCK_AFTER:
-            raise ScanRefusedError(SafeText("The server answers every SCAN with the cursor it was given."))
+            raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
 
     def _looked(self, call: Call, reply: Reply, round_trip_s: float | None) -> None:
         if call.asked is Asked.CLOCK:
@@ -310,12 +326,20 @@ class NodeScan:
         while self._calls:
             await asyncio.wait([self._calls.first.replies])
             self._take(lane, self._calls.take(), has_waited=False)
-        cursors = [int(reply[0]) for reply in replies if isinstance(reply, list) and isinstance(reply[0], bytes)]
         self.commands += len(commands)
-        self.table.measured(cursors)
+        self.table.measured(_cursors(replies))
 
     def _count_traffic(self, lane: Lane) -> None:
         counted_in, counted_out = self._counted
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
+
+
+def _cursors(replies: Sequence[Reply]) -> list[int]:
+    """The cursors of those replies that are pages."""
+    found = []
+    for reply in replies:
+        with contextlib.suppress(ScanRefusedError, ServerBusyError):
+            found.append(scan_page(reply)[0])
+    return found

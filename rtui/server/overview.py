@@ -26,7 +26,7 @@ class Overview:
         self._tally = NamespaceTally(store.separators)
 
     async def take(self, lane: Lane, pace: Pace, size: int | None) -> None:
-        """Sample and show it, the first part of it early; `size` is DBSIZE if known. Raises ConnectionLost."""
+        """Sample and show it, the first part of it early; `size` is DBSIZE if known. A failure ends it early."""
         taken = await sample(
             lane,
             keys=SAMPLE_KEYS,

@@ -12,11 +12,16 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimate import Z_95, Estimate
+from rtui.keyspace.display import SafeText
 from rtui.server import guard
 from rtui.server.cursor import POSITION_END, Dialect
+from rtui.server.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.lane import Lane
 from rtui.server.pace import Pace
+from rtui.server.pauses import pause_s
 from rtui.server.reply import Reply
+from rtui.server.scan_control import wait_unless
+from rtui.server.scan_page import scan_page
 
 CALL_KEYS: Final = 10
 """COUNT of one call: neighbours in a hash table have nothing in common, so ten at a time are as good as one."""
@@ -45,6 +50,8 @@ class Sample:
     commands: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    failure: RtuiError | None = None
+    """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
 
 
 def can_sample(dialect: Dialect) -> bool:
@@ -60,11 +67,14 @@ async def sample(
     rng: Random | None = None,
     on_keys: Callable[[list[bytes]], None] | None = None,
     on_more: Callable[[Sample], None] | None = None,
+    on_wait: Callable[[SafeText | None], None] | None = None,
+    stopping: asyncio.Event | None = None,
 ) -> Sample:
     """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
 
-    Raises ConnectionLost. An error reply ends it with what there is. `on_keys` gets the keys of each write that are
-    new; `on_more` what there is, a few times on the way.
+    A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
+    `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
+    new; `on_more` what there is, a few times on the way. It ends early once `stopping` is set.
     """
     taken = _Taken(lane, on_keys)
     limits = pace.limits
@@ -74,7 +84,8 @@ async def sample(
     writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
     left = max(1, keys // CALL_KEYS)
     report_at = keys // 10
-    while (left or writes) and not taken.is_refused:
+    busy = _Busy(on_wait, stopping if stopping is not None else asyncio.Event())
+    while (left or writes) and taken.failure is None and not busy.stopping.is_set():
         if left and len(writes) < WRITES_UNDER_WAY:
             starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left))]
             left -= len(starts)
@@ -82,11 +93,48 @@ async def sample(
             await asyncio.sleep(gap_s)
         if writes and (not left or len(writes) >= WRITES_UNDER_WAY or writes[0][1].done()):
             starts, replies = writes.popleft()
-            taken.take(starts, await replies)
+            left += await _take(taken, busy, starts, replies)
         if on_more is not None and left and len(taken.keys) >= report_at:
             report_at *= 3
             on_more(taken.sample())
     return taken.sample()
+
+
+class _Busy:
+    """The pauses that a busy server is given."""
+
+    def __init__(self, on_wait: Callable[[SafeText | None], None] | None, stopping: asyncio.Event) -> None:
+        self.stopping = stopping
+        self._on_wait = on_wait
+        self._attempt = 0
+
+    async def wait(self, reason: SafeText) -> None:
+        """Wait, longer each time, unless all is to end."""
+        self._attempt += 1
+        if self._on_wait is not None:
+            self._on_wait(reason)
+        await wait_unless(self.stopping, pause_s(self._attempt, Random()))
+
+    def over(self) -> None:
+        """Take up that the server has answered."""
+        if self._attempt and self._on_wait is not None:
+            self._on_wait(None)
+        self._attempt = 0
+
+
+async def _take(taken: _Taken, busy: _Busy, starts: Sequence[int], replies: asyncio.Future[list[Reply]]) -> int:
+    """Take up the answers to one write; returns how many calls have to be made anew, since the server was busy."""
+    visited = taken.calls
+    try:
+        taken.take(starts, await replies)
+    except ServerBusyError as error:
+        await busy.wait(error.happened)
+        return len(starts) - (taken.calls - visited)
+    except (ConnectionLost, ScanRefusedError) as error:
+        taken.failure = error
+    else:
+        busy.over()
+    return 0
 
 
 def _call(position: int) -> guard.Command:
@@ -99,28 +147,35 @@ class _Taken:
     def __init__(self, lane: Lane, on_keys: Callable[[list[bytes]], None] | None) -> None:
         self.keys: dict[bytes, None] = {}
         self._on_keys = on_keys
-        self.is_refused = False
+        self.failure: RtuiError | None = None
         self._visits: list[tuple[int, int, int]] = []
         self._lane = lane
         self._traffic_in, self._traffic_out = lane.traffic.bytes_in, lane.traffic.bytes_out
         self._bits = 0
 
+    @property
+    def calls(self) -> int:
+        """Calls that were answered with a page."""
+        return len(self._visits)
+
     def take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Take up the replies of one write."""
+        """Take up the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
         known = len(self.keys)
-        self._take(starts, replies)
-        if self._on_keys is not None and len(self.keys) > known:
-            self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
+        try:
+            self._take(starts, replies)
+        finally:
+            if self._on_keys is not None and len(self.keys) > known:
+                self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
 
     def _take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
         for start, reply in zip(starts, replies, strict=True):
-            if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
-                self.is_refused = True
-                return
-            cursor = int(reply[0])  # type: ignore[arg-type]
+            cursor, keys = scan_page(reply)
+            reached = Dialect.STANDALONE.reached(cursor)
+            if reached <= start:
+                raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
             self._bits = max(self._bits, cursor.bit_length())
-            self._visits.append((start, Dialect.STANDALONE.reached(cursor), len(reply[1])))
-            self.keys.update(dict.fromkeys(reply[1]))  # type: ignore[arg-type]
+            self._visits.append((start, reached, len(keys)))
+            self.keys.update(dict.fromkeys(keys))
 
     def sample(self) -> Sample:
         """What there is so far."""
@@ -132,6 +187,7 @@ class _Taken:
             commands=len(self._visits),
             bytes_in=traffic.bytes_in - self._traffic_in,
             bytes_out=traffic.bytes_out - self._traffic_out,
+            failure=self.failure,
         )
 
     def _total(self) -> Estimate | None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from rtui.keyspace.display import SafeText
 from rtui.server.cursor import Dialect
-from rtui.server.errors import RtuiError
 from rtui.server.node_scan import NodeScan
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.ranges import Span
 from rtui.server.scan_control import Control
 from rtui.server.scan_node import ScanNode
-from rtui.server.scan_page import ScanRefusedError
-
-_E = TypeVar("_E", bound=BaseException)
+from rtui.server.tasks import ended
 
 
 class Scan:
@@ -121,18 +117,19 @@ class Scan:
         self._is_running = True
         self._going_since = self._loop.time()
         try:
-            async with asyncio.TaskGroup() as group:
-                for node in self._nodes:
-                    group.create_task(node.run(), name="rtui scan")
-        except* ScanRefusedError as refused:
-            self._fail(_first(refused).reason)
-        except* RtuiError as lost:
-            self._fail(_first(lost).happened)
+            failure = await ended(self._scan_nodes(), name="rtui scan")
+            if failure is not None:
+                self._fail(failure.happened)
         finally:
             self._clock_off()
             if self._final is None:
                 is_done = all(node.is_done for node in self._nodes)
                 self._final = ScanState.DONE if is_done else ScanState.STOPPED
+
+    async def _scan_nodes(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for node in self._nodes:
+                group.create_task(node.run(), name="rtui scan of a node")
 
     def pause(self) -> None:
         """Send nothing more until `resume`; what is under way is still taken up."""
@@ -200,9 +197,3 @@ class Scan:
     def _clock_off(self) -> None:
         self._elapsed_s = self._elapsed()
         self._going_since = None
-
-
-def _first(group: BaseExceptionGroup[_E]) -> _E:
-    """The first exception of a group."""
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

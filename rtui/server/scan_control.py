@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanNote
+
+
+async def wait_unless(stopping: asyncio.Event, seconds: float) -> None:
+    """Wait so long, or until the event says that the work is to end."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
 
 
 class Control:

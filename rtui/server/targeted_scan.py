@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rtui.keyspace.glob import prefix_pattern
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.refill import Refill
 from rtui.keyspace.store import NamespaceStore
+from rtui.server.errors import RtuiError
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, ScanState
 from rtui.server.scan import Scan
@@ -13,8 +16,19 @@ from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
 
 
-async def refill(store: NamespaceStore, namespace: Namespace, node: ScanNode, only: ScanFilter, pace: Pace) -> Cost:
-    """Scan for the keys below `namespace` that pass the filter; broken off, it is as it was. Returns the cost."""
+async def refill(
+    store: NamespaceStore,
+    namespace: Namespace,
+    node: ScanNode,
+    only: ScanFilter,
+    pace: Pace,
+    *,
+    spend: Callable[[Cost], object],
+) -> None:
+    """Scan for the keys below `namespace` that pass the filter; broken off, it is as it was.
+
+    `spend` gets what it has cost, however it ends. Raises an RtuiError with the reason when the scan fails.
+    """
     filling = Refill(store, namespace)
     passes = only.names()
 
@@ -25,8 +39,10 @@ async def refill(store: NamespaceStore, namespace: Namespace, node: ScanNode, on
     try:
         await scan.run()
     finally:
+        spend(scan.cost)
         if scan.state is ScanState.DONE:
             filling.done()
         else:
             filling.abandon()
-    return scan.cost
+    if scan.state is ScanState.FAILED:
+        raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")

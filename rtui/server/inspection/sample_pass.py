@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from random import Random
 from typing import Final
 
 from rtui.analysis.estimate import Estimate, wilson
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
-from rtui.server.errors import RtuiError
+from rtui.server.errors import ServerBusyError
 from rtui.server.inspection.conveyor import KEY_US, Conveyor
 from rtui.server.lane import Lane
 from rtui.server.lane_source import LaneSource
 from rtui.server.pace import Pace
+from rtui.server.pauses import pause_s
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.server.reply import Reply
 from rtui.server.rider import Ride
-from rtui.server.sampling import CALL_US, sample
+from rtui.server.sampling import CALL_US, Sample, sample
+from rtui.server.scan_control import wait_unless
 from rtui.server.scan_filter import ScanFilter
+from rtui.server.tasks import ended
 
 BATCH_US: Final = 120.0
 """Server time of a write at the gentlest pace, and …"""
@@ -59,17 +63,24 @@ class SamplePass:
         self._elapsed_s = 0.0
         self._state = ScanState.READY
         self._reason: SafeText | None = None
-        self._is_paused = self._is_stopping = False
+        self._is_paused = False
+        self._waits_for: SafeText | None = None
+        """What keeps the server from answering just now."""
+        self._stopping = asyncio.Event()
 
     @property
     def progress(self) -> Progress:
         """How far it is: of the keys to draw, then of those to inspect."""
         left = self._conveyor.waiting
         fraction = (1 - left / (2 * self._kept)) if self._kept else 0.0
-        state = ScanState.PAUSED if self._is_paused and not self._state.is_over else self._state
+        state = self._state
+        if not state.is_over and (self._is_paused or self._waits_for is not None):
+            state = ScanState.PAUSED if self._is_paused else ScanState.WAITING
         done = self._state is ScanState.DONE
         speed = self._kept / self._elapsed_s if self._elapsed_s else 0.0
-        return Progress(state, 1.0 if done else max(0.0, fraction), self._kept, speed, reason=self._reason)
+        return Progress(
+            state, 1.0 if done else max(0.0, fraction), self._kept, speed, reason=self._reason or self._waits_for
+        )
 
     @property
     def cost(self) -> Cost:
@@ -94,7 +105,7 @@ class SamplePass:
 
     def stop(self) -> None:
         """End soon."""
-        self._is_stopping = True
+        self._stopping.set()
 
     def give_way(self, seconds: float) -> None:
         """Leave the event loop to others: its writes are small and spread out, so it is theirs most of the time."""
@@ -104,30 +115,53 @@ class SamplePass:
         self._began = self._loop.time()
         self._state = ScanState.SAMPLING
         try:
-            lane = await self._source.bulk()
-            before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
-            try:
-                await self._draw(lane)
-                self._state = ScanState.RUNNING
-                await self._inspect(lane)
-            finally:
-                traffic = lane.traffic
-                after = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
-                self._commands, self._bytes_in, self._bytes_out = (
-                    now - then for now, then in zip(after, before, strict=True)
-                )
-            self._state = ScanState.STOPPED if self._is_stopping else ScanState.DONE
-        except RtuiError as lost:
-            self._state, self._reason = ScanState.FAILED, lost.happened
+            failure = await ended(self._draw_and_inspect(), name="rtui sample")
+            self._state = ScanState.STOPPED if self._stopping.is_set() else ScanState.DONE
+            if failure is not None:
+                self._state, self._reason = ScanState.FAILED, failure.happened
         finally:
             self._elapsed_s = self._loop.time() - self._began
             self._began = None
 
+    async def _draw_and_inspect(self) -> None:
+        """Do both on the bulk lane; raises an RtuiError for what ends it early."""
+        lane = await self._source.bulk()
+        before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
+        try:
+            await self._draw(lane)
+            self._state = ScanState.RUNNING
+            await self._inspect(lane)
+        finally:
+            traffic = lane.traffic
+            after = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
+            self._commands, self._bytes_in, self._bytes_out = (
+                now - then for now, then in zip(after, before, strict=True)
+            )
+
+    def _wait(self, reason: SafeText | None) -> None:
+        self._waits_for = reason
+
     async def _draw(self, lane: Lane) -> None:
-        taken = await sample(lane, keys=self._wanted, pace=self.pace, on_keys=self._drawn)
+        """Draw keys; raises what ended it early, such as ScanRefusedError."""
+        taken = await sample(
+            lane,
+            keys=self._wanted,
+            pace=self.pace,
+            on_keys=self._drawn,
+            on_wait=self._wait,
+            stopping=self._stopping,
+        )
         self._server_us += taken.calls * CALL_US
+        self._estimate_population(taken)
+        if taken.failure is not None:
+            raise taken.failure
+
+    def _estimate_population(self, taken: Sample) -> None:
+        """Say how many keys the sample stands for: nothing where no key was drawn."""
         total = self._size if self._size is not None else taken.total
-        if self._names is not None and total is not None:
+        if not self.drawn:
+            self.population = None
+        elif self._names is not None and total is not None:
             number = total.value if isinstance(total, Estimate) else total
             population = max(self.drawn, round(number))
             self.population = wilson(self._kept, self.drawn, population=population).scaled(number)
@@ -145,14 +179,16 @@ class SamplePass:
         """Send the questions in small writes spread over time as the pace wants it."""
         conveyor = self._conveyor
         idle_s = await self._idle_round_trip(lane)
+        attempt = 0
+        stopping = self._stopping
         under_way: deque[tuple[Ride, asyncio.Future[list[Reply]]]] = deque()
         free_at = self._loop.time()
-        while (conveyor.waiting or under_way) and not (self._is_stopping and not under_way):
+        while (conveyor.waiting or under_way) and not (stopping.is_set() and not under_way):
             limits = self.pace.limits
             duty = max(DUTY, limits.duty)
             most = max(10, int(max(BATCH_US, limits.call_us) / KEY_US))
             now = self._loop.time()
-            may_send = now >= free_at and len(under_way) < UNDER_WAY and not (self._is_paused or self._is_stopping)
+            may_send = now >= free_at and len(under_way) < UNDER_WAY and not (self._is_paused or stopping.is_set())
             ride = conveyor.board(most) if may_send and conveyor.waiting else None
             if ride is not None:
                 under_way.append((ride, lane.run(*ride.commands)))
@@ -161,7 +197,16 @@ class SamplePass:
                 free_at = max(free_at, now - 2 * BATCH_US / 1e6 / duty) + spent_us / 1e6 / duty
             elif under_way:
                 first, replies = under_way.popleft()
-                first.answered(await replies, max(0.0, self._loop.time() - now - idle_s))
+                said = await replies
+                try:
+                    first.answered(said, max(0.0, self._loop.time() - now - idle_s))
+                except ServerBusyError as busy:
+                    attempt += 1
+                    self._wait(busy.happened)
+                    await wait_unless(stopping, pause_s(attempt, Random()))
+                else:
+                    attempt = 0
+                    self._wait(None)
             else:
                 await asyncio.sleep(REST_S if self._is_paused else max(0.0, free_at - now))
 
