@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.message import Message
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
@@ -29,6 +32,7 @@ from rtui.tui.failure import failure_text
 from rtui.tui.ink import own
 from rtui.tui.line_filter import AsciiFilter, HostileFilter
 from rtui.tui.palette import CommandProvider
+from rtui.tui.screens.command_screen import is_reachable
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.shown import choose_ascii, display_text
 from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
@@ -119,6 +123,25 @@ class RtuiApp(App[int]):
             target = self.focused or self.screen
             await super().on_event(event)
             self._turnstile.follow(event, target)
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """The screens that show through the one on top: none where that is opaque.
+
+        Textual also counts the one under an opaque screen, and paints the whole terminal when anything changes there.
+        """
+        is_covered = bool(self._screen_stack) and self._screen_stack[-1].styles.background.a == 1
+        return [] if is_covered else super()._background_screens
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action, unless what it is for can't be reached: its screen is not ready yet, not on top, or gone."""
+        target = self if default_namespace is None else default_namespace
+        return is_reachable(target) and await super().run_action(action, default_namespace, namespaces)
 
     def on_connect_screen_retry(self) -> None:
         """Connect again."""

@@ -282,5 +282,4 @@ async def test_another_scan_puts_the_largest_first_again() -> None:
         desk.session.store.complete = True
         desk.session.status = replace(desk.session.status, complete=True)
         desk.session.revision += 1
-        await desk.until(lambda: desk.listed == [b"b:", b"a:"])
-        assert desk.name == b"b:"
+        await desk.until(lambda: desk.listed == [b"b:", b"a:"] and desk.name == b"b:")

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.getters import query_one
+from textual.widget import Widget
 
 from rtui.analysis.report import Report
 from rtui.keyspace.display import SafeText
@@ -30,7 +30,7 @@ from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
 from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.table_file import SUFFIXES
-from rtui.tui.widgets.bars import Bar, FooterBar
+from rtui.tui.widgets.bars import Bar
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.panel_view import PanelView
 from rtui.tui.widgets.report_table import ReportTable
@@ -62,14 +62,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     AUTO_FOCUS = "#table-body"
     SCOPES = ANALYSE_SCOPES
 
-    title_bar = query_one("#title", Bar)
-    tab_bar = query_one("#panels", TabBar)
-    view = query_one("#panel", PanelView)
-    table = query_one("#table", ReportTable)
-    filter_input = query_one("#filter", FilterInput)
-    file_input = query_one("#file", FilterInput)
-    status_bar = query_one("#status", Bar)
-
     def __init__(
         self,
         source: AnalysisSource,
@@ -88,6 +80,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._book = PanelBook() if book is None else book
         if start_panel is not None:
             self._book.panel_id = start_panel
+        self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
+        self.view = PanelView(self._book, id="panel")
+        self.filter_input = FilterInput("part of a name", id="filter")
+        self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label, self._zone = label, zone
         self._pass = AnalysisDesk(source, self._asked)
         self._row = RowDesk(self, lambda: self.table)
@@ -95,6 +91,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._session = HotSessionDesk(self, source, lambda: self.panel)
         self._desks = {Scope.RUN: self._pass, Scope.ROW: self._row, Scope.CHOICE: self._desk}
         self._seen = -1
+        self._shown: tuple[Report | None, bool] | None = None
         self._next_look = NextLook(self, self.flush)
 
     @property
@@ -120,36 +117,41 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Bar(id="title")
-        yield TabBar(id="panels")
-        yield PanelView(self._book, id="panel")
-        yield FilterInput("part of a name", id="filter")
-        yield FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
-        yield Bar(id="status")
-        yield FooterBar(id="footer")
+        yield self.title_bar
+        yield self.tab_bar
+        yield self.view
+        yield self.filter_input
+        yield self.file_input
+        yield self.status_bar
+        yield self.footer_bar
+
+    @property
+    def table(self) -> ReportTable:
+        """The table of the panel."""
+        return self.view.table
+
+    @property
+    def focus_home(self) -> Widget:
+        """The rows of the table, also while others stand in their place."""
+        return self.table.body
 
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
-        self.flush()
+        self.show_changes()
 
     def on_resize(self) -> None:
         """Give chart and table their parts of the new height."""
-        self._seen = -1
+        self._seen, self._shown = -1, None
         self.call_after_refresh(self.flush)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Do nothing before the parts are there, and nothing when they are gone."""
-        return bool(self.children) and super().check_action(action, parameters)
 
     # what changes by itself
 
-    def flush(self) -> None:
-        """Take up what has changed since the last look; nothing when the parts are gone."""
-        if not self.children:
-            return
+    def show_changes(self) -> None:
+        """Show what has changed since the last look."""
         status, before = self.source.status, self._seen
         self._seen = self.source.revision
-        if before != self._seen:
+        now = self.source.report, status.is_under_way
+        if now != self._shown or (before != self._seen and self.report is None):
             self._show_panel()
         if before != self._seen or status.is_under_way or not isinstance(status.link, Online):
             self._say_bars()
@@ -176,6 +178,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _show_panel(self) -> None:
         """Show the chosen panel, or what stands in its place."""
         status, report = self.source.status, self.source.report
+        self._shown = report, status.is_under_way
         if self.report is not None:
             self.view.show(self.report, self.panel, holds_order=status.is_under_way)
         elif report is not None and status.progress.state is not ScanState.FAILED:

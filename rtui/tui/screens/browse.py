@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.getters import query_one
+from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from rtui.analysis.facts import KeyFacts
@@ -36,7 +36,7 @@ from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.session import Session
 from rtui.tui.shown import display, display_text
-from rtui.tui.widgets.bars import Bar, FooterBar
+from rtui.tui.widgets.bars import Bar
 from rtui.tui.widgets.detail_pane import DetailPane
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.key_tree import KeyTree
@@ -72,13 +72,6 @@ class BrowseScreen(CommandScreen[None]):
     AUTO_FOCUS = "#tree"
     SCOPES = BROWSE_SCOPES
 
-    trees = query_one("#tree-pane", TreePane)
-    pane = query_one("#detail", DetailPane)
-    title_bar = query_one("#title", Bar)
-    status_bar = query_one("#status", Bar)
-    summary_bar = query_one("#summary", Bar)
-    filter_input = query_one("#filter", FilterInput)
-
     def __init__(
         self,
         session: Session,
@@ -90,6 +83,10 @@ class BrowseScreen(CommandScreen[None]):
         """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
         super().__init__()
         self.session = session
+        self.trees = TreePane(session.open_namespace, session.clock, id="tree-pane")
+        self.pane = DetailPane(id="detail")
+        self.title_bar, self.summary_bar, self.status_bar = Bar(id="title"), Bar(id="summary"), Bar(id="status")
+        self.filter_input = FilterInput()
         self._label = label
         self._names = NameFilter(session.store)
         self._scan = ScanDesk(session, label, is_filling)
@@ -120,14 +117,19 @@ class BrowseScreen(CommandScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Bar(id="title")
+        yield self.title_bar
         with Panes(id="body"):
-            yield TreePane(self.session.open_namespace, self.session.clock, id="tree-pane")
-            yield DetailPane(id="detail")
-        yield Bar(id="summary")
-        yield FilterInput()
-        yield Bar(id="status")
-        yield FooterBar(id="footer")
+            yield self.trees
+            yield self.pane
+        yield self.summary_bar
+        yield self.filter_input
+        yield self.status_bar
+        yield self.footer_bar
+
+    @property
+    def focus_home(self) -> Widget:
+        """The tree, or the details where they may be all that is shown."""
+        return self.pane.body if self.has_class("-reading") else self.trees.key_tree
 
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
@@ -135,12 +137,12 @@ class BrowseScreen(CommandScreen[None]):
         self._details.use(Panels(self.pane, self.summary_bar))
         self._show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
-        self.flush()
+        self.show_changes()
 
     # what changes by itself
 
-    def flush(self) -> None:
-        """Take up what has changed since the last look."""
+    def show_changes(self) -> None:
+        """Show what has changed since the last look."""
         status = self.session.status
         if self._scan.has_just_been_filled():
             self.action_rescan()

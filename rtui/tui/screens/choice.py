@@ -9,12 +9,15 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from rtui.keyspace.display import SafeText
 from rtui.tui.columns import Column
+from rtui.tui.screens.command_screen import FocusScreen
 
 LIST_BINDINGS: list[BindingType] = [
     Binding("escape,q", "dismiss", "Close", show=False),
@@ -24,7 +27,16 @@ LIST_BINDINGS: list[BindingType] = [
 """Keys of every list: Escape closes, vim's keys move."""
 
 
-class ChoiceScreen(ModalScreen[int | None]):
+class ChoiceList(OptionList):
+    """Entries that can be laid out in any width: Textual's own fail where no column is left for their text."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines that the entries take, for one column at least."""
+        padding = self.get_component_styles("option-list--option").padding.width
+        return super().get_content_height(container, viewport, max(width, padding + 1))
+
+
+class ChoiceScreen(FocusScreen[int | None], ModalScreen[int | None]):
     """Returns the number of the chosen entry, None when nothing was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
@@ -32,21 +44,25 @@ class ChoiceScreen(ModalScreen[int | None]):
     def __init__(self, title: SafeText, entries: Sequence[SafeText]) -> None:
         super().__init__()
         self._title = title
-        self._entries = entries
+        self.options = ChoiceList(*(Option(Content(entry)) for entry in entries), markup=False, id="choices")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The entries."""
+        return self.options
 
     def compose(self) -> ComposeResult:
         """Show the entries."""
-        options = OptionList(*(Option(Content(entry)) for entry in self._entries), markup=False, id="choices")
-        options.border_title = Content(self._title)
-        options.border_subtitle = "enter chooses · esc closes"
-        yield options
+        self.options.border_title = Content(self._title)
+        self.options.border_subtitle = "enter chooses · esc closes"
+        yield self.options
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index)
 
 
-class ColumnsScreen(ModalScreen[None]):
+class ColumnsScreen(FocusScreen[None], ModalScreen[None]):
     """Switches columns on and off; each change shows at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
@@ -55,13 +71,18 @@ class ColumnsScreen(ModalScreen[None]):
         super().__init__()
         self._chosen = chosen
         self._on_change = on_change
+        self.options = ChoiceList(*map(self._prompt, Column), markup=False, id="choices")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The columns."""
+        return self.options
 
     def compose(self) -> ComposeResult:
         """Show the columns."""
-        options = OptionList(*map(self._prompt, Column), markup=False, id="choices")
-        options.border_title = "Columns"
-        options.border_subtitle = "enter switches · esc closes"
-        yield options
+        self.options.border_title = "Columns"
+        self.options.border_subtitle = "enter switches · esc closes"
+        yield self.options
 
     @on(OptionList.OptionSelected)
     def _switched(self, event: OptionList.OptionSelected) -> None:

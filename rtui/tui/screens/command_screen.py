@@ -1,13 +1,18 @@
-"""A screen whose commands are declared: it offers those that make sense, and has each carried out where it belongs."""
+"""A screen whose commands are declared: it offers those that make sense, and has each carried out where it belongs.
+
+Keys, clicks, timers and workers may reach a screen before its widgets are there, while they are being removed, or when
+another screen lies on top. `is_ready` and `is_reachable` say so; the application asks them before any action.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from textual import on
-from textual.app import App
+from textual import events, on
+from textual.app import App, ScreenStackError
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
-from textual.getters import query_one
+from textual.dom import DOMNode, NoScreen
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
@@ -21,7 +26,43 @@ def carried(*scopes: Scope) -> list[Binding]:
     return [binding for scope in scopes for binding in bindings(scope, "carry('{}')")]
 
 
-class CommandScreen(Screen[ScreenResultType]):
+def is_ready(screen: Screen[Any]) -> bool:
+    """Return whether the widgets of a screen are all there: mounted, and not being removed."""
+    is_leaving = screen._pruning or screen._closing or screen._closed
+    return not is_leaving and bool(screen.children) and all(child.is_mounted for child in screen.children)
+
+
+def is_reachable(node: DOMNode) -> bool:
+    """Return whether the user can act on a node: the application, or what belongs to the ready screen on top."""
+    if isinstance(node, App):
+        return True
+    try:
+        screen = node.screen
+        is_on_top = screen.app.screen is screen
+    except (NoScreen, ScreenStackError):
+        return False
+    return is_on_top and is_ready(screen) and not node._pruning
+
+
+class FocusScreen(Screen[ScreenResultType]):
+    """A screen on which one widget has the focus whenever no other has it."""
+
+    @property
+    def focus_home(self) -> Widget:
+        """The widget that gets the focus when another loses it, such as one that is hidden."""
+        raise NotImplementedError
+
+    def watch_focused(self, focused: Widget | None) -> None:
+        """Give the focus to `focus_home` when nothing has it, unless the whole terminal has lost it."""
+        if focused is None and self.app.app_focus and is_ready(self):
+            self.set_focus(self.focus_home)
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Leave the screen; nothing happens when it has been left already."""
+        return super().dismiss(result) if is_reachable(self) else AwaitComplete()
+
+
+class CommandScreen(FocusScreen[ScreenResultType]):
     """Keys, footer and palette lead to the same commands."""
 
     SCOPES: ClassVar[frozenset[Scope]] = frozenset()
@@ -30,7 +71,18 @@ class CommandScreen(Screen[ScreenResultType]):
     BLANK = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
-    footer_bar = query_one("#footer", FooterBar)
+    def __init__(self) -> None:
+        super().__init__()
+        self.footer_bar = FooterBar(id="footer")
+
+    def flush(self) -> None:
+        """Show what has changed since the last look; nothing before the widgets are there and when they are gone."""
+        if is_ready(self):
+            self.show_changes()
+
+    def show_changes(self) -> None:
+        """Show what has changed since the last look."""
+        raise NotImplementedError
 
     def holds(self) -> frozenset[When]:
         """Return what holds just now."""
@@ -46,7 +98,9 @@ class CommandScreen(Screen[ScreenResultType]):
         return [command for command in COMMANDS if command.scope in self.SCOPES and command.offered(holds)]
 
     async def carry_out(self, command: Command) -> None:
-        """Carry out a command wherever it belongs."""
+        """Carry out a command wherever it belongs; nothing when the user can't act on this screen."""
+        if not is_reachable(self):
+            return
         carrier = self.carrier(command.scope)
         if isinstance(carrier, App | Widget):
             await carrier.run_action(command.id)
@@ -56,6 +110,11 @@ class CommandScreen(Screen[ScreenResultType]):
     async def action_carry(self, binding_id: str) -> None:
         """Carry out the command with this id, whose key was pressed."""
         await self.carry_out(BY_BINDING_ID[binding_id])
+
+    def on_screen_resume(self) -> None:
+        """Adapt to a terminal that was resized while another screen covered this one."""
+        if self._size and self._size != self.app.size:
+            self.post_message(events.Resize(self.app.size, self.app.size))
 
     @on(FooterBar.Clicked)
     async def _footer_clicked(self, event: FooterBar.Clicked) -> None:

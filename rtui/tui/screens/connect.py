@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.getters import query_one
 from textual.message import Message
 from textual.screen import Screen
 
@@ -32,25 +31,23 @@ class ConnectScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.CONNECT)]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
-    card = query_one("#connect-card", LinePanel)
-    footer_bar = query_one("#footer", FooterBar)
-    title_bar = query_one("#title", Bar)
-
     class Retry(Message):
         """The user wants to try again."""
 
     def __init__(self, label: SafeText) -> None:
         super().__init__()
+        self.title_bar, self.footer_bar = Bar(id="title"), FooterBar(id="footer")
+        self.card = LinePanel(id="connect-card")
         self._label = label
         self._failed = False
         self._make: MakeLines | None = None
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Bar(id="title")
+        yield self.title_bar
         with Vertical(id="connect-body"):
-            yield LinePanel(id="connect-card")
-        yield FooterBar(id="footer")
+            yield self.card
+        yield self.footer_bar
 
     def on_mount(self) -> None:
         """Say whom it connects to."""

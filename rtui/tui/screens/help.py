@@ -9,11 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from rtui.keyspace.display import SafeText
 from rtui.tui.commands import COMMANDS, Group, Scope
 from rtui.tui.ink import INK_CLASSES, Line, Role, Span, gap, left, line_width, own
 from rtui.tui.lines.facts_grid import prose
+from rtui.tui.screens.command_screen import FocusScreen
 from rtui.tui.widgets.detail_pane import DetailBody
 
 KEY_CELLS: Final = 14
@@ -30,24 +32,32 @@ LEGEND: Final = (
 """What the marks mean, below the commands."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(FocusScreen[None], ModalScreen[None]):
     """Lists the commands; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = DetailBody(id="help-body")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The list."""
+        return self.body
 
     def compose(self) -> ComposeResult:
         """Lay the list into a card."""
         with Vertical(id="help-card") as card:
             card.border_title = "Help"
             card.border_subtitle = "esc closes"
-            yield DetailBody(id="help-body")
+            yield self.body
 
     def on_mount(self) -> None:
         """Show the list."""
-        body = self.query_one(DetailBody)
-        body.say(help_lines)
-        body.focus()
+        self.body.say(help_lines)
+        self.body.focus()
 
 
 def help_lines(width: int) -> list[Line]:

@@ -9,18 +9,19 @@ from typing import ClassVar, TypeVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.getters import query_one
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from rtui.server.guard import Consent
 from rtui.tui.ink import INK_CLASSES
 from rtui.tui.lines.analyse.consent import DURATIONS_S, FIRST, SAMPLE_RATIOS, consent_lines
+from rtui.tui.screens.command_screen import FocusScreen
 from rtui.tui.widgets.detail_pane import DetailBody
 
 Option = TypeVar("Option")
 
 
-class HotSessionScreen(ModalScreen[Consent | None]):
+class HotSessionScreen(FocusScreen[Consent | None], ModalScreen[Consent | None]):
     """Returns what the user has agreed to by pressing `y`, None for anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,18 +33,22 @@ class HotSessionScreen(ModalScreen[Consent | None]):
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
-    body = query_one(DetailBody)
-
     def __init__(self) -> None:
         super().__init__()
         self.consent = FIRST
+        self.body = DetailBody(id="consent-body")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The words."""
+        return self.body
 
     def compose(self) -> ComposeResult:
         """Lay the words into a card."""
         with Vertical(id="consent-card") as card:
             card.border_title = "Start a hot-key session?"
             card.border_subtitle = "esc closes"
-            yield DetailBody(id="consent-body")
+            yield self.body
 
     def on_mount(self) -> None:
         """Show what is offered."""

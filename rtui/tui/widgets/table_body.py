@@ -63,8 +63,12 @@ class TableBody(RowsView, can_focus=True):
 
     def show(self, rows: TableRows, is_marked: Marked | None) -> None:
         """Show these rows from the top, or with the row of the look under the cursor in view."""
+        wanted = self._cursor_line if self.rows.table is EMPTY else 0
         self._take(rows, is_marked)
         line = rows.line_of(rows.look.identity)
+        if line is None and wanted and len(rows):
+            line = min(wanted, len(rows) - 1)
+            rows.look.is_touched = True
         self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self._cursor_line = -1
         self.move_to(0 if line is None else line, by_hand=False)
@@ -87,10 +91,13 @@ class TableBody(RowsView, can_focus=True):
         set_content_height(self, len(rows))
 
     def move_to(self, line: int, *, by_hand: bool = True) -> None:
-        """Put the cursor on a line and bring it into view; `by_hand` says that the user did it."""
+        """Put the cursor on a line and bring it into view; `by_hand` says that the user did it.
+
+        Before there are any rows the line is remembered: the first ones are shown with the cursor there.
+        """
         look = self.rows.look
         if not len(self.rows):
-            self._cursor_line = 0
+            self._cursor_line = max(0, line) if self.rows.table is EMPTY else 0
             self.post_message(self.Highlighted())
             return
         line = max(0, min(line, len(self.rows) - 1))
