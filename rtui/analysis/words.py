@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from math import floor
 from typing import Final
 
 from rtui.keyspace.display import SafeText
@@ -23,12 +24,14 @@ NOTHING: Final = SafeText("–")
 UNBOUNDED: Final = SafeText("∞")
 """Stands for the upper bound of a number that may be any amount more."""
 
-_BYTE_UNITS: Final = ("B", "K", "M", "G", "T", "P", "E")
+_BYTE_UNITS: Final = (" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
 _COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
+_THOUSAND: Final = 1000
+_ABOVE_ALL_UNITS: Final = 1e30
 _PERCENT_STEPS: Final = 100
 
 SHORT_FROM: Final = 1000
-"""From here on an estimated count is rounded to two or three figures and a unit."""
+"""From here on an estimated count is rounded to three figures and a unit."""
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -48,28 +51,52 @@ def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
 
 
 def short_count(value: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a number in at most four figures and a unit: `1.2k`, `786k`, `1.00M`."""
-    return SafeText(f"{mark}{_scaled(value, 1000, _COUNT_UNITS)}")
+    """Return a number in three figures and a decimal unit: `999`, `1.20k`, `29.5k`, `786k`, `1.00M`.
+
+    Below a thousand it is whole. A lower bound is rounded down. More than all units is `> 999E`.
+    """
+    return SafeText(f"{mark}{_three_figures(value, 1000, _COUNT_UNITS, is_least=mark is Mark.AT_LEAST)}")
 
 
 def size(value_bytes: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a size in binary units: `128 B`, `1.9K`, `4.0G`."""
-    text = _scaled(value_bytes, 1024, _BYTE_UNITS)
-    return SafeText(f"{mark}{text.replace('B', ' B')}")
+    """Return a number of bytes in three figures and a binary unit: `999 B`, `0.98 KiB`, `29.5 KiB`, `1.00 GiB`.
+
+    Below a thousand bytes it is whole. A lower bound is rounded down. More than all units is `> 999 EiB`.
+    """
+    return SafeText(f"{mark}{_three_figures(value_bytes, 1024, _BYTE_UNITS, is_least=mark is Mark.AT_LEAST)}")
 
 
-def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:
-    """Scale by `step` until three figures are left of the point."""
-    scaled = float(max(value, 0))
-    unit = 0
-    while scaled >= step - 0.5 and unit < len(units) - 1:
+def power_of_two(value: int) -> SafeText:
+    """Return a power of two as a bound on an axis, in whole binary steps: `512`, `1Ki`, `64Mi`."""
+    for power in range(len(_BYTE_UNITS) - 1, 0, -1):
+        if value >= 1 << 10 * power:
+            return SafeText(f"{value >> 10 * power}{_BYTE_UNITS[power].strip().removesuffix('B')}")
+    return SafeText(str(value))
+
+
+def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least: bool) -> str:
+    """Return a number in the first unit of which it rounds to less than a thousand; a negative one as 0.
+
+    There are at most three digits: from 1,000 bytes on a size is told in KiB, `0.98 KiB` rather than `1017 B`.
+    """
+    scaled: float = min(max(value, 0), _ABOVE_ALL_UNITS)
+    for number, unit in enumerate(units):
+        if scaled < _THOUSAND:
+            text = _figures(scaled, places=2 if number else 0, is_least=is_least)
+            if text != str(_THOUSAND):
+                return f"{text}{unit}"
         scaled /= step
-        unit += 1
-    if unit == 0:
-        return f"{scaled:.0f}{units[0]}"
-    if scaled < 9.995:
-        return f"{scaled:.1f}{units[unit]}" if step == 1024 else f"{scaled:.2g}{units[unit]}"
-    return f"{scaled:.0f}{units[unit]}"
+    return f"> 999{units[-1]}"
+
+
+def _figures(value: float, places: int, *, is_least: bool) -> str:
+    """Return a number below a thousand with so many places, or as many as leave three digits: `0.98`, `29.5`, `786`."""
+    while True:
+        steps = 10**places
+        text = f"{floor(value * steps) / steps if is_least else value:.{places}f}"
+        if len(text) <= len("0.00") or not places:
+            return text
+        places -= 1
 
 
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:

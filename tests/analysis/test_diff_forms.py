@@ -39,17 +39,17 @@ def test_text() -> None:
         "before  2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,006 keys, exact\n"
         "after   2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,208 keys, exact\n"
         "\n"
-        "namespace           keys        change       memory        change     no TTL   change\n"
-        "all keys   1,006 → 1,208          +20%  101K → 201K          +99%         0%        =\n"
+        "namespace           keys        change             memory        change     no TTL   change\n"
+        "all keys   1,006 → 1,208          +20%  101 KiB → 201 KiB          +99%         0%        =\n"
         "\n"
         "Came (1)\n"
-        "new:               0 → 3  from nothing   0 B → 90 B  from nothing     – → 0%        –\n"
+        "new:               0 → 3  from nothing         0 B → 90 B  from nothing     – → 0%        –\n"
         "\n"
         "Went (1)\n"
-        "gone:              1 → 0         -100%   60 B → 0 B         -100%     0% → –        –\n"
+        "gone:              1 → 0         -100%         60 B → 0 B         -100%     0% → –        –\n"
         "\n"
         "Grew (1)\n"
-        "a:         1,000 → 1,200          +20%  100K → 200K         +100%  25% → 30%  +5.0 pt\n"
+        "a:         1,000 → 1,200          +20%  100 KiB → 200 KiB         +100%  25% → 30%  +5.0 pt\n"
         "\n"
         "same: 1\n"
         "\n"
@@ -61,7 +61,7 @@ def test_text() -> None:
 
 def test_markdown_holds_the_same_rows() -> None:
     written = write_markdown(lines())
-    assert "| `a:` | 1,000 → 1,200 | +20% | 100K → 200K | +100% | 25% → 30% | +5.0 pt |" in written
+    assert "| `a:` | 1,000 → 1,200 | +20% | 100 KiB → 200 KiB | +100% | 25% → 30% | +5.0 pt |" in written
     assert "- REACHED  memory\\>+20%" in written
     assert all(re.fullmatch(r"\|( .+ \|){7}", line) for line in written.splitlines() if line.startswith("|"))
 

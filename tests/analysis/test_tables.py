@@ -46,11 +46,11 @@ def texts(table: Table, column_id: str) -> list[str]:
     [
         (1_204, Unit.KEYS, "1,204", "1,204"),
         (AtLeast(1_204), Unit.KEYS, "≥ 1,204", ">= 1,204"),
-        (Estimate(1_100.0, 1_204.0, 1_300.0), Unit.KEYS, "≈ 1.2k", "~ 1.2k"),
+        (Estimate(1_100.0, 1_204.0, 1_300.0), Unit.KEYS, "≈ 1.20k", "~ 1.20k"),
         (None, Unit.KEYS, "–", "-"),
         (Unknown(Reason.DENIED), Unit.BYTES, "denied", "denied"),
         (Unknown(Reason.UNSUPPORTED), Unit.BYTES, "–", "-"),
-        (1_536, Unit.BYTES, "1.5K", "1.5K"),
+        (1_536, Unit.BYTES, "1.50 KiB", "1.50 KiB"),
         (Estimate(0.2, 0.29, 0.4), Unit.SHARE, "≈29%", "~29%"),
         (0.004, Unit.SHARE, "<1%", "<1%"),
         (12.4, Unit.RATIO, "12×", "12x"),
@@ -63,7 +63,7 @@ def texts(table: Table, column_id: str) -> list[str]:
         (0.4, Unit.COUNT, "0.4", "0.4"),
         (b"caf\xc3\xa9\x1b", Unit.NAME, "café␛", r"caf\u00e9\x1b"),
         (b"", Unit.NAME, "(empty)", "(empty)"),
-        (((b"hash", 1_500), (b"set", 2)), Unit.MIX, "hash 1.5k, set 2", "hash 1.5k, set 2"),
+        (((b"hash", 1_500), (b"set", 2)), Unit.MIX, "hash 1.50k, set 2", "hash 1.50k, set 2"),
         (((b"hash", 1_500),), Unit.MIX, "hash", "hash"),
         ((), Unit.MIX, "–", "-"),
         (tuple((b"%d" % at, 1) for at in range(5)), Unit.MIX, "0 1, 1 1, 2 1, 2 more", "0 1, 1 1, 2 1, 2 more"),
@@ -75,14 +75,14 @@ def test_a_cell_says_how_far_it_can_be_trusted(cell: Cell, unit: Unit, text: str
 
 
 def test_an_estimate_has_its_interval_at_hand() -> None:
-    assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.1k … 1.3k"
+    assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.10k … 1.30k"
     assert cell_interval(1_204, column(Unit.KEYS)) is None
 
 
 def test_an_estimate_without_an_upper_bound_says_so() -> None:
     cell = Estimate(1_000, 1_000, inf)
-    assert cell_interval(cell, column(Unit.KEYS)) == "1k … ∞"
-    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1k ... any"
+    assert cell_interval(cell, column(Unit.KEYS)) == "1.00k … ∞"
+    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1.00k ... any"
     assert share_above((Estimate(1, 1, inf), Estimate(3, 3, inf)), 1) == Estimate(0.0, 0.75, 1.0)
 
 
@@ -140,7 +140,7 @@ def test_a_name_alone_means_the_namespace_rather_than_the_key() -> None:
 def test_partial_sums_are_at_least_and_shares_are_of_what_was_seen() -> None:
     table = namespaces(MADE["partial"])
     assert texts(table, "keys")[0] == "≥ 750,000"
-    assert texts(table, "memory")[0] == "≥ 1.3G"
+    assert texts(table, "memory")[0] == "≥ 1.27 GiB"
     assert texts(table, "share_of_memory")[0] == "79%"
 
 
@@ -149,7 +149,7 @@ def test_memory_that_is_known_of_some_keys_is_at_least() -> None:
     stats = replace(root.children[0].stats, memory_known_keys=5)
     tree = replace(root, children=(replace(root.children[0], stats=stats),))
     report = replace(EXACT, summary=replace(EXACT.summary, root=tree))
-    assert texts(namespaces(report), "memory") == ["≥ 1.3G"]
+    assert texts(namespaces(report), "memory") == ["≥ 1.27 GiB"]
     assert texts(namespaces(report), "keys") == ["750,000"]
 
 
@@ -213,7 +213,7 @@ def test_saturated_counters_are_at_least() -> None:
 def test_cliffs_have_a_time_and_a_namespace() -> None:
     table = cliffs(EXACT)
     row = [texts(table, one.id)[0] for one in table.columns]
-    assert row == ["shop:session", "2026-09-21 14:31:20", "2026-09-21 14:33:20", "114,000", "38%", "250M", "950"]
+    assert row == ["shop:session", "2026-09-21 14:31:20", "2026-09-21 14:33:20", "114,000", "38%", "250 MiB", "950"]
     subject = table.subjects[0]
     assert isinstance(subject, tuple)
     assert [step.name for step in subject] == [b"shop", b"session"]
@@ -281,9 +281,9 @@ def test_the_share_of_a_histogram_of_estimates_has_an_interval() -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("exact", "1.6G in 1,000,000 keys · exact"),
-        ("partial", "≥ 1.6G in ≥ 1,000,000 keys · partial"),
-        ("estimate", "≈ 1.6G in ≈ 1M keys · estimate"),
+        ("exact", "1.62 GiB in 1,000,000 keys · exact"),
+        ("partial", "≥ 1.62 GiB in ≥ 1,000,000 keys · partial"),
+        ("estimate", "≈ 1.62 GiB in ≈ 1.00M keys · estimate"),
         ("denied", "1,000,000 keys · exact"),
         ("empty", "0 keys · exact"),
     ],

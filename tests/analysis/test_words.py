@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,31 +18,78 @@ def test_counts_have_thousands_and_a_mark(value: int, mark: Mark, text: str) -> 
     assert words.count(value, mark) == text
 
 
+_COUNT_STEPS = {unit: 1000**power for power, unit in enumerate(("", "k", "M", "G", "T", "P", "E"))}
+_BYTE_STEPS = {unit: 1024**power for power, unit in enumerate((" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"))}
+_SHORT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)([A-Za-z ]*)")
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"), (999, "999"), (1_000, "1k"), (1_234, "1.2k"), (9_990, "10k"), (786_400, "786k"), (999_600, "1M"),
-        (1_500_000, "1.5M"), (10**18, "1E"),
+        (0, "0"), (999, "999"), (999.4, "999"), (999.6, "1.00k"), (1_000, "1.00k"), (1_234, "1.23k"), (9_996, "10.0k"),
+        (29_512, "29.5k"), (786_400, "786k"), (999_499, "999k"), (999_600, "1.00M"), (1_500_000, "1.50M"),
+        (10**18, "1.00E"), (10**21, "> 999E"), (10**400, "> 999E"), (-1, "0"),
     ],
 )  # fmt: skip
-def test_short_counts_have_two_or_three_figures(value: float, text: str) -> None:
+def test_short_counts_have_three_figures(value: float, text: str) -> None:
     assert words.short_count(value) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0 B"),
-        (128, "128 B"),
-        (1_023, "1023 B"),
-        (1_024, "1.0K"),
-        (1_945, "1.9K"),
-        (4 << 30, "4.0G"),
-        (180 << 20, "180M"),
+        (0, "0 B"), (128, "128 B"), (2.4, "2 B"), (999, "999 B"), (999.6, "0.98 KiB"), (1_000, "0.98 KiB"),
+        (1_023, "1.00 KiB"), (1_024, "1.00 KiB"), (3_072, "3.00 KiB"), (30_200, "29.5 KiB"), (999 << 10, "999 KiB"),
+        (1_017 << 10, "0.99 MiB"), (180 << 20, "180 MiB"), (4 << 30, "4.00 GiB"), (1 << 62, "4.00 EiB"),
+        (1 << 80, "> 999 EiB"), (10**400, "> 999 EiB"), (-1, "0 B"),
     ],
-)
-def test_sizes_are_binary(value: int, text: str) -> None:
+)  # fmt: skip
+def test_sizes_are_in_binary_units(value: float, text: str) -> None:
     assert words.size(value) == text
+
+
+@given(st.one_of(st.integers(0, 10**20), st.floats(0, 1e20)))
+def test_short_figures_are_right_to_three_digits_in_one_unit(value: float) -> None:
+    for text, steps in ((words.short_count(value), _COUNT_STEPS), (words.size(value), _BYTE_STEPS)):
+        found = _SHORT.fullmatch(text)
+        assert found is not None, text
+        figures, unit = found.groups()
+        assert len(figures) <= 4
+        places = len(figures.partition(".")[2])
+        assert (places > 0) is (steps[unit] > 1 and float(figures) < 100)
+        assert abs(float(figures) - value / steps[unit]) <= 0.5 * 10**-places * (1 + 1e-9)
+
+
+def _read(text: str, steps: dict[str, int]) -> float:
+    found = _SHORT.fullmatch(text)
+    assert found is not None, text
+    return float(found[1]) * steps[found[2]]
+
+
+@given(st.one_of(st.integers(0, 10**20), st.floats(0, 1e20)))
+def test_a_lower_bound_is_never_above_the_number(value: float) -> None:
+    texts = (words.short_count(value, Mark.AT_LEAST), _COUNT_STEPS), (words.size(value, Mark.AT_LEAST), _BYTE_STEPS)
+    for text, steps in texts:
+        assert text.startswith(Mark.AT_LEAST)
+        read = _read(text.removeprefix(Mark.AT_LEAST), steps)
+        assert read <= value * (1 + 1e-12)
+        assert read >= value * 0.9 or value < 100
+
+
+_NEAR_EDGES = st.builds(
+    lambda step, power, factor, off: max(0, int(step**power * factor) + off),
+    st.sampled_from((1000, 1024)),
+    st.integers(0, 5),
+    st.sampled_from((1, 0.995, 0.9995, 9.995, 99.95, 999.5)),
+    st.integers(-3, 3),
+)
+
+
+@given(st.one_of(st.integers(0, 10**20), _NEAR_EDGES), st.one_of(st.integers(0, 10**6), st.integers(0, 3)))
+def test_a_larger_number_never_reads_smaller(value: int, more: int) -> None:
+    low, high = value, value + more
+    assert _read(words.short_count(low), _COUNT_STEPS) <= _read(words.short_count(high), _COUNT_STEPS)
+    assert _read(words.size(low), _BYTE_STEPS) <= _read(words.size(high), _BYTE_STEPS)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +115,3 @@ def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, te
 def test_durations_have_two_units(ms: int, text: str, short: str) -> None:
     assert words.duration(ms) == text
     assert words.short_duration(ms) == short
-
-
-@given(st.integers(0, 10**24))
-def test_short_figures_stay_short(value: int) -> None:
-    assert len(words.short_count(min(value, 10**20))) <= 4
-    assert len(words.size(min(value, 10**20))) <= 6

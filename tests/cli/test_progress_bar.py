@@ -28,17 +28,17 @@ RUNNING = Progress(ScanState.RUNNING, 0.781, 786_000, 41_000.0, 12.4)
 @pytest.mark.parametrize(
     ("under_way", "said"),
     [
-        (Under(RUNNING), "78% · 786k keys · 41k/s · 12s left · gentle"),
-        (Under(replace(RUNNING, fraction=None, eta_s=None)), "786k keys · 41k/s · gentle"),
-        (Under(replace(RUNNING, eta_s=0.2)), "78% · 786k keys · 41k/s · 0s left · gentle"),
+        (Under(RUNNING), "78% · 786k keys · 41.0k/s · 12s left · gentle"),
+        (Under(replace(RUNNING, fraction=None, eta_s=None)), "786k keys · 41.0k/s · gentle"),
+        (Under(replace(RUNNING, eta_s=0.2)), "78% · 786k keys · 41.0k/s · 0s left · gentle"),
         (Under(replace(RUNNING, state=ScanState.PAUSED), pace=Pace.FULL), "78% · 786k keys · full"),
         (
             Under(RUNNING, Cost(server_us=90_000.0, elapsed_s=1.0, is_measured=True)),
-            "78% · 786k keys · 41k/s · 12s left · gentle · server 9%",
+            "78% · 786k keys · 41.0k/s · 12s left · gentle · server 9%",
         ),
         (
             Under(RUNNING, Cost(server_us=90_000.0, elapsed_s=1.0)),
-            "78% · 786k keys · 41k/s · 12s left · gentle · server ≈9%",
+            "78% · 786k keys · 41.0k/s · 12s left · gentle · server ≈9%",
         ),
     ],
 )
@@ -81,7 +81,7 @@ def test_on_a_terminal_it_is_one_line_that_changes() -> None:
     with window(["-c", PROGRAM]) as screen:
         screen.wait_for(b"inspecting ")
         screen.wait_for("━".encode())
-        screen.wait_for("78% · 786k keys · 41k/s · 12s left · gentle".encode())
+        screen.wait_for("78% · 786k keys · 41.0k/s · 12s left · gentle".encode())
         screen.type(b"\n")
         screen.wait_for(ENDING.encode())
         screen.type(b"\n")

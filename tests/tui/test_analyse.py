@@ -87,9 +87,9 @@ async def test_an_empty_keyspace_is_said() -> None:
 @pytest.mark.parametrize(
     ("report", "shown"),
     [
-        (made_report(), ("exact · 1,000,000 keys", "750,000", "1.3G")),
-        (estimate_report(), ("≈ estimate of 20,000 keys", "≈ 750k", "≈ 1.3G")),
-        (partial_report(), ("≥ partial 50 %", "≥ 750,000", "≥ 1.3G")),
+        (made_report(), ("exact · 1,000,000 keys", "750,000", "1.28 GiB")),
+        (estimate_report(), ("≈ estimate of 20,000 keys", "≈ 750k", "≈ 1.28 GiB")),
+        (partial_report(), ("≥ partial 50 %", "≥ 750,000", "≥ 1.27 GiB")),
         (denied_report(), ("denied", "widths are keys: memory is not known", "denied: memory")),
     ],
     ids=["exact", "estimate", "partial", "denied"],

@@ -91,7 +91,7 @@ def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node
     top = report.summary.root.stats
     share = _SHARE if top.memory_bytes is not None else _SHARE_OF_KEYS
     use = _COLD if top.idle is None and top.frequency is not None else _IDLE
-    columns = (NAMESPACE, _KEYS, _MEMORY, share, _MEAN, _P99, _NO_TTL, use, _TYPES)
+    columns = (NAMESPACE, _KEYS, _MEMORY, share, _MEAN, _NO_TTL, _P99, use, _TYPES)
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Path] = []
     for nodes in paths:
@@ -109,8 +109,8 @@ def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Ce
         cells.memory(stats),
         cells.quality(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
         cells.quality(None if spread is None else spread.mean, "memory"),
-        cells.quality(None if spread is None else spread.p99, "memory"),
         cells.quality(stats.no_ttl_share, "ttl"),
+        cells.quality(None if spread is None else spread.p99, "memory"),
         _use(cells, stats, use),
         stats.types or cells.unknown("type"),
     )

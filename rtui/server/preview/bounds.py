@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Reason, Unknown
+from rtui.analysis.words import size
 from rtui.server.guard import MAX_ELEMENTS, MAX_RANDOM
 
 PAGE_ITEMS: Final = 100
@@ -87,7 +88,7 @@ def all_at_once(facts: KeyFacts, command: str) -> str:
 def too_large(facts: KeyFacts, element: str) -> Unknown:
     """Say that elements of this size are not read."""
     mean = facts.mean_element_bytes or 0
-    return Unknown(Reason.TOO_LARGE, f"on average one {element} takes {mean / (1 << 20):,.1f} MiB: none was read")
+    return Unknown(Reason.TOO_LARGE, f"on average one {element} takes {size(mean)}: none was read")
 
 
 def size_notes(facts: KeyFacts) -> tuple[str, ...]:
@@ -97,4 +98,4 @@ def size_notes(facts: KeyFacts) -> tuple[str, ...]:
         return ()
     if isinstance(facts.memory_bytes, Unknown) or facts.mean_element_bytes is None:
         return (f"pages of {items}: the size of the elements is not known",)
-    return (f"pages of {items}: on average one element takes {facts.mean_element_bytes / 1024:,.0f} KiB",)
+    return (f"pages of {items}: on average one element takes {size(facts.mean_element_bytes)}",)

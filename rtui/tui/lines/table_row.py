@@ -26,6 +26,9 @@ MIN_NAME_CELLS: Final = 24
 GOOD_NAME_CELLS: Final = 34
 """Up to this width it gets what its texts need; other columns go before."""
 
+MIN_MIX_CELLS: Final = 12
+"""A column of names with their figures is cut down to this width, so that the largest of them still shows."""
+
 MAX_NAME_CELLS: Final = 64
 """Beyond this the other columns do not move away from it any further."""
 
@@ -85,6 +88,9 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
         if sizes[at] + GAP_CELLS <= room:
             kept.add(at)
             room -= sizes[at] + GAP_CELLS
+        elif columns[at].unit is Unit.MIX and room - GAP_CELLS >= MIN_MIX_CELLS:
+            kept.add(at)
+            sizes[at], room = room - GAP_CELLS, 0
         elif columns[at].id != sort:
             break
     more = max(0, min(room, min(sizes[flexible], MAX_NAME_CELLS) - least))

@@ -181,17 +181,18 @@ def _sizes(found: Sequence[KeySizes], width: int) -> list[Line]:
 
 
 def _size_block(one: KeySizes) -> list[Line]:
-    """Return one histogram: its name, bars, and the lower bound of each bin."""
+    """Return one histogram: its name, bars, and the lower bound of each bin, a power of two."""
     bins = [(low, keys) for low, keys in one.bins if low >= 0]
     is_bytes = "string" in one.name
     name = display_text(one.name.removeprefix("distrib_"), limit=24)
     total = sum(keys for _, keys in bins)
-    labels = [fmt.size(low).replace(" B", "") if is_bytes else str(fmt.short_count(low)) for low, _ in bins]
+    labels = [fmt.power_of_two(low) for low, _ in bins]
     cells = max([SIZE_CELLS, *(width_of(label) for label in labels)]) + 1
     rows = standing([keys for _, keys in bins], SIZE_LINES)
-    lines: list[Line] = [(Span(name), Span(SafeText(f"  {fmt.short_count(total)} keys"), Role.MUTED))]
+    measure = "by bytes" if is_bytes else "by elements"
+    lines: list[Line] = [(Span(name), Span(SafeText(f"  {fmt.short_count(total)} keys, {measure}"), Role.MUTED))]
     lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
-    axis = "".join(left(SafeText(label), cells) for label in labels)
+    axis = "".join(left(label, cells) for label in labels)
     return [*lines, (Span(SafeText(axis), Role.MUTED),)]
 
 
