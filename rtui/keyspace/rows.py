@@ -32,7 +32,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. Rows are equal if they stand for the same thing, wherever it is listed now."""
+    """One row. Rows are equal if they stand for the same thing, wherever it is listed now.
+
+    A key that got another number is another row; what is kept by row is never found for a key of another name.
+    """
 
     kind: Kind
     """Whether it is a namespace or a key."""
@@ -46,7 +49,7 @@ class Row:
     depth: int = field(compare=False)
     """How many namespaces it lies in."""
 
-    name: bytes = field(compare=False)
+    name: bytes
     """The last segment, without a separator."""
 
     def key(self) -> bytes:

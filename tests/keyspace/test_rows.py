@@ -549,3 +549,14 @@ def test_what_was_forgotten_is_freed_bit_by_bit() -> None:
     assert a.labels == []
     assert all(node.keys is None for node in below)
     check_store(store, [b"k%d" % number for number in range(1, kept + 1)])
+
+
+@given(st.lists(st.sampled_from([b"x", b"y", b"z", b"a:1", b"a:2", b"a:3"]), max_size=20))
+def test_what_is_remembered_of_a_row_is_never_found_for_another_name(keys: list[bytes]) -> None:
+    rows = rows_over(keys)
+    remembered = {row: row.key() for row in everything(rows)}
+    rows.store.repeats_possible = True
+    finish(rows.store.settle())
+    rows.refresh()
+    for row in everything(rows):
+        assert remembered.get(row, row.key()) == row.key()

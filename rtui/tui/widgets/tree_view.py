@@ -205,8 +205,8 @@ class TreeView(RowsView, can_focus=True):
         if number is not None and number - line != top:
             self.scroll_to(y=max(0, number - line), animate=False, force=True, immediate=True)
         found = self._index(self._cursor)
-        if found is not None:
-            self._cursor_line = found
+        if found is not None and self._rows is not None:
+            self._cursor_line, self._cursor = found, self._rows.row(found)
         else:
             self.move_to(self._cursor_line if self._cursor is None else self._nearest(self._cursor))
         self.repaint_changes()
