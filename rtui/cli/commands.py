@@ -43,6 +43,7 @@ def _record(spec: Spec) -> dict[str, object]:
         "optional": spec.is_optional,
         "bulk": spec.in_bulk,
         "consent": spec.needs_consent,
+        "evidence": None if spec.evidence is None else spec.evidence.words,
     }
 
 
@@ -55,10 +56,11 @@ def _since(spec: Spec) -> str:
 
 
 def _details(spec: Spec) -> list[str]:
-    """Say the bounds, without those of the key that all have, and since when there is such a command."""
+    """Say the bounds, without those of the key that all have, what has to be known, and since when it is there."""
     bounds = [bound for bound in spec.bounds if bound not in Key().bounds()]
     since = _since(spec)
-    return bounds + ([f"since {since}"] if since else [])
+    known = [f"only when known: {spec.evidence.words}"] if spec.evidence is not None else []
+    return bounds + known + ([f"since {since}"] if since else [])
 
 
 def _marks(spec: Spec) -> list[str]:

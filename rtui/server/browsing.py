@@ -21,6 +21,7 @@ from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
 from rtui.server.errors import ConnectionLost, RtuiError, ServerError
 from rtui.server.inspect import key_facts, row_facts
+from rtui.server.inspection.watch import CostWatch
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
 from rtui.server.lfu_settings import lfu_settings
 from rtui.server.pace import Pace
@@ -79,6 +80,7 @@ class Browsing:
         self._revision = 0
         self._size: int | None = None
         self._lfu = LfuSettings()
+        self._memory_watch = CostWatch()
         self._spent = Cost()
         self._others = 0
         """How many things are under way that the scan rests for."""
@@ -218,7 +220,14 @@ class Browsing:
 
     async def key_facts(self, key: bytes) -> KeyFacts:
         """What the key under the cursor shows, see `inspect.key_facts`."""
-        return await key_facts(self.connection, key, self.capabilities, lfu=self._lfu, clock=self.clock)
+        return await key_facts(
+            self.connection,
+            key,
+            self.capabilities,
+            lfu=self._lfu,
+            watch=self._memory_watch,
+            clock=self.clock,
+        )
 
     def _new_pass(self) -> KeyspacePass:
         return KeyspacePass(
@@ -266,6 +275,7 @@ class Browsing:
                 if self.connection.generation != self._generation:
                     self._generation = self.connection.generation
                     self.capabilities.forget()
+                    self._memory_watch = CostWatch()
                 await self.capabilities.probe(self.connection)
                 self._lfu = await lfu_settings(self.connection, self.capabilities)
                 if self.capabilities.may(Feature.INFO):

@@ -11,12 +11,9 @@ from rtui.keyspace.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.connection import Connection
 from rtui.server.errors import ServerError
-from rtui.server.guard import Command
+from rtui.server.guard import PROBE_KEY, AbsentKey, Command
 from rtui.server.identity import ServerIdentity
 from rtui.server.reply import Reply
-
-PROBE_KEY: Final = b"rtui:no-such-key"
-"""A name that nobody uses: asking for it tells what is allowed without looking at anybody's data."""
 
 PROBE_TYPE: Final = b"string"
 """The type that the probe of SCAN TYPE asks for."""
@@ -91,7 +88,7 @@ _PROBES: Final[Mapping[Feature, Callable[[], Command]]] = {
     Feature.TYPE: lambda: guard.key_type(PROBE_KEY),
     Feature.PTTL: lambda: guard.pttl(PROBE_KEY),
     Feature.EXISTS: lambda: guard.exists(PROBE_KEY),
-    Feature.MEMORY_USAGE: lambda: guard.memory_usage(PROBE_KEY),
+    Feature.MEMORY_USAGE: lambda: guard.memory_usage(PROBE_KEY, AbsentKey()),
     Feature.OBJECT_ENCODING: lambda: guard.object_encoding(PROBE_KEY),
     Feature.OBJECT_IDLETIME: lambda: guard.object_idletime(PROBE_KEY),
     Feature.OBJECT_FREQ: lambda: guard.object_freq(PROBE_KEY),
@@ -101,7 +98,7 @@ _PROBES: Final[Mapping[Feature, Callable[[], Command]]] = {
     Feature.SCARD: lambda: guard.scard(PROBE_KEY),
     Feature.ZCARD: lambda: guard.zcard(PROBE_KEY),
     Feature.XLEN: lambda: guard.xlen(PROBE_KEY),
-    Feature.HPTTL: lambda: guard.hpttl(PROBE_KEY, b"field"),
+    Feature.HPTTL: lambda: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
 }
 """One command a feature, none of which reads or changes a key."""
 

@@ -1,14 +1,14 @@
 """Facts of keys, asked in as few round trips as possible and in an order in which asking spoils nothing.
 
-What a listed key shows takes one round trip for all rows. What the key under the cursor shows takes two: idle time and
-frequency, type, TTL, encoding and memory touch nothing in any version; only the length, asked last, counts as an access
-where NO-TOUCH is not on.
+What listed keys show takes two round trips for all rows, and so does what the key under the cursor shows: what memory
+costs depends on the type. Idle time and frequency, type, TTL, encoding and memory touch nothing in any version; only
+the length, asked last, counts as an access where NO-TOUCH is not on.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,8 +31,9 @@ from rtui.server.answers import expected
 from rtui.server.asking import Asking, Looks
 from rtui.server.capability import Capabilities, Feature, Verdict
 from rtui.server.errors import ServerError
-from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, PerKey
+from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
 from rtui.server.identity import ServerIdentity
+from rtui.server.inspection.watch import CostWatch
 from rtui.server.reply import Reply
 from rtui.server.unknowns import unknown_for, unknown_from
 
@@ -51,8 +52,6 @@ LENGTHS: Final[dict[bytes, PerKey]] = {
 NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
 """Types that the server removes with their last element: a length of 0 means that the key is gone."""
 
-_ROW: Final[tuple[PerKey, ...]] = (guard.key_type, guard.pttl, guard.memory_usage)
-
 _NO_TTL_REPLY: Final = -1
 
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
@@ -66,42 +65,79 @@ async def row_facts(
     *,
     clock: Callable[[], float] = time.time,
 ) -> list[RowFacts]:
-    """Ask type, TTL and memory of the rows on screen in one round trip, in the order of the keys.
+    """Ask type and TTL of the rows on screen, then memory where their types make that cheap, in the order of the keys.
 
-    `clock` gives seconds since the epoch.
-
-    Names over 64 KiB are not sent. Where `capabilities` knows nothing yet, the first key goes ahead alone, so that a
-    command that is refused is refused once. Raises ConnectionLost.
+    That takes two round trips; `clock` gives seconds since the epoch. Names over 64 KiB are not sent. Where
+    `capabilities` knows nothing of a command yet, one key goes ahead alone, so that what is refused is refused once.
+    Raises ConnectionLost.
     """
     asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
-    sendable = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
-    found: dict[bytes, RowFacts] = {}
-    if len(sendable) > 1 and any(asking.capabilities.verdict(ask.spec.name) is Verdict.UNTRIED for ask in _ROW):
-        found.update(await _rows(asking, sendable[:1], clock))
-    found.update(await _rows(asking, [key for key in sendable if key not in found], clock))
-    return [found[key] if key in found else _long_row(key, clock()) for key in keys]
-
-
-async def _rows(asking: Asking, keys: Sequence[bytes], clock: Callable[[], float]) -> dict[bytes, RowFacts]:
-    """Ask of each key what may be asked."""
-    asks = [ask for ask in _ROW if asking.capabilities.may(ask.spec.name)]
-    if not asks or not keys:
-        return {key: _row(asking.capabilities, key, {}, clock()) for key in keys}
-    batches = [guard.each(asks, portion) for portion in guard.portions(keys, len(asks))]
-    replies = await asking.connection.run(*batches)
+    replies: dict[bytes, dict[str, Reply]] = {key: {} for key in keys if len(key) <= MAX_BULK_KEY_BYTES}
+    await _ask_rows(asking, (guard.key_type, guard.pttl), {None: list(replies)}, replies)
     asked_at_s = clock()
+    by_type: dict[TypeEvidence | None, list[bytes]] = {}
+    for key, told in replies.items():
+        answers = _Answers(asking.capabilities, told)
+        evidence = _type_evidence(asking, answers.type)
+        if not answers.say_gone and evidence.memory_cost.manner is Manner.FREELY:
+            by_type.setdefault(evidence, []).append(key)
+    await _ask_rows(asking, (guard.memory_usage,), by_type, replies)
+    return [
+        _row(asking, key, replies[key], asked_at_s) if key in replies else _long_row(key, asked_at_s) for key in keys
+    ]
+
+
+async def _ask_rows(
+    asking: Asking,
+    wanted: Sequence[PerKey],
+    groups: Mapping[TypeEvidence | None, Sequence[bytes]],
+    replies: Mapping[bytes, dict[str, Reply]],
+) -> None:
+    """Put the answers of all keys into `replies`; the keys come in groups of which the same is known."""
+    if any(asking.capabilities.verdict(ask.spec.name) is Verdict.UNTRIED for ask in wanted):
+        for evidence, keys in groups.items():
+            await _ask_batches(asking, wanted, {evidence: keys[:1]}, replies)
+            groups = {**groups, evidence: keys[1:]}
+            break
+    await _ask_batches(asking, wanted, groups, replies)
+
+
+async def _ask_batches(
+    asking: Asking,
+    wanted: Sequence[PerKey],
+    groups: Mapping[TypeEvidence | None, Sequence[bytes]],
+    replies: Mapping[bytes, dict[str, Reply]],
+) -> None:
+    """Send in one write what may be asked."""
+    asks = [ask for ask in wanted if asking.capabilities.may(ask.spec.name)]
+    keys = [key for group in groups.values() for key in group]
+    if not asks or not keys:
+        return
+    found = await asking.connection.run(
+        *(
+            guard.each(asks, portion, evidence)
+            for evidence, group in groups.items()
+            for portion in guard.portions(group, len(asks))
+        )
+    )
     names = [ask.spec.name for ask in asks]
-    asking.learn(names * len(keys), replies)
-    width = len(names)
-    rows = (dict(zip(names, replies[at : at + width], strict=True)) for at in range(0, len(replies), width))
-    return {key: _row(asking.capabilities, key, row, asked_at_s) for key, row in zip(keys, rows, strict=True)}
+    asking.learn(names * len(keys), found)
+    for key, at in zip(keys, range(0, len(found), len(names)), strict=True):
+        replies[key].update(zip(names, found[at : at + len(names)], strict=True))
 
 
-def _row(capabilities: Capabilities, key: bytes, replies: dict[str, Reply], asked_at_s: float) -> RowFacts:
-    answers = _Answers(capabilities, replies)
+def _type_evidence(asking: Asking, key_type: bytes | Unknown) -> TypeEvidence:
+    """What is known of a key of this type, as the guard wants to know it."""
+    server = asking.connection.server
+    return TypeEvidence(None if isinstance(key_type, Unknown) else key_type, server.product, server.version)
+
+
+def _row(asking: Asking, key: bytes, replies: dict[str, Reply], asked_at_s: float) -> RowFacts:
+    answers = _Answers(asking.capabilities, replies)
     if answers.say_gone:
         return gone_row(key, asked_at_s)
-    return RowFacts(key, answers.type, answers.ttl_ms, answers.memory_bytes, asked_at_s)
+    memory = _type_evidence(asking, answers.type).memory_cost
+    return RowFacts(key, answers.type, answers.ttl_ms, answers.memory_bytes(memory.why), asked_at_s)
 
 
 def _long_row(key: bytes, asked_at_s: float) -> RowFacts:
@@ -154,10 +190,11 @@ class _Answers:
         left = self.number(Feature.PTTL)
         return NO_TTL if left == _NO_TTL_REPLY else left
 
-    @property
-    def memory_bytes(self) -> int | Unknown:
-        """What MEMORY USAGE says."""
-        return self.number(Feature.MEMORY_USAGE)
+    def memory_bytes(self, why_not: str) -> int | Unknown:
+        """What MEMORY USAGE says; `why_not` is why it was not asked, if it was not."""
+        found = self.number(Feature.MEMORY_USAGE)
+        is_not_asked = isinstance(found, Unknown) and found.reason is Reason.NOT_ASKED
+        return Unknown(Reason.NOT_ASKED, why_not) if is_not_asked else found
 
     @property
     def say_gone(self) -> bool:
@@ -172,21 +209,26 @@ async def key_facts(
     *,
     may_touch: bool = True,
     lfu: LfuSettings = LfuSettings(),  # noqa: B008 - a frozen value
+    watch: CostWatch | None = None,
     clock: Callable[[], float] = time.time,
 ) -> KeyFacts:
     """Ask all facts of one key in two round trips; `clock` gives seconds since the epoch.
 
-    Without `may_touch` the length is left out where asking it would count as an access. Raises ConnectionLost.
+    Without `may_touch` the length is left out where asking it would count as an access. `watch` follows from key to
+    key what MEMORY USAGE has cost where nothing bounds that. Raises ConnectionLost.
     """
     if len(key) > MAX_KEY_BYTES:
         return _long_key(key, clock())
     asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
+    began = time.monotonic()
     answers = await _still(asking, key)
+    trip_s = time.monotonic() - began
     asked_at_s = clock()
     if answers.say_gone:
         return gone_key(key, asked_at_s)
-    length = await _length(asking, key, answers.type, may_touch=may_touch)
-    if length == 0 and answers.type in NEVER_EMPTY:
+    second = _SecondQuestions(asking, key, answers.type, CostWatch() if watch is None else watch)
+    length = await second.ask(answers.replies, may_touch=may_touch, trip_s=trip_s)
+    if answers.say_gone or (length == 0 and answers.type in NEVER_EMPTY):
         return gone_key(key, asked_at_s)
     server = asking.connection.server
     return KeyFacts(
@@ -195,7 +237,7 @@ async def key_facts(
         type=answers.type,
         encoding=answers.name(Feature.OBJECT_ENCODING),
         length=length,
-        memory_bytes=answers.memory_bytes,
+        memory_bytes=answers.memory_bytes(second.why_no_memory),
         ttl_ms=answers.ttl_ms,
         idle_s=answers.number(Feature.OBJECT_IDLETIME),
         frequency=_frequency(answers.number(Feature.OBJECT_FREQ), lfu),
@@ -206,12 +248,12 @@ async def key_facts(
 
 
 async def _still(asking: Asking, key: bytes) -> _Answers:
-    """Ask everything that touches nothing, first of all what looking could change."""
+    """Ask what touches nothing whatever the type, first of all what looking could change."""
     keeps_frequency = asking.connection.server.is_lfu
     recency, other = guard.object_idletime, guard.object_freq
     if keeps_frequency:
         recency, other = other, recency
-    asks = (recency, guard.key_type, guard.pttl, guard.object_encoding, guard.memory_usage)
+    asks = (recency, guard.key_type, guard.pttl, guard.object_encoding)
     names = [ask.spec.name for ask in asks]
     replies = dict(zip(names, await asking.run(*(ask(key) for ask in asks)), strict=True))
     if _is_policy_error(replies[recency.spec.name]):
@@ -219,6 +261,68 @@ async def _still(asking: Asking, key: bytes) -> _Answers:
     else:
         replies[other.spec.name] = ServerError(_not_kept(asking.connection.server, other))
     return _Answers(asking.capabilities, replies)
+
+
+@dataclass(slots=True)
+class _SecondQuestions:
+    """What depends on the type: memory, as far as that is cheap, then the length, the only one that touches."""
+
+    asking: Asking
+    key: bytes
+    key_type: bytes | Unknown
+    watch: CostWatch
+    why_no_memory: str = ""
+
+    async def ask(self, replies: dict[str, Reply], *, may_touch: bool, trip_s: float) -> int | Unknown:
+        """Put memory into the replies and return the length, in one write; `trip_s` is what one without cost took."""
+        memory = self._memory()
+        lengths, why_no_length = self._length(may_touch=may_touch)
+        asks_clock = self._is_watched(memory) and self.watch.is_suspicious and self.watch.asks_clock
+        clock = (guard.info("commandstats"),) if asks_clock else ()
+        commands = (*clock, *memory, *clock, *lengths)
+        if not commands:
+            return why_no_length
+        began = time.monotonic()
+        found = await self.asking.run(*commands)
+        spent_s = time.monotonic() - began - trip_s
+        if memory:
+            replies[Feature.MEMORY_USAGE] = found[len(clock)]
+            told_s = self.watch.clocked(found[0], found[2], 1) if clock else None
+            if told_s is not None:
+                self.watch.took(1, told_s)
+            elif self._is_watched(memory):
+                self.watch.took_trip(spent_s)
+        if not lengths:
+            return why_no_length
+        name = lengths[0].name
+        return _Answers(self.asking.capabilities, {name: found[-1]}).number(name)
+
+    def _memory(self) -> tuple[Command, ...]:
+        evidence = _type_evidence(self.asking, self.key_type)
+        cost = evidence.memory_cost
+        self.why_no_memory = cost.why
+        if cost.manner is Manner.NEVER:
+            return ()
+        if cost.manner is Manner.WATCHED and self.watch.is_over:
+            self.why_no_memory += ", which took the server too long for others"
+            return ()
+        return (guard.memory_usage(self.key, evidence),)
+
+    def _is_watched(self, memory: tuple[Command, ...]) -> bool:
+        """Whether memory is asked, with an eye on the clock."""
+        is_allowed = self.asking.capabilities.may(Feature.MEMORY_USAGE)
+        cost = _type_evidence(self.asking, self.key_type).memory_cost
+        return bool(memory) and is_allowed and cost.manner is Manner.WATCHED
+
+    def _length(self, *, may_touch: bool) -> tuple[tuple[Command, ...], Unknown]:
+        if isinstance(self.key_type, Unknown):
+            return (), Unknown(Reason.NOT_ASKED, "the type is not known")
+        ask = LENGTHS.get(self.key_type)
+        if ask is None:
+            return (), Unknown(Reason.UNSUPPORTED, "no command tells the length of this type")
+        if self.asking.touches and not may_touch:
+            return (), Unknown(Reason.NOT_ASKED, "asking would count as an access")
+        return (ask(self.key),), Unknown(Reason.NOT_ASKED)
 
 
 def _is_policy_error(reply: Reply) -> bool:
@@ -235,18 +339,6 @@ def _not_kept(server: ServerIdentity, ask: PerKey) -> str:
 
 def _frequency(counter: int | Unknown, lfu: LfuSettings) -> Frequency | Unknown:
     return counter if isinstance(counter, Unknown) else Frequency(counter, lfu)
-
-
-async def _length(asking: Asking, key: bytes, kind: bytes | Unknown, *, may_touch: bool) -> int | Unknown:
-    if isinstance(kind, Unknown):
-        return Unknown(Reason.NOT_ASKED, "the type is not known")
-    ask = LENGTHS.get(kind)
-    if ask is None:
-        return Unknown(Reason.UNSUPPORTED, "no command tells the length of this type")
-    if asking.touches and not may_touch:
-        return Unknown(Reason.NOT_ASKED, "asking would count as an access")
-    (reply,) = await asking.run(ask(key))
-    return _Answers(asking.capabilities, {ask.spec.name: reply}).number(ask.spec.name)
 
 
 def _long_key(key: bytes, asked_at_s: float) -> KeyFacts:

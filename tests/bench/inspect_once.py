@@ -78,7 +78,7 @@ class Bare:
             by_type.setdefault(kind, []).append(key)
         lengths = LENGTHS if self._has_lengths else {}
         asks = {kind: tuple(filter(None, (guard.memory_usage, lengths.get(kind)))) for kind in by_type}
-        found = [guard.each(asks[kind], named) for kind, named in by_type.items()]
+        found = [guard.each(asks[kind], named, guard.TypeEvidence(kind, None, None)) for kind, named in by_type.items()]
         return [*found, guard.each(guard.object_encoding, keys[::ENCODING_EVERY])] if keys else found
 
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rtui.server.guard import (
+    AbsentKey,
+    CollectionEvidence,
+    ConsumerEvidence,
+    EntryEvidence,
+    Evidence,
+    GroupEvidence,
+    TypeEvidence,
+)
+
 ABOUT_A_KEY = {
     *(b"TYPE", b"PTTL", b"EXISTS", b"STRLEN", b"HLEN", b"LLEN", b"SCARD", b"ZCARD", b"XLEN", b"ARCOUNT", b"ARLEN"),
     *(b"VCARD", b"VINFO", b"JSON.TYPE", b"JSON.OBJLEN", b"JSON.ARRLEN", b"JSON.STRLEN", b"TS.INFO"),
@@ -148,4 +158,52 @@ def _of_stream(words: tuple[bytes, ...]) -> bool:
             return len(key) <= 2**20 and len(group) <= 65_536
         case (b"XREVRANGE", key, _, _, b"COUNT", count):
             return len(key) <= 2**20 and between(count, 1, 100)
+    return False
+
+
+COSTLY = {
+    *((b"MEMORY", b"USAGE"), (b"HSCAN",), (b"SSCAN",), (b"HRANDFIELD",), (b"SRANDMEMBER",), (b"HMGET",), (b"HSTRLEN",)),
+    *((b"HPTTL",), (b"XINFO", b"STREAM"), (b"XINFO", b"GROUPS"), (b"XINFO", b"CONSUMERS"), (b"XPENDING",)),
+}
+"""Commands whose cost depends on the value."""
+
+OF_REDIS = {b"string", b"list", b"hash", b"set", b"zset", b"stream", b"array", b"vectorset"}
+"""Types that no module brings."""
+
+
+def is_costly(argv: Sequence[bytes]) -> bool:
+    """Whether something has to be known of the value first."""
+    return tuple(argv[:1]) in COSTLY or tuple(argv[:2]) in COSTLY
+
+
+def is_known_to_be_cheap(argv: Sequence[bytes], known: Evidence | None) -> bool:  # noqa: PLR0911 - a rule a line
+    """Whether a costly command may be sent for one key of which this is known."""
+    words = tuple(argv)
+    match known:
+        case AbsentKey():
+            return (words[2] if words[0] in (b"MEMORY", b"XINFO") else words[1]) == b"rtui:no-such-key"
+        case TypeEvidence(key_type=key_type) if words[:2] == (b"MEMORY", b"USAGE"):
+            return key_type in OF_REDIS
+        case EntryEvidence(mean_bytes=mean) if words[:2] == (b"XINFO", b"STREAM"):
+            return mean is not None and mean <= 65_536
+        case GroupEvidence(groups=groups) if words[:2] == (b"XINFO", b"GROUPS"):
+            return 0 <= groups <= 100
+        case ConsumerEvidence(consumers=count) if words[0] == b"XPENDING" or words[:2] == (b"XINFO", b"CONSUMERS"):
+            return 0 <= count <= 100
+        case CollectionEvidence():
+            return _collection_is_cheap(words, known)
+    return False
+
+
+def _collection_is_cheap(words: tuple[bytes, ...], known: CollectionEvidence) -> bool:
+    is_table = known.encoding in (b"hashtable", b"skiplist")
+    least_bytes = 2**62 if known.memory_bytes is None else known.memory_bytes
+    elements = known.length if known.length is not None and known.length >= 0 else least_bytes // 4
+    match words:
+        case (b"HSCAN" | b"SSCAN", *_):
+            return is_table or least_bytes <= 262_144 or (known.memory_bytes is None and elements <= 10)
+        case (b"HRANDFIELD" | b"SRANDMEMBER", *_):
+            return is_table or known.encoding == b"intset" or elements <= 50_000
+        case (b"HMGET" | b"HSTRLEN", _, *fields) | (b"HPTTL", _, _, _, *fields):
+            return is_table or len(fields) * elements <= 50_000
     return False

@@ -13,7 +13,7 @@ from rtui.keyspace.glob import PatternError
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.connection import Connection
 from rtui.server.hot.report import hot_report
-from rtui.server.inspection.memory_cost import SAMPLED_NOTE
+from rtui.server.inspection.heading import SAMPLED_NOTE
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanNote, ScanState
 from rtui.server.secret import Secret

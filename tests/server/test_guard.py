@@ -16,15 +16,38 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
-from rtui.server.guard import TABLE, Command, Consent, GuardError, Metric, Spec, admits
+from rtui.server.guard import (
+    PROBE_KEY,
+    TABLE,
+    AbsentKey,
+    CollectionEvidence,
+    Command,
+    Consent,
+    ConsumerEvidence,
+    EntryEvidence,
+    Evidence,
+    GroupEvidence,
+    GuardError,
+    Metric,
+    Spec,
+    TypeEvidence,
+    admits,
+)
 from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import checked, pack
 from rtui.server.secret import Secret
-from tests.server.harmless import is_harmless
+from tests.server.harmless import is_costly, is_harmless, is_known_to_be_cheap
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it
 KEY = b"a:key"
 CONSENT = Consent(duration_s=60, sample_ratio=100)
+STRING = TypeEvidence(b"string", "redis", (7, 0, 15))
+TABLE_OF_ANY_LENGTH = CollectionEvidence(b"hashtable", 1_000_000, 100_000_000)
+FEW_CONSUMERS = ConsumerEvidence(3)
+ENOUGH: dict[type[Evidence], Evidence] = {
+    type(one): one for one in (STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS)
+}
+"""By what a command needs, evidence that permits all of it."""
 LINES = [line for spec in TABLE for line in spec.samples(KEY)]
 NUMBERS = (
     *(
@@ -123,7 +146,97 @@ def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
         with pytest.raises(GuardError):
             checked(*line)
     else:
-        assert parsed(checked(*line, consent=CONSENT).packed) == [list(line)]
+        assert parsed(checked(*line, consent=CONSENT, evidence=enough(line)).packed) == [list(line)]
+
+
+def enough(line: tuple[bytes, ...]) -> Evidence | None:
+    """Evidence that permits an admitted line, None where it needs none."""
+    spec = admits(line)
+    return None if spec is None or spec.evidence is None else ENOUGH[spec.evidence]
+
+
+COSTLY_LINES = [line for line in LINES if is_costly(line)]
+NUMBERS_KNOWN = st.none() | st.integers(-1, 200) | st.sampled_from((50_000, 50_001, 262_144, 262_145, 1 << 40))
+KNOWN: st.SearchStrategy[Evidence | None] = st.one_of(
+    st.none(),
+    st.just(AbsentKey()),
+    st.builds(
+        TypeEvidence,
+        st.none() | st.sampled_from((b"string", b"stream", b"hash", b"vectorset", b"ReJSON-RL", b"MBbloom--", b"")),
+        st.sampled_from((None, "redis", "valkey", "other")),
+        st.sampled_from((None, (6, 2), (8, 2, 9), (8, 4), (9, 1, 2))),
+        st.integers(-1, 1_000),
+    ),
+    st.builds(
+        CollectionEvidence,
+        st.sampled_from((None, b"hashtable", b"skiplist", b"listpack", b"listpackex", b"intset", b"new")),
+        NUMBERS_KNOWN,
+        NUMBERS_KNOWN,
+    ),
+    st.builds(EntryEvidence, st.none() | st.floats(0, 1e6)),
+    st.builds(GroupEvidence, st.integers(-5, 300)),
+    st.builds(ConsumerEvidence, st.integers(-5, 300)),
+)
+
+
+@given(st.sampled_from(COSTLY_LINES), KNOWN)
+def test_no_costly_command_is_made_unless_enough_is_known(line: tuple[bytes, ...], known: Evidence | None) -> None:
+    if is_known_to_be_cheap(line, known):
+        assert parsed(checked(*line, evidence=known).packed) == [list(line)]
+    else:
+        with pytest.raises(GuardError, match="is not sent"):
+            checked(*line, evidence=known)
+
+
+@given(mutated(), KNOWN)
+def test_whatever_is_made_is_cheap_by_an_independent_judge(line: tuple[bytes, ...], known: Evidence | None) -> None:
+    try:
+        checked(*line, consent=CONSENT, evidence=known)
+    except GuardError:
+        return
+    assert not is_costly(line) or is_known_to_be_cheap(line, known)
+
+
+@pytest.mark.parametrize("line", COSTLY_LINES, ids=lambda line: b" ".join(line)[:50].decode("latin-1"))
+def test_nothing_known_is_not_enough_and_neither_is_a_claim(line: tuple[bytes, ...]) -> None:
+    forged: Any
+    for forged in (None, True, "hash", object(), CONSENT):
+        with pytest.raises(GuardError, match="unless this is known"):
+            checked(*line, evidence=forged)
+    with pytest.raises(GuardError):
+        checked(*line, evidence=AbsentKey())
+    spec = admits(line)
+    assert spec is not None
+    assert spec.evidence is not None
+    permissive = type("Permissive", (spec.evidence,), {"refusal": lambda *_: ""})
+    with pytest.raises(GuardError, match="unless this is known"):
+        checked(*line, evidence=object.__new__(permissive))
+
+
+def test_what_needs_evidence_is_what_costs_by_the_value() -> None:
+    assert {spec.words for spec in TABLE if spec.evidence} == {
+        spec.words for spec in TABLE if any(is_costly(line) for line in spec.samples(KEY))
+    }
+    assert not [spec.name for spec in TABLE if "looked at before" in spec.why and spec.evidence is None]
+    assert {spec.evidence for spec in TABLE if spec.evidence} == set(ENOUGH)
+
+
+def test_the_probe_of_rights_asks_for_its_own_key_only() -> None:
+    assert guard.memory_usage(PROBE_KEY, AbsentKey()).replies == 1
+    for line in ((b"MEMORY", b"USAGE", KEY), (b"HMGET", KEY, PROBE_KEY), (b"HPTTL", KEY, b"FIELDS", b"1", PROBE_KEY)):
+        with pytest.raises(GuardError):
+            checked(*line, evidence=AbsentKey())
+    with pytest.raises(GuardError):
+        guard.each(guard.memory_usage, [PROBE_KEY, PROBE_KEY], AbsentKey())
+
+
+def test_look_ups_of_fields_are_bounded_together() -> None:
+    compact = CollectionEvidence(b"listpack", 5_000, 10_000_000)
+    assert len(guard.hstrlens(KEY, *[b"f"] * 10, evidence=compact)) == 10
+    with pytest.raises(GuardError):
+        guard.hstrlens(KEY, *[b"f"] * 11, evidence=compact)
+    with pytest.raises(GuardError):
+        guard.hstrlens(KEY, b"f")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +352,8 @@ def parsed(packed: bytes) -> list[Any]:
 def built() -> list[Command]:
     """One Command of every builder."""
     secret = Secret(PASSWORD)
-    made = [build(KEY) for build in EVERY_KEY]
+    made = [build(KEY, enough((*build.spec.words, KEY))) for build in EVERY_KEY]
+    table, few = TABLE_OF_ANY_LENGTH, FEW_CONSUMERS
     return [
         *made,
         *(guard.ping(), guard.hello(2), guard.hello(3, "me", secret), guard.hello(3, None, secret)),
@@ -251,12 +365,14 @@ def built() -> list[Command]:
         *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
         guard.scan((1 << 64) - 1, count=1000, match=b"a*", kind=b"hash"),
         guard.getrange(KEY, 0, 65_535),
-        *(guard.hscan(KEY, 0, count=100), guard.hscan(KEY, 5, count=1, novalues=True)),
-        *(guard.hrandfield(KEY, 50), guard.hrandfield(KEY, 1, withvalues=True), guard.hmget(KEY, b"", b"f")),
-        *(guard.hstrlen(KEY, b"f"), guard.hpttl(KEY, b"a", b"b"), guard.lrange(KEY, 100, 199)),
-        *(guard.sscan(KEY, 0, count=3), guard.srandmember(KEY, 3), guard.zrange(KEY, 0, 99)),
-        guard.xinfo_consumers(KEY, b"g"),
-        *(guard.xrevrange(KEY, b"+", b"(1-1", count=9), guard.xpending(KEY, b"g")),
+        guard.hscan(KEY, 0, count=100, evidence=table),
+        guard.hscan(KEY, 5, count=1, novalues=True, evidence=table),
+        *(guard.hrandfield(KEY, 50, evidence=table), guard.hrandfield(KEY, 1, withvalues=True, evidence=table)),
+        *(guard.hmget(KEY, b"", b"f", evidence=table), *guard.hstrlens(KEY, b"f", evidence=table)),
+        *(guard.hpttl(KEY, b"a", b"b", evidence=table), guard.lrange(KEY, 100, 199)),
+        *(guard.sscan(KEY, 0, count=3, evidence=table), guard.srandmember(KEY, 3, evidence=table)),
+        *(guard.zrange(KEY, 0, 99), guard.xinfo_consumers(KEY, b"g", few)),
+        *(guard.xrevrange(KEY, b"+", b"(1-1", count=9), guard.xpending(KEY, b"g", few)),
         guard.arscan(KEY, 0, 10**15, limit=100),
     ]
 

@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.guard import GuardError, admits, each, portions
+from rtui.server.guard import EntryEvidence, Evidence, GroupEvidence, GuardError, TypeEvidence, admits, each, portions
 from rtui.server.guard.batch import MAX_BATCH_BUILDS, MAX_BATCH_BYTES, PerKey
 from tests.wire import Requests
 
 EVERY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
 BULK = [build for build in EVERY if build.spec.in_bulk]
+ENOUGH: dict[type[Evidence], Evidence] = {
+    TypeEvidence: TypeEvidence(b"hash", "redis", (7, 0)),
+    EntryEvidence: EntryEvidence(1.0),
+    GroupEvidence: GroupEvidence(1),
+}
+"""By what a command needs, evidence that permits it."""
+HASHES = ENOUGH[TypeEvidence]
 KEYS = st.lists(
     st.one_of(st.binary(max_size=40), st.sampled_from([b"k" * size for size in (511, 512, 513, 65_536)])),
     min_size=1,
@@ -22,8 +29,8 @@ KEYS = st.lists(
 
 @given(st.lists(st.sampled_from(BULK), min_size=1, max_size=MAX_BATCH_BUILDS), KEYS)
 def test_a_batch_is_its_commands_one_after_another(builds: list[PerKey], keys: list[bytes]) -> None:
-    batch = each(builds, keys)
-    slow = [build(key) for key in keys for build in builds]
+    batch = each(builds, keys, HASHES)
+    slow = [build(key, HASHES) for key in keys for build in builds]
     assert batch.packed == b"".join(command.packed for command in slow)
     assert batch.replies == len(slow)
     assert not batch.redacted
@@ -32,7 +39,7 @@ def test_a_batch_is_its_commands_one_after_another(builds: list[PerKey], keys: l
 @given(st.sampled_from(BULK), KEYS)
 def test_a_batch_reads_back_as_lines_of_the_list(build: PerKey, keys: list[bytes]) -> None:
     requests = Requests()
-    requests.feed(each(build, keys).packed)
+    requests.feed(each(build, keys, HASHES).packed)
     assert not requests.incomplete
     assert [line[-1] for line in requests.commands] == keys
     assert all(admits(line) is build.spec for line in requests.commands)
@@ -40,11 +47,35 @@ def test_a_batch_reads_back_as_lines_of_the_list(build: PerKey, keys: list[bytes
 
 @pytest.mark.parametrize("build", [build for build in EVERY if not build.spec.in_bulk], ids=repr)
 def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: PerKey) -> None:
-    assert build(b"key").replies == 1
+    known = None if build.spec.evidence is None else ENOUGH[build.spec.evidence]
+    assert build(b"key", known).replies == 1
     with pytest.raises(GuardError):
         each(build, [b"key"])
     with pytest.raises(GuardError):
         each([guard.key_type, build], [b"key"])
+
+
+@pytest.mark.parametrize(
+    ("known", "most"),
+    [
+        (TypeEvidence(b"stream", "redis", (8, 4)), 2_000),
+        (TypeEvidence(b"stream", "valkey", (8, 0)), 2_000),
+        (TypeEvidence(b"vectorset", None, None), 2_000),
+        (TypeEvidence(b"stream", "redis", (8, 2, 9)), 1),
+        (TypeEvidence(b"stream", "other", (99, 0)), 1),
+        (TypeEvidence(b"stream", None, None, proved=1), 2),
+        (TypeEvidence(b"stream", "redis", (7, 0), proved=20), 40),
+        (TypeEvidence(b"stream", "redis", (7, 0), proved=10**9), 64),
+        (TypeEvidence(b"ReJSON-RL", "redis", (8, 6), proved=64), 0),
+        (TypeEvidence(None, "valkey", (9, 1), proved=64), 0),
+        (None, 0),
+    ],
+)
+def test_how_many_keys_one_write_may_ask_for_their_memory(known: TypeEvidence | None, most: int) -> None:
+    if most:
+        assert each([guard.memory_usage, guard.xlen], [b"key"] * most, known).replies == 2 * most
+    with pytest.raises(GuardError):
+        each([guard.xlen, guard.memory_usage], [b"key"] * (most + 1), known)
 
 
 def test_builders_that_are_none_are_refused() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rtui.analysis.report import CoverageKind
 from rtui.server import guard
-from rtui.server.capability import PROBE_KEY
+from rtui.server.guard import PROBE_KEY
 from rtui.server.secret import Secret
 from rtui.tui.panels import PANELS
 from tests.monitor import escapes_quotes

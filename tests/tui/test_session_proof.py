@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server import guard
-from rtui.server.capability import PROBE_KEY
+from rtui.server.guard import PROBE_KEY
 from rtui.server.handshake import NoTouch
 from rtui.server.preview.page import Kind
 from rtui.server.secret import Secret

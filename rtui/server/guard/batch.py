@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, final
 
-from rtui.server.guard.command import _TOKEN, Command, GuardError, checked
+from rtui.server.guard.command import _TOKEN, Command, GuardError, checked, require
+from rtui.server.guard.evidence import Evidence
 from rtui.server.guard.spec import Spec
 from rtui.server.guard.table import spec_of
 
@@ -38,9 +39,9 @@ class PerKey:
         self._lead = b"\r\n*%d\r\n%b$" % (len(words) + 1, lead)
         self._heads: list[bytes] = []
 
-    def __call__(self, key: bytes) -> Command:
-        """Build it for one key; GuardError when the name is over the bound of a single look-up."""
-        return checked(*self.spec.words, key)
+    def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
+        """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
+        return checked(*self.spec.words, key, evidence=evidence)
 
     def __repr__(self) -> str:
         return f"<PerKey {self.spec.name}>"
@@ -55,10 +56,11 @@ class PerKey:
         return map(self._heads.__getitem__, lengths)
 
 
-def each(build: PerKey | Sequence[PerKey], keys: Sequence[bytes]) -> Command:
+def each(build: PerKey | Sequence[PerKey], keys: Sequence[bytes], evidence: Evidence | None = None) -> Command:
     """Build one command or several for each of 1 to 2,000 keys of at most 64 KiB, as one Command.
 
-    Replies come key by key: with builders (a, b) and keys (k1, k2) they are a(k1), b(k1), a(k2), b(k2).
+    `evidence` is what is known of each of the keys. Replies come key by key: with builders (a, b) and keys (k1, k2)
+    they are a(k1), b(k1), a(k2), b(k2).
     """
     builds = (build,) if isinstance(build, PerKey) else tuple(build)
     if not 1 <= len(builds) <= MAX_BATCH_BUILDS or not all(one.spec.in_bulk for one in builds):
@@ -70,6 +72,8 @@ def each(build: PerKey | Sequence[PerKey], keys: Sequence[bytes]) -> Command:
         raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
     if sum(lengths) * len(builds) > MAX_BATCH_BYTES:
         raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
+    for one in builds:
+        require(one.spec, evidence, keys=len(keys))
     step = 2 * len(builds)
     flat = [b""] * (step * len(keys))
     for place, one in enumerate(builds):

@@ -10,6 +10,7 @@ from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import Command, GuardError, HiddenBytes, checked
 from rtui.server.guard.connection_entries import CLIENT_NAME
 from rtui.server.guard.consent import Consent, Metric
+from rtui.server.guard.evidence import CollectionEvidence, ConsumerEvidence, Evidence
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""
@@ -182,29 +183,36 @@ def getrange(key: bytes, start: int, end: int) -> Command:
     return checked(b"GETRANGE", key, _number(start), _number(end))
 
 
-def hscan(key: bytes, cursor: int, *, count: int, novalues: bool = False) -> Command:
+def hscan(
+    key: bytes, cursor: int, *, count: int, novalues: bool = False, evidence: CollectionEvidence | None = None
+) -> Command:
     """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
-    return checked(b"HSCAN", key, _number(cursor), b"COUNT", _number(count), *([b"NOVALUES"] if novalues else []))
+    after = [b"NOVALUES"] if novalues else []
+    return checked(b"HSCAN", key, _number(cursor), b"COUNT", _number(count), *after, evidence=evidence)
 
 
-def hrandfield(key: bytes, count: int, *, withvalues: bool = False) -> Command:
+def hrandfield(
+    key: bytes, count: int, *, withvalues: bool = False, evidence: CollectionEvidence | None = None
+) -> Command:
     """Read up to 50 random fields, none twice."""
-    return checked(b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []))
+    return checked(b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []), evidence=evidence)
 
 
-def hmget(key: bytes, *fields: bytes) -> Command:
+def hmget(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> Command:
     """Read the values of 1 to 100 fields."""
-    return checked(b"HMGET", key, *fields)
+    return checked(b"HMGET", key, *fields, evidence=evidence)
 
 
-def hstrlen(key: bytes, name: bytes) -> Command:
-    """Ask for the size of one field's value in bytes."""
-    return checked(b"HSTRLEN", key, name)
+def hstrlens(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> tuple[Command, ...]:
+    """Ask for the sizes of the values of fields in bytes, one command a field, bounded together."""
+    if evidence is not None and len(fields) > evidence.look_ups:
+        raise GuardError(f"HSTRLEN is not sent: {len(fields)} look-ups in a hash where {evidence.look_ups} are allowed")
+    return tuple(checked(b"HSTRLEN", key, name, evidence=evidence) for name in fields)
 
 
-def hpttl(key: bytes, *fields: bytes) -> Command:
+def hpttl(key: bytes, *fields: bytes, evidence: Evidence | None = None) -> Command:
     """Ask for the time to live of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
-    return checked(b"HPTTL", key, b"FIELDS", _number(len(fields)), *fields)
+    return checked(b"HPTTL", key, b"FIELDS", _number(len(fields)), *fields, evidence=evidence)
 
 
 def lrange(key: bytes, start: int, stop: int) -> Command:
@@ -212,14 +220,14 @@ def lrange(key: bytes, start: int, stop: int) -> Command:
     return checked(b"LRANGE", key, _number(start), _number(stop))
 
 
-def sscan(key: bytes, cursor: int, *, count: int) -> Command:
+def sscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence | None = None) -> Command:
     """List a page of a set: count ≤ 100."""
-    return checked(b"SSCAN", key, _number(cursor), b"COUNT", _number(count))
+    return checked(b"SSCAN", key, _number(cursor), b"COUNT", _number(count), evidence=evidence)
 
 
-def srandmember(key: bytes, count: int) -> Command:
+def srandmember(key: bytes, count: int, *, evidence: CollectionEvidence | None = None) -> Command:
     """Read up to 50 random members, none twice."""
-    return checked(b"SRANDMEMBER", key, _number(count))
+    return checked(b"SRANDMEMBER", key, _number(count), evidence=evidence)
 
 
 def zrange(key: bytes, start: int, stop: int) -> Command:
@@ -227,9 +235,9 @@ def zrange(key: bytes, start: int, stop: int) -> Command:
     return checked(b"ZRANGE", key, _number(start), _number(stop), b"WITHSCORES")
 
 
-def xinfo_consumers(key: bytes, group: bytes) -> Command:
+def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
     """List the consumers of one group."""
-    return checked(b"XINFO", b"CONSUMERS", key, group)
+    return checked(b"XINFO", b"CONSUMERS", key, group, evidence=evidence)
 
 
 def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
@@ -237,9 +245,9 @@ def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
     return checked(b"XREVRANGE", key, end, start, b"COUNT", _number(count))
 
 
-def xpending(key: bytes, group: bytes) -> Command:
+def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
     """Ask for the summary of what a group has pending."""
-    return checked(b"XPENDING", key, group)
+    return checked(b"XPENDING", key, group, evidence=evidence)
 
 
 def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
 from rtui.server.guard.consent import Consent
+from rtui.server.guard.evidence import AbsentKey, Evidence
+from rtui.server.guard.spec import Spec
 from rtui.server.guard.table import admits, usage_of
 
 _TOKEN: Final = object()
@@ -76,17 +78,33 @@ def pack(argv: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def checked(*argv: bytes, consent: Consent | None = None) -> Command:
-    """Make a Command of a command line that the list admits and, where it changes something, the user has agreed to.
+def checked(*argv: bytes, consent: Consent | None = None, evidence: Evidence | None = None) -> Command:
+    """Make a Command of a command line that the list admits.
 
-    GuardError for any other.
+    Where it changes something the user has to have agreed; where its cost depends on the value enough has to be known
+    of that. GuardError for any other.
     """
     spec = admits(argv)
     if spec is None:
         raise GuardError(refusal(argv))
     if spec.needs_consent and not isinstance(consent, Consent):
         raise GuardError(f"{spec.name} changes something in the server: it takes the user's consent")
+    require(spec, evidence, argv[len(spec.words) :])
     return Command(_TOKEN, spec.name, pack(argv), redacted=spec.has_secret)
+
+
+def require(spec: Spec, evidence: Evidence | None, arguments: Sequence[bytes] = (), keys: int = 1) -> None:
+    """Raise GuardError unless enough is known of the value for a command to so many `keys` at once.
+
+    `arguments` is what follows the command's words, the key first; empty where there are several keys.
+    """
+    if spec.evidence is None:
+        return
+    if evidence is None or type(evidence) not in (spec.evidence, AbsentKey):
+        raise GuardError(f"{spec.name} is not sent unless this is known: {spec.evidence.words}")
+    why = evidence.refusal(spec.name, arguments, keys)
+    if why:
+        raise GuardError(f"{spec.name} is not sent: {why}")
 
 
 def refusal(argv: Sequence[bytes]) -> str:

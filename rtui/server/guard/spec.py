@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rtui.server.guard.evidence import Evidence
 from rtui.server.guard.shape import Element, Secret, bounds_of, samples_of, take_all
 
 Version = tuple[int, ...]
@@ -79,6 +80,8 @@ class Spec:
     """Whether the server takes it for a writer of its key, as it does with commands of modules: `%R~` denies it."""
     needs_consent: bool = False
     """Whether it changes something in the server beside this connection: it is sent only when the user has agreed."""
+    evidence: type[Evidence] | None = None
+    """What has to be known of the key before it may be built, where its cost depends on the value; None for nothing."""
 
     @property
     def name(self) -> str:

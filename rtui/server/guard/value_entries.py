@@ -5,6 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rtui.server.guard.evidence import (
+    CollectionEvidence,
+    ConsumerEvidence,
+    EntryEvidence,
+    Evidence,
+    GroupEvidence,
+)
 from rtui.server.guard.shape import (
     Blob,
     Checked,
@@ -52,7 +59,7 @@ def _stream_id(name: str, example: bytes) -> Checked:
 
 _SCAN_COST: Final = "COUNT elements, 140 µs; a compact encoding answers whole: 512 fields 124 µs, 20,000 fields 4.7 ms"
 _SCAN_WHY: Final = "a page at a time; encoding and size are looked at before, since compact encodings ignore COUNT"
-_RANDOM_WHY: Final = "a positive count: none twice, never more than there are"
+_RANDOM_WHY: Final = "a positive count: none twice, never more than there are; encoding and length are looked at before"
 _FIELDS_WHY: Final = "named fields only; encoding and length are looked at before, since each walks a compact hash"
 _BETWEEN_WHY: Final = "both ends are given, from the front, and near each other"
 
@@ -66,6 +73,7 @@ def _value(
     since: Version = FIRST_REDIS,
     valkey: Version | None = FIRST_VALKEY,
     bulk: bool = False,
+    evidence: type[Evidence] | None = None,
 ) -> Spec:
     return Spec(
         tuple(words.encode().split(b" ")),
@@ -79,6 +87,7 @@ def _value(
         counts=True,
         is_optional=True,
         in_bulk=bulk,
+        evidence=evidence,
     )
 
 
@@ -93,7 +102,7 @@ _STRING: Final = (
 
 _HASH: Final = (
     _length(Group.HASH, "HLEN", (2, 0)),
-    _value(Group.HASH, "HSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
+    _value(Group.HASH, "HSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8), evidence=CollectionEvidence),
     _value(
         Group.HASH,
         "HSCAN",
@@ -103,6 +112,7 @@ _HASH: Final = (
         why=_SCAN_WHY,
         since=(7, 4),
         valkey=(8, 0),
+        evidence=CollectionEvidence,
     ),
     _value(
         Group.HASH,
@@ -112,6 +122,7 @@ _HASH: Final = (
         cost="10 µs an element, 0.5 ms; a compact hash of 20,000 fields 0.8 ms",
         why=_RANDOM_WHY,
         since=(6, 2),
+        evidence=CollectionEvidence,
     ),
     _value(
         Group.HASH,
@@ -120,14 +131,16 @@ _HASH: Final = (
         cost="one look-up a field, 83 µs; a compact hash of 20,000 fields 0.4 ms a field",
         why=_FIELDS_WHY,
         since=(2, 0),
+        evidence=CollectionEvidence,
     ),
     _value(
         Group.HASH,
         "HSTRLEN",
         _FIELD,
         cost="one look-up, 2 µs; a compact hash of 20,000 fields 0.4 ms",
-        why="the size of one value, without the value",
+        why="the size of one value, without the value; encoding and length are looked at before",
         since=(3, 2),
+        evidence=CollectionEvidence,
     ),
     _value(
         Group.HASH,
@@ -138,6 +151,7 @@ _HASH: Final = (
         why=_FIELDS_WHY,
         since=(7, 4),
         valkey=(9, 0),
+        evidence=CollectionEvidence,
     ),
 )
 
@@ -154,8 +168,16 @@ _LIST: Final = (
 
 _SET: Final = (
     _length(Group.SET, "SCARD"),
-    _value(Group.SET, "SSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8)),
-    _value(Group.SET, "SRANDMEMBER", _RANDOM, cost="10 µs an element, 0.5 ms", why=_RANDOM_WHY, since=(2, 6)),
+    _value(Group.SET, "SSCAN", *_PAGE, cost=_SCAN_COST, why=_SCAN_WHY, since=(2, 8), evidence=CollectionEvidence),
+    _value(
+        Group.SET,
+        "SRANDMEMBER",
+        _RANDOM,
+        cost="10 µs an element, 0.5 ms; a compact set is walked over once",
+        why=_RANDOM_WHY,
+        since=(2, 6),
+        evidence=CollectionEvidence,
+    ),
 )
 
 _ZSET: Final = (
@@ -179,6 +201,7 @@ _STREAM: Final = (
         cost="constant; 8 µs, and the first and the last entry in full",
         why="never FULL, which lists every group; the size of an entry is looked at before",
         since=(5, 0),
+        evidence=EntryEvidence,
     ),
     _value(
         Group.STREAM,
@@ -186,6 +209,7 @@ _STREAM: Final = (
         cost="one row a group; 1,000 groups 1.5 ms",
         why="the number of groups is looked at before",
         since=(5, 0),
+        evidence=GroupEvidence,
     ),
     _value(
         Group.STREAM,
@@ -194,6 +218,7 @@ _STREAM: Final = (
         cost="one row a consumer; 1,000 consumers 0.8 ms",
         why="one group, whose number of consumers is looked at before",
         since=(5, 0),
+        evidence=ConsumerEvidence,
     ),
     _value(
         Group.STREAM,
@@ -211,8 +236,9 @@ _STREAM: Final = (
         "XPENDING",
         _OF_GROUP,
         cost="one row a consumer that has entries pending; 2 µs without any",
-        why="the summary of one group",
+        why="the summary of one group, whose number of consumers is looked at before",
         since=(5, 0),
+        evidence=ConsumerEvidence,
     ),
 )
 

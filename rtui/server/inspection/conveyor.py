@@ -15,10 +15,9 @@ from typing import Final, Protocol
 from rtui.analysis.inspected import Inspected
 from rtui.server import guard
 from rtui.server.errors import ServerError
-from rtui.server.guard import MAX_BULK_KEY_BYTES, PerKey
+from rtui.server.guard import MAX_BULK_KEY_BYTES, Manner, PerKey
 from rtui.server.inspection.columns import Sorted
 from rtui.server.inspection.legs import Encodings, Journey, Leg, Look, Measure, Watched
-from rtui.server.inspection.memory_cost import Manner
 from rtui.server.inspection.plan import NAMES, Plan
 from rtui.server.inspection.stations import Station
 from rtui.server.inspection.watch import CostWatch

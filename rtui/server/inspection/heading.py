@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rtui import __version__
 from rtui.analysis.report import (
@@ -16,10 +17,16 @@ from rtui.analysis.report import (
 )
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Connection
+from rtui.server.guard import counts_sizes
 from rtui.server.inspect import REPLICA_NOTE
-from rtui.server.inspection.memory_cost import SAMPLED_NOTE, counts_sizes
 from rtui.server.inspection.plan import Plan
 from rtui.server.progress import Cost
+
+SAMPLED_NOTE: Final = (
+    "The bytes of a collection come from five of its elements, as MEMORY USAGE does by default on this server: "
+    "where elements differ much in size they are an estimate."
+)
+"""What one has to know of sizes on a server that does not count them as they grow."""
 
 
 def server_report(connection: Connection) -> ServerReport:
@@ -81,7 +88,9 @@ def head(
     """Put it together."""
     server = server_report(connection)
     texts = [str(note) for note in notes]
-    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(connection.server):
+    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(
+        connection.server.product, connection.server.version
+    ):
         texts.append(SAMPLED_NOTE)
     if server.role == "replica":
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")

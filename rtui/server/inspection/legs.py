@@ -10,7 +10,7 @@ from rtui.analysis.inspected import Inspected
 from rtui.server import guard
 from rtui.server.answers import Expected, expected
 from rtui.server.errors import ServerBusyError
-from rtui.server.guard import Command, PerKey
+from rtui.server.guard import Command, Evidence, PerKey
 from rtui.server.inspect import NEVER_EMPTY
 from rtui.server.inspection.columns import Columns, sort_replies
 from rtui.server.reply import Reply
@@ -75,8 +75,8 @@ def _expected(asks: Sequence[PerKey]) -> list[Expected]:
     return [expected(ask.spec.name) for ask in asks]
 
 
-def _batches(asks: Sequence[PerKey], keys: Sequence[bytes]) -> tuple[Command, ...]:
-    return tuple(guard.each(asks, portion) for portion in guard.portions(keys, len(asks)))
+def _batches(asks: Sequence[PerKey], keys: Sequence[bytes], evidence: Evidence | None = None) -> tuple[Command, ...]:
+    return tuple(guard.each(asks, portion, evidence) for portion in guard.portions(keys, len(asks)))
 
 
 class Look:
@@ -132,7 +132,7 @@ class Measure:
         self._conveyor = conveyor
         self._batch = batch
         self._asks = asks
-        self.commands = _batches(asks, batch.keys)
+        self.commands = _batches(asks, batch.keys, conveyor.plan.evidence(batch.kind))
         self.weight = len(batch.keys) / 2
 
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
@@ -171,7 +171,8 @@ class Watched:
         self._conveyor = conveyor
         self._batch = batch
         clock = (guard.info("commandstats"),) if conveyor.watch.asks_clock else ()
-        self.commands = (*clock, *_batches((guard.memory_usage,), batch.keys), *clock)
+        evidence = replace(conveyor.plan.evidence(batch.kind), proved=conveyor.watch.proved)
+        self.commands = (*clock, *_batches((guard.memory_usage,), batch.keys, evidence), *clock)
 
     def answered(self, replies: Sequence[Reply], seconds: float | None) -> None:
         """Hand the keys on."""

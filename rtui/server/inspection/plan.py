@@ -7,11 +7,10 @@ from typing import Final
 from rtui.analysis.report import ColumnReport, ColumnState
 from rtui.server import guard
 from rtui.server.capability import Capabilities, Verdict
-from rtui.server.guard import PerKey
+from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.inspect import LENGTHS
-from rtui.server.inspection.memory_cost import Manner, MemoryCost, memory_cost
 
 _RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
 """By whether the policy is an LFU one."""
@@ -47,7 +46,7 @@ class Plan:
         self._no_touch = no_touch
         self._revision = -1
         self._look: tuple[PerKey, ...] = ()
-        self._costs: dict[bytes | None, MemoryCost] = {}
+        self._types: dict[bytes | None, TypeEvidence] = {}
 
     @property
     def asks_lengths(self) -> bool:
@@ -76,12 +75,18 @@ class Plan:
         """Whether recency is a frequency."""
         return self.recency is guard.object_freq
 
+    def evidence(self, kind: bytes | None) -> TypeEvidence:
+        """What is known of keys of a type, as the guard wants to know it."""
+        found = self._types.get(kind)
+        if found is None:
+            found = self._types[kind] = TypeEvidence(kind, self._server.product, self._server.version)
+        return found
+
     def memory(self, kind: bytes | None) -> MemoryCost:
         """How MEMORY USAGE is asked for keys of a type."""
-        found = self._costs.get(kind)
-        if found is None:
-            found = self._costs[kind] = memory_cost(self._server, kind)
-        return found if self._may(guard.memory_usage) else MemoryCost(Manner.NEVER, "MEMORY USAGE is refused")
+        if not self._may(guard.memory_usage):
+            return MemoryCost(Manner.NEVER, "MEMORY USAGE is refused")
+        return self.evidence(kind).memory_cost
 
     def length(self, kind: bytes | None) -> PerKey | None:
         """What tells the length of keys of a type in constant time without changing anything; None for nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rtui.server.guard.evidence import most_watched
 from rtui.server.reply import Reply
 from rtui.server.server_clock import ServerClock
 
@@ -16,9 +17,6 @@ CHEAP_S: Final = 0.0005
 DEAR_S: Final = 0.002
 """A single question that takes longer than this counts against all others of its kind."""
 
-MOST: Final = 64
-"""Questions in one write at most."""
-
 CHANCES: Final = 3
 """So many dear ones, and no more are asked."""
 
@@ -27,11 +25,18 @@ class CostWatch:
     """Follows what the questions of one kind have cost."""
 
     def __init__(self) -> None:
-        self.most = 1
-        """Questions that the next write may hold."""
+        self.proved = 0
+        """Questions of one write that was cheap, since the last one that was not."""
         self.asks_clock = True
         """Whether the server is asked for its own time, so that a slow link is not taken for a dear question."""
+        self.is_suspicious = False
+        """Whether a round trip took so long that the server's own time is wanted next time."""
         self._dear = 0
+
+    @property
+    def most(self) -> int:
+        """Questions that the next write may hold."""
+        return most_watched(self.proved)
 
     @property
     def is_over(self) -> bool:
@@ -48,13 +53,23 @@ class CostWatch:
         spent_us = clock.said(after, asked)
         return spent_us / 1e6 if spent_us else None
 
+    def took_trip(self, seconds: float) -> None:
+        """Take up how much longer than others a round trip with one question took.
+
+        A slow one counts only where the server does not tell its own time; else that is asked for from now on.
+        """
+        if not self.asks_clock:
+            self.took(1, max(0.0, seconds))
+        elif seconds > DEAR_S:
+            self.is_suspicious = True
+
     def took(self, asked: int, seconds: float | None) -> None:
         """Take up how long the server took for so many; None when that was not seen."""
         if seconds is None:
             return
         if seconds < CHEAP_S:
-            self.most = min(MOST, max(self.most, 2 * asked))
+            self.proved = max(self.proved, asked)
             return
-        self.most = 1
+        self.proved = 0
         if asked == 1 and seconds > DEAR_S:
             self._dear += 1

@@ -11,6 +11,7 @@ from typing import Final
 from rtui.analysis.facts import KeyFacts, Reason, Unknown
 from rtui.analysis.words import size
 from rtui.server.guard import MAX_ELEMENTS, MAX_RANDOM
+from rtui.server.guard.evidence import FEW_ELEMENTS
 
 PAGE_ITEMS: Final = 100
 """Elements of a full page."""
@@ -18,21 +19,11 @@ PAGE_ITEMS: Final = 100
 SAMPLE_ITEMS: Final = MAX_RANDOM
 """Random elements shown of a collection that can't be paged."""
 
-COMPACT_STEPS: Final = 50_000
-"""Entries of a compact hash that looking up fields by name may walk over in all: each look-up walks from the first,
-20,000 of them in 0.4 ms."""
-
-CAUTIOUS_ITEMS: Final = 10
+CAUTIOUS_ITEMS: Final = FEW_ELEMENTS
 """Elements of a page when nobody knows how large they are."""
 
 PAGE_BYTES: Final = 1 << 20
 """What a page may bring, by the memory of an average element."""
-
-COMPACT_BYTES: Final = 256 * 1024
-"""Largest collection of a compact encoding that is read: the server always answers it whole."""
-
-LARGE_ELEMENT_BYTES: Final = 64 * 1024
-"""An average element above this makes pages smaller."""
 
 VALUE_BYTES: Final = 16 * 1024
 """Largest value of a hash field that is read; of larger ones the size is shown."""
@@ -42,28 +33,6 @@ VALUES_BYTES: Final = 256 * 1024
 
 STRING_WINDOW_BYTES: Final = 4 * 1024
 """Bytes of a string that one page shows unless asked otherwise."""
-
-_PAGED_ENCODINGS: Final = frozenset((b"hashtable", b"skiplist"))
-"""Encodings whose scan commands obey COUNT. All others, also those still to be invented, count as compact."""
-
-
-def is_compact(facts: KeyFacts) -> bool:
-    """Whether HSCAN, SSCAN and ZSCAN may answer with the whole value whatever COUNT says (db.c, scanGenericCommand)."""
-    return isinstance(facts.encoding, Unknown) or facts.encoding not in _PAGED_ENCODINGS
-
-
-def is_small(facts: KeyFacts) -> bool:
-    """Whether the whole value may be read in one reply."""
-    return not isinstance(facts.memory_bytes, Unknown) and facts.memory_bytes <= COMPACT_BYTES
-
-
-def look_ups(facts: KeyFacts) -> int:
-    """How many fields of a hash may be looked up by name for one page."""
-    if not is_compact(facts):
-        return PAGE_ITEMS * PAGE_ITEMS
-    if isinstance(facts.length, Unknown):
-        return CAUTIOUS_ITEMS
-    return COMPACT_STEPS // max(1, facts.length)
 
 
 def page_items(facts: KeyFacts) -> int:
@@ -89,6 +58,13 @@ def too_large(facts: KeyFacts, element: str) -> Unknown:
     """Say that elements of this size are not read."""
     mean = facts.mean_element_bytes or 0
     return Unknown(Reason.TOO_LARGE, f"on average one {element} takes {size(mean)}: none was read")
+
+
+def no_sample(facts: KeyFacts, command: str) -> Unknown:
+    """Say that not even random elements are read, since the server would walk over all of them."""
+    if isinstance(facts.encoding, Unknown):
+        return Unknown(Reason.TOO_LARGE, f"{command} might walk over all elements, since the encoding is not known")
+    return Unknown(Reason.TOO_LARGE, f"{command} would walk over all elements in this encoding")
 
 
 def size_notes(facts: KeyFacts) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from rtui.server import guard
 from rtui.server.errors import ServerError
 from rtui.server.guard import MAX_ELEMENTS, MAX_FIELD_BYTES, Command
-from rtui.server.preview.bounds import VALUE_BYTES, VALUES_BYTES, look_ups
+from rtui.server.preview.bounds import VALUE_BYTES, VALUES_BYTES
 from rtui.server.preview.page import Cell, Unread
 from rtui.server.preview.replies import cell, items
 from rtui.server.preview.source import Source
@@ -27,7 +27,7 @@ async def sizes_and_ttls(source: Source, names: Sequence[bytes]) -> tuple[dict[b
     Of the times those that there are, in milliseconds; None where the server does not tell.
     """
     sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
-    lengths = [guard.hstrlen(source.key, name) for name in sendable]
+    lengths = guard.hstrlens(source.key, *sendable, evidence=source.collection)
     replies = await source.more(*lengths, *_ttl_commands(source, sendable))
     sizes = {name: size for name, size in zip(sendable, replies, strict=False) if isinstance(size, int)}
     return sizes, _ttls(sendable, replies[len(sendable) :])
@@ -49,7 +49,7 @@ async def small_values(source: Source, names: Sequence[bytes], sizes: dict[bytes
         if size is not None and size <= min(VALUE_BYTES, room):
             wanted.append(name)
             room -= size
-    commands = [guard.hmget(source.key, *some) for some in _portions(wanted)]
+    commands = [guard.hmget(source.key, *some, evidence=source.collection) for some in _portions(wanted)]
     replies = await source.more(*commands) if commands else []
     cells: dict[bytes, Cell] = {name: Unread(sizes.get(name)) for name in names}
     for some, reply in zip(_portions(wanted), replies, strict=False):
@@ -60,8 +60,8 @@ async def small_values(source: Source, names: Sequence[bytes], sizes: dict[bytes
 def _ttl_commands(source: Source, names: Sequence[bytes]) -> list[Command]:
     if source.facts.encoding in _NO_FIELD_TTLS or not source.has(redis=(7, 4), valkey=(9, 0)):
         return []
-    most = min(MAX_TTL_FIELDS, look_ups(source.facts))
-    return [guard.hpttl(source.key, *some) for some in _portions(names[:most])]
+    most = min(MAX_TTL_FIELDS, source.collection.look_ups)
+    return [guard.hpttl(source.key, *some, evidence=source.collection) for some in _portions(names[:most])]
 
 
 def _ttls(names: Sequence[bytes], replies: Sequence[Reply]) -> dict[bytes, int] | None:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.server import guard
-from rtui.server.guard import MAX_FIELD_BYTES
+from rtui.server.guard import MAX_FIELD_BYTES, ConsumerEvidence, GroupEvidence
+from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS
 from rtui.server.preview.page import Cell, Column, Meaning, Section
 from rtui.server.preview.replies import cell, items, mapping
 from rtui.server.preview.source import Source, optional
 from rtui.server.reply import Reply
-
-MAX_GROUPS: Final = 100
-"""Groups of a stream that is asked for them: XINFO GROUPS answers with all, 10,000 of them in 4.5 ms."""
-
-MAX_CONSUMERS: Final = 100
-"""Consumers of a group that is asked for them."""
 
 DETAILED_GROUPS: Final = 10
 """Groups whose consumers are listed."""
@@ -46,15 +41,20 @@ async def read_groups(source: Source, described: dict[bytes, Reply]) -> tuple[tu
         return (), ()
     if count > MAX_GROUPS:
         return (), (f"{count:,} groups: more than {MAX_GROUPS} are not listed, the server has no pages for them",)
-    (reply,) = await source.more(guard.xinfo_groups(source.key))
+    (reply,) = await source.more(guard.xinfo_groups(source.key, GroupEvidence(count)))
     groups = [mapping(group) for group in items(optional(reply))]
     if not groups:
         return (), ("the groups were not told",)
     detailed = [group for group in groups if _is_detailed(group)][:DETAILED_GROUPS]
-    names = [name for group in detailed if isinstance(name := group.get(b"name"), bytes)]
+    known = {
+        name: ConsumerEvidence(count)
+        for group in detailed
+        if isinstance(name := group.get(b"name"), bytes) and isinstance(count := group.get(b"consumers"), int)
+    }
+    names = list(known)
     replies = await source.more(
-        *(guard.xinfo_consumers(source.key, name) for name in names),
-        *(guard.xpending(source.key, name) for name in names),
+        *(guard.xinfo_consumers(source.key, name, evidence) for name, evidence in known.items()),
+        *(guard.xpending(source.key, name, evidence) for name, evidence in known.items()),
     )
     pending = dict(zip(names, replies[len(names) :], strict=True))
     consumers = tuple(

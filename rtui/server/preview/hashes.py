@@ -14,15 +14,14 @@ from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Reason
 from rtui.server import guard
+from rtui.server.guard import Command
 from rtui.server.preview.bounds import (
     CAUTIOUS_ITEMS,
     PAGE_BYTES,
     PAGE_ITEMS,
     SAMPLE_ITEMS,
     all_at_once,
-    is_compact,
-    is_small,
-    look_ups,
+    no_sample,
     page_items,
     size_notes,
     too_large,
@@ -46,12 +45,12 @@ _LARGE: Final = "this server lists no names without their values, and some are t
 
 async def read_hash(source: Source, page: Page) -> Preview:
     """Read the fields at the page's cursor: about 100 with the values that are small."""
-    facts = source.facts
-    if page.whole_values:
+    known = source.collection
+    if page.whole_values and known.may_be_scanned:
         return await _walk(source, page)
-    if is_compact(facts) and is_small(facts):
+    if known.is_compact and known.is_small:
         return await _whole(source, page)
-    if not is_compact(facts) and source.has(redis=(7, 4), valkey=(8, 0)):
+    if not known.is_compact and source.has(redis=(7, 4), valkey=(8, 0)):
         listed = await _listed(source, page)
         if listed is not None:
             return listed
@@ -60,7 +59,7 @@ async def read_hash(source: Source, page: Page) -> Preview:
 
 async def _whole(source: Source, page: Page) -> Preview:
     """Read a small compact hash in one reply, whatever COUNT says."""
-    (reply,) = await source.begin(guard.hscan(source.key, 0, count=PAGE_ITEMS))
+    (reply,) = await source.begin(guard.hscan(source.key, 0, count=PAGE_ITEMS, evidence=source.collection))
     values = _values(scan_page(needed(reply))[1])
     return _shown(source, page, values, await ttls(source, list(values)), None)
 
@@ -70,7 +69,8 @@ async def _walk(source: Source, page: Page) -> Preview:
     count = page_items(source.facts)
     if not count:
         raise Refused(too_large(source.facts, "field"))
-    cursor, found = await scanned(source, page, lambda at: guard.hscan(source.key, at, count=count))
+    known = source.collection
+    cursor, found = await scanned(source, page, lambda at: guard.hscan(source.key, at, count=count, evidence=known))
     values = _values(found)
     following = page.following(cursor, whole_values=True) if cursor else None
     return _shown(source, page, values, await ttls(source, list(values)), following)
@@ -78,9 +78,13 @@ async def _walk(source: Source, page: Page) -> Preview:
 
 async def _listed(source: Source, page: Page) -> Preview | None:
     """Read names by HSCAN NOVALUES, then what is small; None when the server does not know NOVALUES."""
-    count = _names_count(source.facts)
+    count, known = _names_count(source.facts), source.collection
+
+    def ask(at: int) -> Command:
+        return guard.hscan(source.key, at, count=count, novalues=True, evidence=known)
+
     try:
-        cursor, found = await scanned(source, page, lambda at: guard.hscan(source.key, at, count=count, novalues=True))
+        cursor, found = await scanned(source, page, ask)
     except Refused as refused:
         if refused.why.reason is Reason.FAILED:
             return None
@@ -91,16 +95,18 @@ async def _listed(source: Source, page: Page) -> Preview | None:
 
 async def _sampled(source: Source, page: Page) -> Preview:
     """Read random names and what is small of their values; of a hash of up to 50 fields these are all."""
-    facts = source.facts
+    facts, known = source.facts, source.collection
     count = min(SAMPLE_ITEMS, _names_count(facts))
-    if count > look_ups(facts):
+    if not known.may_be_sampled:
+        raise Refused(no_sample(facts, "HRANDFIELD"))
+    if count > known.look_ups:
         return await _sampled_compact(source, page, count)
-    (reply,) = await source.begin(guard.hrandfield(source.key, count))
+    (reply,) = await source.begin(guard.hrandfield(source.key, count, evidence=known))
     names = byte_items(needed(reply))
     sampled = await _named(source, page, names, None)
     if isinstance(facts.length, int) and facts.length <= count:
         return sampled
-    if is_compact(facts):
+    if known.is_compact:
         return replace(sampled, notes=(_sample_note(len(names)) + all_at_once(facts, "HSCAN"),))
     can_walk = page_items(facts) == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in sampled.rows)
     following = page.following(0, whole_values=True) if can_walk else None
@@ -112,7 +118,8 @@ async def _sampled_compact(source: Source, page: Page, count: int) -> Preview:
     """Sample a compact hash of very many fields, in which looking up one field walks over all: no sizes, no TTLs."""
     memory = source.facts.memory_bytes
     withvalues = isinstance(memory, int) and memory <= PAGE_BYTES
-    (reply,) = await source.begin(guard.hrandfield(source.key, count, withvalues=withvalues))
+    ask = guard.hrandfield(source.key, count, withvalues=withvalues, evidence=source.collection)
+    (reply,) = await source.begin(ask)
     found = items(needed(reply))
     values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
     return replace(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from rtui.analysis.facts import KeyFacts, Unknown
 from rtui.server import guard
 from rtui.server.preview.bounds import (
-    CAUTIOUS_ITEMS,
     SAMPLE_ITEMS,
     all_at_once,
-    is_compact,
-    is_small,
+    no_sample,
     page_items,
     size_notes,
     too_large,
@@ -28,22 +25,18 @@ async def read_set(source: Source, page: Page) -> Preview:
     count = page_items(source.facts)
     if not count:
         raise Refused(too_large(source.facts, "member"))
-    if is_compact(source.facts) and not _may_come_whole(source.facts):
+    known = source.collection
+    if not known.may_be_scanned:
         return await _sample(source, page, min(SAMPLE_ITEMS, count))
-    cursor, found = await scanned(source, page, lambda at: guard.sscan(source.key, at, count=count))
+    cursor, found = await scanned(source, page, lambda at: guard.sscan(source.key, at, count=count, evidence=known))
     rows = tuple((cell(member),) for member in found)
     return _shown(source, page, rows, page.following(cursor) if cursor else None, size_notes(source.facts))
 
 
-def _may_come_whole(facts: KeyFacts) -> bool:
-    """Whether the server may answer with all members: small by memory, or next to none where memory is not known."""
-    if isinstance(facts.memory_bytes, Unknown):
-        return not isinstance(facts.length, Unknown) and facts.length <= CAUTIOUS_ITEMS
-    return is_small(facts)
-
-
 async def _sample(source: Source, page: Page, count: int) -> Preview:
-    (reply,) = await source.begin(guard.srandmember(source.key, count))
+    if not source.collection.may_be_sampled:
+        raise Refused(no_sample(source.facts, "SRANDMEMBER"))
+    (reply,) = await source.begin(guard.srandmember(source.key, count, evidence=source.collection))
     rows = tuple((cell(member),) for member in items(needed(reply)))
     note = f"a random sample of {len(rows)} members: {all_at_once(source.facts, 'SSCAN')}"
     return _shown(source, page, rows, None, (note,))

@@ -9,7 +9,7 @@ from rtui.keyspace.display import display
 from rtui.server import guard
 from rtui.server.asking import Asking
 from rtui.server.errors import ServerError
-from rtui.server.guard import Command
+from rtui.server.guard import CollectionEvidence, Command
 from rtui.server.guard.spec import Version
 from rtui.server.reply import Reply
 from rtui.server.unknowns import unknown_from
@@ -39,6 +39,16 @@ class Source:
     def touches(self) -> bool:
         """Whether reading counts as an access."""
         return self.asking.touches
+
+    @property
+    def collection(self) -> CollectionEvidence:
+        """What is known of a hash or set, as the guard wants to know it."""
+        facts = self.facts
+        return CollectionEvidence(
+            None if isinstance(facts.encoding, Unknown) else facts.encoding,
+            None if isinstance(facts.length, Unknown) else facts.length,
+            None if isinstance(facts.memory_bytes, Unknown) else facts.memory_bytes,
+        )
 
     def has_more(self, end: int, is_full: bool) -> bool:
         """Whether elements may follow index `end`: behind a full page, unless it ends where the value does."""

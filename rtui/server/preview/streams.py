@@ -6,7 +6,8 @@ from typing import Final
 
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
-from rtui.server.preview.bounds import LARGE_ELEMENT_BYTES, page_items, size_notes, too_large
+from rtui.server.guard import EntryEvidence
+from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.groups import read_groups
 from rtui.server.preview.page import FIRST, Cell, Column, Kind, Meaning, Page, Preview, Row
 from rtui.server.preview.replies import cell, items, mapping, pairs
@@ -30,14 +31,18 @@ async def read_stream(source: Source, page: Page) -> Preview:
         raise Refused(too_large(source.facts, "entry"))
     end = page.position if isinstance(page.position, bytes) else b"+"
     entries = guard.xrevrange(source.key, end, b"-", count=count)
-    describes = page == FIRST and _is_light(source)
-    replies = await source.begin(entries, *([guard.xinfo_stream(source.key)] if describes else []))
+    known = EntryEvidence(source.facts.mean_element_bytes)
+    describes_at_once = page == FIRST and known.is_light
+    replies = await source.begin(entries, *([guard.xinfo_stream(source.key, known)] if describes_at_once else []))
     found = items(needed(replies[0]))
     rows = [row for entry in found for row in _rows(entry)]
     last = _id_of(found[-1]) if found else None
-    described = mapping(optional(replies[1])) if describes else {}
+    if page == FIRST and known.mean_bytes is None:
+        known = EntryEvidence(_mean_bytes(found))
+        replies += await source.more(guard.xinfo_stream(source.key, known)) if known.is_light else []
+    described = mapping(optional(replies[1])) if len(replies) > 1 else {}
     notes = size_notes(source.facts)
-    if page == FIRST and not describes:
+    if page == FIRST and not known.is_light:
         notes += ("groups are not listed: XINFO STREAM would answer with the first and last entry in full",)
     sections, group_notes = await read_groups(source, described)
     return Preview(
@@ -65,9 +70,10 @@ def before(entry_id: bytes) -> bytes:
     return b"%d-%d" % (time - 1, MAX_SEQUENCE) if time else b"0-0"
 
 
-def _is_light(source: Source) -> bool:
-    mean = source.facts.mean_element_bytes
-    return mean is None or mean <= LARGE_ELEMENT_BYTES
+def _mean_bytes(entries: list[Reply]) -> float:
+    """Say how large the entries are on average that were read."""
+    texts = (text for entry in entries for fields in items(entry)[1:] for pair in pairs(fields) for text in pair)
+    return sum(len(text) for text in texts if isinstance(text, bytes)) / max(1, len(entries))
 
 
 def _id_of(entry: Reply) -> bytes | None:

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from rtui.analysis.inspected import Inspected
 from rtui.server.answers import expected
 from rtui.server.errors import ServerBusyError, ServerError
-from rtui.server.identity import Product, ServerIdentity
+from rtui.server.guard import Manner, TypeEvidence
+from rtui.server.guard.evidence import MAX_WATCHED as MOST
+from rtui.server.identity import Product
 from rtui.server.inspection.columns import sort_replies
-from rtui.server.inspection.memory_cost import Manner, memory_cost
 from rtui.server.inspection.stations import Station
-from rtui.server.inspection.watch import CHANCES, CHEAP_S, DEAR_S, MOST, CostWatch
+from rtui.server.inspection.watch import CHANCES, CHEAP_S, DEAR_S, CostWatch
 from rtui.server.reply import Reply
 
 REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' command")
@@ -164,7 +165,7 @@ def test_what_was_not_timed_says_nothing() -> None:
 def test_what_memory_usage_costs(
     product: Product | None, version: tuple[int, ...] | None, kind: bytes | None, manner: Manner
 ) -> None:
-    cost = memory_cost(ServerIdentity(product=product, version=version), kind)
+    cost = TypeEvidence(kind, product, version).memory_cost
     assert cost.manner is manner
     assert bool(cost.why) is (manner is not Manner.FREELY)
 
