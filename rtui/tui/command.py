@@ -64,7 +64,7 @@ class When(Enum):
     FAILED = "the connection failed"
     LIVE = "there is a server to ask"
     READY = "nothing is under way on a server that can be asked"
-    ON_ENTRY = "the cursor is on a row of a table"
+    ON_ENTRY = "the row under the cursor leads to a key or a namespace"
     SEVERAL_LISTS = "the panel has several tables"
     ZOOMED = "a namespace is zoomed into"
     BY_LENGTH = "the panel can list by length"

@@ -14,6 +14,8 @@ from rtui.tui.ink import Line, own
 from rtui.tui.lines.analyse.horizon import Horizon
 from rtui.tui.table_rows import Order
 
+NOTHING: Final = own("")
+
 NOTHING_TO_LIST: Final = own("Nothing to list")
 """What an empty table means where there is nothing better to say."""
 
@@ -58,6 +60,8 @@ class Listing:
     """By which column the table is made in order, None where it is by none."""
     needs: tuple[str, ...] = ()
     """The facts, by their names in the head of a report, without which it has no rows."""
+    among: SafeText = NOTHING
+    """What its rows are the first of, such as `largest`, where it lists only so many; empty where it lists all."""
     nothing: SafeText = NOTHING_TO_LIST
     """What it means that it has no rows though these facts are known."""
 

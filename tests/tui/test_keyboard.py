@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import RenderableType
 from textual.screen import Screen
 
-from rtui.tui.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope
+from rtui.analysis.report import Node, NodeKind
+from rtui.tui.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope, When
 from rtui.tui.commands import COMMANDS
 from rtui.tui.panel_book import PanelBook
 from rtui.tui.screens.analyse import AnalyseScreen
@@ -17,7 +19,7 @@ from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.screens.command_screen import CommandScreen, FocusScreen
 from rtui.tui.screens.help import HelpScreen
 from tests.made_report import made_report
-from tests.tui.analysing import analysing
+from tests.tui.analysing import Analyst, analysing
 from tests.tui.browsing import browsing
 from tests.tui.fixed_analysis import FixedAnalysis
 from tests.tui.fixed_session import FixedSession
@@ -187,3 +189,55 @@ async def test_what_lies_under_a_small_window_goes_on(key: str) -> None:
         app = desk.screen.app
         await desk.until(lambda: isinstance(app.screen, HelpScreen | ColumnsScreen))
         assert desk.screen in app._background_screens
+
+
+def notices(desk: Analyst) -> list[str]:
+    return [str(notice.message) for notice in desk.screen.app._notifications]
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (("enter", "enter"), "is a pattern: it stands for all names that differ only there"),
+        (("4", *["right_square_bracket"] * 3), "is a namespace: the Memory panel shows"),
+        (("4", *["right_square_bracket"] * 4), "A row of “time to live” only adds up keys"),
+        (("5",), "only counts its keys"),
+        (("6",), "A row of “types” only adds up keys"),
+    ],
+    ids=["pattern", "namespace", "bucket", "slot", "type"],
+)
+async def test_enter_says_what_a_row_is_that_leads_nowhere(keys: tuple[str, ...], said: str) -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.until_shown("shop:")
+        await desk.press(*keys)
+        await desk.until(lambda: When.ON_ENTRY not in desk.screen.holds())
+        await desk.until(lambda: not any("Open" in span.text for span in desk.screen.footer_bar.lines[0]))
+        before = desk.screen.choices
+        await desk.press("enter")
+        await desk.until(lambda: any(said in notice for notice in notices(desk)))
+        assert desk.screen.choices == before
+
+
+async def test_a_key_in_a_table_of_namespaces_opens() -> None:
+    report = made_report()
+    step = Node(b"config", b"", NodeKind.LITERAL, report.summary.root.children[0].stats)
+    root = replace(report.summary.root, children=(step, *report.summary.root.children))
+    async with analysing(FixedAnalysis(replace(report, summary=replace(report.summary, root=root)))) as desk:
+        await desk.until_shown("config")
+        await desk.until(lambda: When.ON_ENTRY in desk.screen.holds())
+        desk.screen.table.body.move_to(desk.rows.index("config"))
+        await desk.until(lambda: When.ON_ENTRY in desk.screen.holds())
+        await desk.press("enter")
+        await desk.until(lambda: isinstance(desk.screen.app.screen, BrowseScreen))
+
+
+async def test_a_filter_of_a_list_of_the_largest_says_so() -> None:
+    async with analysing(FixedAnalysis(made_report())) as desk:
+        await desk.until_shown("shop:")
+        await desk.press("2", "slash", *"shop")
+        await desk.until_shown(f"rows with shop among the {len(desk.screen.table.rows.table.rows)} largest")
+        await desk.press(*"zzz")
+        await desk.until_shown("No row among the")
+        await desk.press("escape", "1", "slash", *"shop")
+        await desk.until_shown("rows with shop")
+        assert "among the" not in desk.text

@@ -22,6 +22,7 @@ from rtui.tui.commands import ANALYSE_SCOPES, Command, Scope, When, bindings, fo
 from rtui.tui.hot_session_desk import HotSessionDesk
 from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
+from rtui.tui.lines.analyse.row_meaning import key_of, meaning
 from rtui.tui.next_look import AT_ONCE_S, FLUSH_S, REST_S, NextLook
 from rtui.tui.panel import Area, Choices, Panel
 from rtui.tui.panel_book import PanelBook
@@ -226,8 +227,17 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if report is None:
             if When.READY in self.holds() and self.source.report is None:
                 self._pass.begin()
-        elif not self._choose(self.panel.step_in(report, self.choices)) and isinstance(subject, bytes):
-            self._go_to(subject)
+        elif len(self.table.rows) and not self._choose(self._below(report)):
+            key = key_of(subject)
+            if key is not None:
+                self._go_to(key)
+            else:
+                title = self.panel.listing(report, self.choices).title
+                self.notify(meaning(subject, title), markup=False, timeout=4)
+
+    def _below(self, report: Report) -> Choices | None:
+        """Return what Enter on the row under the cursor chooses in the panel, None where it leads out or nowhere."""
+        return self.panel.step_in(report, replace(self.choices, subject=self.view.subject))
 
     def _go_to(self, key: bytes) -> None:
         """Leave for a key in the tree, where there is one."""
@@ -306,9 +316,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def holds(self) -> frozenset[When]:
         """Return what holds just now."""
-        rows = self.table.rows
+        rows, report, subject = self.table.rows, self.report, self.view.subject
+        has_key = self.source.status.is_live and key_of(subject) is not None
         found = {
-            When.ON_ENTRY: self.view.subject is not None,
+            When.ON_ENTRY: report is not None and (has_key or self._below(report) is not None),
             When.HAS_ROWS: self.report is not None and (len(rows) > 0 or bool(rows.look.needle)),
         }
         here = frozenset(condition for condition, is_so in found.items() if is_so)
@@ -324,9 +335,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Return the rows, or the desk of the scope, or whatever every screen has."""
         return self.table.body if scope is Scope.TABLE else self._desks.get(scope, super().carrier(scope))
 
-    async def carry_out(self, command: Command) -> None:
-        """Carry out a command wherever it belongs."""
+    async def perform(self, command: Command) -> None:
+        """Show a panel, or carry out a command wherever else it belongs."""
         if command.scope is Scope.PANEL:
             self.show_panel(command.id)
         else:
-            await super().carry_out(command)
+            await super().perform(command)

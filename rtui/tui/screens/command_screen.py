@@ -99,8 +99,11 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
     async def carry_out(self, command: Command) -> None:
         """Carry out a command wherever it belongs; nothing when the user can't act on this screen."""
-        if not is_reachable(self):
-            return
+        if is_reachable(self):
+            await self.perform(command)
+
+    async def perform(self, command: Command) -> None:
+        """Have a command carried out by who does that."""
         carrier = self.carrier(command.scope)
         if isinstance(carrier, App | Widget):
             await carrier.run_action(command.id)

@@ -99,7 +99,7 @@ class PanelView(Vertical):
     def _say(self, report: Report, panel: Panel, listing: Listing) -> None:
         """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
         listings, rows = panel.listings(report, self._book.choices_of(panel)), self.table.rows
-        self._list_bar.tell(lambda width: listing_line(listings, listing, rows.look.needle, width))
+        self._list_bar.tell(lambda width: listing_line(listings, listing, rows, width))
         self._note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
         self._note_bar.display = bool(listing.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")

@@ -35,6 +35,7 @@ def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
             note,
             Order(by),
             needs=(by,),
+            among=own("longest" if choices.by_length else "largest"),
         )
         for kind in kinds
     )

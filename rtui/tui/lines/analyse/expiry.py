@@ -291,7 +291,7 @@ def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
         Listing("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
                 nothing=own("No cliffs: no minutes stand out from those around them")),
         Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
-                order=Order("expires_at", upward=True), needs=needs,
+                order=Order("expires_at", upward=True), needs=needs, among=own("big or hot"),
                 nothing=own("None of the big and hot keys expires soon")),
         Listing("expiry", own("namespaces"), partial(expiry, report), order=lasting, needs=needs),
         Listing("no_ttl", own("without TTL"), partial(no_ttl, report), order=lasting, needs=needs,

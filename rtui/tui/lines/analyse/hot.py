@@ -251,13 +251,16 @@ def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
             f"hot {at}",
             display_text(one.title, limit=TITLE_LIMIT),
             partial(_hot_table, report, at),
+            among=own("hottest"),
             nothing=own("No key stands out"),
         )
         for at, one in enumerate(report.hot.lists)
     ]
     if report.hot.slots or not found:
         nothing = own("The server does not count what its slots are asked")
-        found.append(Listing("hot slots", own("slots"), partial(hot_slots, report), nothing=nothing))
+        found.append(
+            Listing("hot slots", own("slots"), partial(hot_slots, report), among=own("busiest"), nothing=nothing)
+        )
     return tuple(found)
 
 

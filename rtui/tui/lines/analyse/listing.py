@@ -19,12 +19,12 @@ NEEDLE_CELLS: Final = 24
 _TELLING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
 
 
-def listing_line(listings: Sequence[Listing], chosen: Listing, needle: str, width: int) -> Line:
+def listing_line(listings: Sequence[Listing], chosen: Listing, rows: TableRows, width: int) -> Line:
     """Return the titles of the tables, those around the chosen one where not all fit, and the filter."""
     note: Line = ()
-    if needle:
-        shown = cut(display_text(needle), NEEDLE_CELLS)
-        note = (Span(own("rows with "), Role.MUTED), Span(shown, Role.ACCENT))
+    if rows.look.needle:
+        shown = cut(display_text(rows.look.needle), NEEDLE_CELLS)
+        note = (Span(own("rows with "), Role.MUTED), Span(shown, Role.ACCENT), Span(among(chosen, rows), Role.MUTED))
     titles = [one.title for one in listings]
     at = next(index for index, one in enumerate(listings) if one.id == chosen.id)
     if len(titles) == 1:
@@ -34,6 +34,13 @@ def listing_line(listings: Sequence[Listing], chosen: Listing, needle: str, widt
     if not note:
         return line
     return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note)
+
+
+def among(listing: Listing, rows: TableRows) -> SafeText:
+    """Return what a filter of a list of so many can find only: ` among the 100 largest`; nothing for a whole list."""
+    if not listing.among:
+        return SafeText("")
+    return SafeText(f" among the {len(rows.table.rows)} {listing.among}")
 
 
 def note_line(note: Line, text: str, width: int) -> Line:
@@ -50,7 +57,7 @@ def note_line(note: Line, text: str, width: int) -> Line:
 def nothing_lines(report: Report, listing: Listing, rows: TableRows, width: int) -> list[Line]:
     """Return why a table has no rows: the filter, facts that it needs and that were not had, or what that means."""
     if rows.look.needle:
-        text = SafeText(f"No row has {display_text(rows.look.needle, limit=60)}")
+        text = SafeText(f"No row{among(listing, rows)} has {display_text(rows.look.needle, limit=60)}")
         return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *prose(own("esc shows all rows."), width, Role.MUTED)]
     lines: list[Line] = []
     for name in listing.needs:

@@ -305,8 +305,8 @@ def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
     """Return the tables: the fullest slots, the tags that load them, and outside a cluster what one would be like."""
     order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
     found = [
-        Listing("slots", own("fullest slots"), partial(_slots_table, report), order=order),
-        Listing("slot_tags", own("hash tags"), partial(slot_tags, report), order=order,
+        Listing("slots", own("fullest slots"), partial(_slots_table, report), order=order, among=own("fullest")),
+        Listing("slot_tags", own("hash tags"), partial(slot_tags, report), order=order, among=own("heaviest"),
                 nothing=own("No key that was seen has a hash tag")),
     ]  # fmt: skip
     if imagines_cluster(report):
