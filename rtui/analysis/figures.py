@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, sqrt
+from math import sqrt
 from typing import Final, Protocol
 
 from rtui.analysis.expiry_bins import Bin
 from rtui.analysis.report import Figure, Quantiles
+from rtui.analysis.sample_bytes import MOST_LARGE, Sums
 from rtui.analysis.sketch import ERROR, Sketch
 
 SHARES = (0.5, 0.9, 0.99)
@@ -29,23 +30,36 @@ class Figures(Protocol):
     def share(self, count: int, of: int) -> Figure:
         """The share of `count` in `of` of the same keys."""
 
-    def memory(self, total: int, squares: Callable[[], float], largest: int) -> Figure:
-        """All bytes of keys of which those inspected have `total`.
+    def memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
+        """All bytes of keys of which those inspected have `total`; `sums` works out what is known of their sizes."""
 
-        `squares` works out the sum of their squares; none of them is larger than `largest`.
-        """
-
-    def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
+    def share_memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
         """Their share of the bytes of all keys."""
 
+    def memory_quantiles(self, sketch: Sketch) -> Quantiles:
+        """The spread of their bytes."""
+
     def quantiles(self, sketch: Sketch) -> Quantiles:
-        """The spread of sizes."""
+        """The spread of sizes of another sort, such as lengths."""
+
+
+def sums_of(sketch: Sketch) -> Sums:
+    """Return what sizes add up to; the largest is exact, so that it can be taken out of the sums."""
+    largest, squares = sketch.largest(MOST_LARGE), sketch.sum_of_squares()
+    if largest:
+        squares += float(sketch.max) ** 2 - largest[0] ** 2
+        largest[0] = float(sketch.max)
+    return Sums(float(sketch.sum), squares, tuple(sorted(largest, reverse=True)))
 
 
 def memory_of(one: Bin, *, figures: Figures, largest: int) -> Figure:
-    """Say how many bytes expire in a bin, of keys none of which is larger than `largest`."""
-    most = min(largest, ceil(sqrt(one.memory_squares)))
-    return figures.memory(one.memory_bytes, lambda: float(one.memory_squares), most)
+    """Say how many bytes expire in a bin, of keys none of which is larger than `largest`.
+
+    Of the sizes in a bin only the sum of their squares is known: where one key is large beside all others, it is the
+    root of that.
+    """
+    most = min(float(largest), float(one.memory_bytes), sqrt(one.memory_squares))
+    return figures.memory(one.memory_bytes, lambda: Sums(float(one.memory_bytes), float(one.memory_squares), (most,)))
 
 
 class Exact:
@@ -71,13 +85,17 @@ class Exact:
         """As counted; nothing is no share of nothing."""
         return count / of if of else 0.0
 
-    def memory(self, total: int, squares: Callable[[], float], largest: int) -> Figure:
+    def memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
         """As summed up."""
         return total
 
-    def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
+    def share_memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
         """As summed up."""
         return self.share(total, self._memory_bytes)
+
+    def memory_quantiles(self, sketch: Sketch) -> Quantiles:
+        """As sketched."""
+        return self.quantiles(sketch)
 
     def quantiles(self, sketch: Sketch) -> Quantiles:
         """As sketched."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from rtui.analysis.expiry_bins import ExpiryScale
-from rtui.analysis.figures import Figures
+from rtui.analysis.figures import Figures, sums_of
 from rtui.analysis.report import Figure, Stats
+from rtui.analysis.sample_bytes import Sums
 from rtui.analysis.sketch import Sketch
 from rtui.analysis.tally import Life, Tally
 
@@ -47,10 +49,10 @@ def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures)
     return Stats(
         keys=figures.keys(tally.keys),
         share_keys=figures.share_keys(tally.keys),
-        memory_bytes=None if memory is None else figures.memory(memory.sum, memory.sum_of_squares, memory.max),
-        share_memory=None if memory is None else figures.share_memory(memory.sum, memory.sum_of_squares),
+        memory_bytes=None if memory is None else figures.memory(memory.sum, partial(sums_of, memory)),
+        share_memory=None if memory is None else figures.share_memory(memory.sum, partial(sums_of, memory)),
         memory_known_keys=0 if memory is None else memory.count,
-        memory=None if memory is None else figures.quantiles(memory),
+        memory=None if memory is None else figures.memory_quantiles(memory),
         no_ttl_keys=None if life is None else figures.keys(life.no_ttl_keys),
         no_ttl_share=None if life is None else figures.share(life.no_ttl_keys, life.known),
         no_ttl_memory_bytes=None if life is None or memory is None else _lasting(life, memory, figures),
@@ -66,7 +68,8 @@ def _lasting(life: Life, memory: Sketch, figures: Figures) -> Figure | None:
     """Say how many bytes never expire; None where they are known of none of the keys that do not."""
     if life.no_ttl_keys and not life.no_ttl_memory_bytes:
         return None
-    return figures.memory(life.no_ttl_memory_bytes, lambda: float(life.no_ttl_squares), memory.max)
+    lasting = Sums(float(life.no_ttl_memory_bytes), float(life.no_ttl_squares), life.no_ttl_largest)
+    return figures.memory(life.no_ttl_memory_bytes, lambda: lasting)
 
 
 def _bins(bins: list[int], figures: Figures) -> tuple[Figure, ...]:

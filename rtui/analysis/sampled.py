@@ -8,8 +8,9 @@ from math import inf
 
 from rtui.analysis import inference
 from rtui.analysis.estimate import Estimate
-from rtui.analysis.figures import SHARES
+from rtui.analysis.figures import SHARES, sums_of
 from rtui.analysis.report import Figure, Quantiles
+from rtui.analysis.sample_bytes import SampleBytes, Sums
 from rtui.analysis.sketch import ERROR, Sketch
 
 _NOTHING = Estimate(0.0, 0.0, 0.0)
@@ -21,6 +22,8 @@ class SampleOf:
 
     population: Figure | None = None
     """Its keys; None where nobody knows, then there are at least as many, and as many bytes, as in the sample."""
+    memory_bytes: int | None = None
+    """The most bytes that all of its keys can have, by what the server says of its memory; None where it does not."""
 
 
 class Sampled:
@@ -31,7 +34,7 @@ class Sampled:
         self._population: inference.Population = round(whole) if isinstance(whole, float) else whole
         self._keys = keys
         self._memory = memory
-        self._memory_squares = memory.sum_of_squares()
+        self._bytes = SampleBytes(sums_of(memory), memory.count, self._population, sample.memory_bytes)
 
     def all_keys(self) -> tuple[Figure, Figure]:
         """As many as the whole has, which are all."""
@@ -49,24 +52,27 @@ class Sampled:
         """By Wilson's interval; the share of nothing may be any."""
         return inference.share(count, of, self._part(of))
 
-    def memory(self, total: int, squares: Callable[[], float], largest: int) -> Figure:
-        """Their mean over the sample, times all keys."""
-        if self._population is None:
-            return Estimate(total, total, inf)
-        found = inference.total(total, squares(), self._memory.count, self._population, largest=largest)
-        return found or _NOTHING
+    def memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
+        """As `SampleBytes` has it."""
+        return self._bytes.total(sums())
 
-    def share_memory(self, total: int, squares: Callable[[], float]) -> Figure:
-        """The ratio of two sums over the same sample."""
-        whole = (float(self._memory.sum), self._memory_squares)
-        part = (float(total), squares())
-        found = inference.ratio(part, whole, self._memory.count, self._population, largest=self._memory.max)
-        return found or _NOTHING
+    def share_memory(self, total: int, sums: Callable[[], Sums]) -> Figure:
+        """As `SampleBytes` has it."""
+        return self._bytes.share(sums())
+
+    def memory_quantiles(self, sketch: Sketch) -> Quantiles:
+        """The mean as `SampleBytes` has it, the others as of other sizes."""
+        keys = inference.count(sketch.count, self._keys, self._population) or Estimate(sketch.count, sketch.count, inf)
+        return self._spread(sketch, self._bytes.mean(sums_of(sketch), sketch.count, keys))
 
     def quantiles(self, sketch: Sketch) -> Quantiles:
         """By order statistics: the sizes between which a quantile of the whole lies."""
         whole = self._part(sketch.count)
-        mean = inference.mean(sketch.sum, sketch.sum_of_squares(), sketch.count, whole, largest=sketch.max)
+        squares = sketch.sum_of_squares()
+        return self._spread(sketch, inference.mean(sketch.sum, squares, sketch.count, whole, largest=sketch.max))
+
+    def _spread(self, sketch: Sketch, mean: Estimate | None) -> Quantiles:
+        whole = self._part(sketch.count)
         p50, p90, p99 = (inference.quantile(sketch, share, whole) or _NOTHING for share in SHARES)
         return Quantiles(mean or _NOTHING, p50, p90, p99, sketch.max, ERROR)
 

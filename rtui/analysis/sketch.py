@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from heapq import nlargest
 from itertools import accumulate
 from math import ceil
 from typing import Final
@@ -115,6 +116,15 @@ class Sketch:
     def sum_of_squares(self) -> float:
         """The sum of all squares, to two percent: what a variance is made of."""
         return float(sum(count * _MIDDLES[bucket] ** 2 for bucket, count in self._counts.items()))
+
+    def largest(self, most: int) -> list[float]:
+        """The largest sizes, descending, each within ERROR of the true one, and as `sum_of_squares` takes them."""
+        found: list[float] = []
+        for bucket in nlargest(most, self._counts):
+            found += [float(_MIDDLES[bucket])] * min(self._counts[bucket], most - len(found))
+            if len(found) == most:
+                break
+        return found
 
     def __len__(self) -> int:
         """Give the number of buckets in use."""

@@ -11,6 +11,7 @@ from typing import Final
 
 from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.report import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
+from rtui.analysis.sample_bytes import MOST_LARGE, largest_of
 from rtui.analysis.sketch import Sketch
 
 _TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
@@ -39,6 +40,7 @@ class Life:
         "expiries",
         "known",
         "no_ttl_keys",
+        "no_ttl_largest",
         "no_ttl_memory_bytes",
         "no_ttl_squares",
         "soonest_ms",
@@ -52,6 +54,8 @@ class Life:
         """Bytes of those without end, as far as their memory is known."""
         self.no_ttl_squares = 0
         """The sum of the squares of these bytes."""
+        self.no_ttl_largest: tuple[float, ...] = ()
+        """The largest of them, descending, MOST_LARGE at most."""
         self.soonest_ms: int | None = None
         """When the first of them expires, in milliseconds since the epoch."""
         self.bins = [0] * (len(TTL_EDGES_S) + 1)
@@ -71,6 +75,8 @@ class Life:
                 lasting = list(compress(memory_bytes, map((0).__gt__, ttl_ms)))
             self.no_ttl_memory_bytes += sum(lasting)
             self.no_ttl_squares += sum(map(mul, lasting, lasting))
+            if len(self.no_ttl_largest) < MOST_LARGE or max(lasting) > self.no_ttl_largest[-1]:
+                self.no_ttl_largest = largest_of((*self.no_ttl_largest, *lasting))
         if no_ttl == len(ttl_ms):
             return
         if no_ttl:
@@ -90,6 +96,7 @@ class Life:
         self.no_ttl_keys += other.no_ttl_keys
         self.no_ttl_memory_bytes += other.no_ttl_memory_bytes
         self.no_ttl_squares += other.no_ttl_squares
+        self.no_ttl_largest = largest_of((*self.no_ttl_largest, *other.no_ttl_largest))
         if other.known > other.no_ttl_keys:
             self.bins = list(map(add, self.bins, other.bins))
             self.soonest_ms = _least(self.soonest_ms, other.soonest_ms)

@@ -27,6 +27,7 @@ from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.keysizes import key_sizes
 from rtui.server.keyspace_pass import dialect_for
+from rtui.server.memory_bound import memory_bound
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanNote, ScanState
@@ -103,6 +104,8 @@ class Analysing:
         self._conveyor = Conveyor(self._plan, self._findings, encoding_every=options.encoding_every)
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None
+        self._most_bytes: int | None = None
+        """What all keys can have at most, asked for estimates only."""
         self._slots: tuple[tuple[int, int], ...] | None = None
         self._keysizes: tuple[KeySizes, ...] = ()
         self._hot = HotWatch(connection, self._capabilities)
@@ -237,6 +240,7 @@ class Analysing:
         if wanted is not None and is_smaller and self._only.kind is None:
             if not can_sample(dialect):
                 raise RtuiError("No estimate", NOT_HERE)
+            await self._bound()
             return SamplePass(
                 self._connection, self._conveyor, keys=wanted, size=self._size, only=self._only, pace=self._pace
             )
@@ -247,6 +251,13 @@ class Analysing:
             node = replace(node, slots=slots)
         only = self._only
         return Scan([node], _nowhere, pace=self._pace, match=only.match, kind=only.kind, on_restart=self._restarted)
+
+    async def _bound(self) -> None:
+        """Ask what all keys can have at most; they may grow while they are sampled."""
+        found = await memory_bound(self._connection, self._capabilities)
+        self._extra_commands += 2
+        if found is not None:
+            self._most_bytes = max(found, self._most_bytes or 0)
 
     def _restarted(self, note: ScanNote) -> None:
         """Everything is delivered again: what was found is void."""
@@ -274,6 +285,8 @@ class Analysing:
         try:
             async with asyncio.timeout(LAST_S):
                 await self._check_count()
+                if isinstance(self._work, SamplePass):
+                    await self._bound()
                 lane = await self._connection.bulk()
                 big, top = self._findings.big.report(), self._options.top
                 asked = await complete_top(lane, self._plan, big, self._findings.big, top=top)
@@ -321,7 +334,7 @@ class Analysing:
         return found
 
     def _sample_of(self) -> SampleOf | None:
-        return SampleOf(self._work.population) if isinstance(self._work, SamplePass) else None
+        return SampleOf(self._work.population, self._most_bytes) if isinstance(self._work, SamplePass) else None
 
     def _publish(self, summary: Summary) -> None:
         work = self._work

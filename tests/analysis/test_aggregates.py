@@ -271,7 +271,8 @@ def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None
     batch = Inspected(b"string", [key for key, _, _ in drawn], [ttl for _, ttl, _ in drawn], [s for _, _, s in drawn])
     aggregates = fresh()
     aggregates.add(batch, STARTED_S)
-    expiry = summary_of(aggregates, SampleOf(len(population))).expiry
+    whole_bytes = sum(size for _, _, size in population)
+    expiry = summary_of(aggregates, SampleOf(len(population), round(1.05 * whole_bytes))).expiry
     (cliff,) = expiry.cliffs
     inside = [(ttl, size) for _, ttl, size in soon + spread if cliff.start_s <= STARTED_S + ttl // 1000 < cliff.end_s]
     whole = expiry.timelines[0].bins

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.estimate import Estimate
-from rtui.analysis.inference import Population, count, mean, quantile, ratio, share, total
+from rtui.analysis.inference import Population, count, mean, quantile, share, total
 
 sizes = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 populations = (
@@ -49,12 +49,9 @@ def is_in_order(estimate: Estimate | None) -> bool:
 @given(sizes, populations, st.floats(0.01, 0.99))
 def test_every_interval_holds_its_value(some: list[int], population: Population, q: float) -> None:
     n, whole, largest = len(some), moments(some), max(some)
-    part = moments(some[: n // 2])
     assert is_in_order(share(n // 3, n, population))
     assert is_in_order(mean(*whole, n, population, largest=largest))
     assert is_in_order(quantile(Exact(some), q, population))
-    if whole[0]:
-        assert is_in_order(ratio(part, whole, n, population, largest=largest))
     if population is not None:
         assert is_in_order(count(n // 3, n, population))
         assert is_in_order(total(*whole, n, population, largest=largest))
@@ -78,7 +75,6 @@ def test_what_nobody_knows_is_no_number() -> None:
     assert total(3, 9, 10, None) is None
     assert total(0, 0, 0, 100) is None
     assert mean(0, 0, 0) is None
-    assert ratio((0, 0), (0, 0), 5) is None
     assert quantile(Exact([]), 0.5) is None
 
 
@@ -100,16 +96,6 @@ def test_an_uncertain_population_widens_what_is_of_it(of: str) -> None:
     assert unsure.low < sure.low
     assert unsure.high > sure.high
     assert unsure.high / unsure.value >= 1.2
-
-
-def test_nothing_of_a_part_and_all_of_it_keep_an_interval() -> None:
-    nothing, everything = ratio((0, 0), (500, 2_500), 100), ratio((500, 2_500), (500, 2_500), 100)
-    assert nothing is not None
-    assert everything is not None
-    assert (nothing.low, nothing.value) == (0.0, 0.0)
-    assert 0.01 < nothing.high < 0.1
-    assert (everything.value, everything.high) == (1.0, 1.0)
-    assert 0.9 < everything.low < 0.99
 
 
 def test_a_quantile_beyond_the_sample_reaches_beyond_it() -> None:
@@ -151,11 +137,6 @@ def coverage(size: Callable[[random.Random], float]) -> dict[str, float]:
                 ("total", total(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes),
                 ("part", total(*moments(mine), DRAWN, KEYS, largest=max(mine)), part_bytes),
                 ("mean", mean(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes / KEYS),
-                (
-                    "ratio",
-                    ratio(moments(mine), moments(whole), DRAWN, KEYS, largest=max(whole)),
-                    part_bytes / all_bytes,
-                ),
                 ("p50", quantile(spread, 0.5, KEYS), p50),
                 ("p90", quantile(spread, 0.9, KEYS), p90),
                 ("p99", quantile(spread, 0.99, KEYS), p99),
