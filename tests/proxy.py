@@ -125,6 +125,10 @@ class DelayProxy:
             task.cancel()
         self._flow.set()
 
+    def lead_to(self, port: int) -> None:
+        """Pass on to another server what connects from now on."""
+        self._upstream = (self._upstream[0], port)
+
     def cut_softly(self) -> None:
         """Drop all connections after what has been passed on has left."""
         for writer in self._writers:

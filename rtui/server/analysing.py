@@ -13,12 +13,14 @@ from rtui.analysis.report import KeySizes, Report, Scope, Summary
 from rtui.analysis.sampled import SampleOf
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
+from rtui.server.asking import Looks
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
 from rtui.server.count_check import Standing, disagreement, questions, standing
 from rtui.server.cursor import Dialect
 from rtui.server.errors import ConnectionLost, RtuiError
 from rtui.server.hot.watch import HotWatch
+from rtui.server.identity import ServerIdentity
 from rtui.server.inspection.conveyor import Conveyor
 from rtui.server.inspection.covered import covered
 from rtui.server.inspection.finishing import complete_top
@@ -101,7 +103,9 @@ class Analysing:
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
-        self._conveyor = Conveyor(self._plan, self._findings, encoding_every=options.encoding_every)
+        self._conveyor = Conveyor(
+            self._plan, self._findings, encoding_every=options.encoding_every, on_server=self._learn_of
+        )
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None
         self._most_bytes: int | None = None
@@ -112,6 +116,8 @@ class Analysing:
         self._extra_commands = 0
         self._failure: SafeText | None = None
         self._before: Standing | None = None
+        self._counted_on: ServerIdentity | None = None
+        """The server that `_before` is of."""
         """The database when the pass began, None where DBSIZE is denied."""
         self._notes: list[SafeText] = []
         """What a reader of the figures has to know beside the notes of the scan."""
@@ -215,19 +221,27 @@ class Analysing:
         await work.run()
 
     async def _learn(self) -> None:
-        """Find out what may be asked, how large it is, and what the server tells at once."""
-        connection, capabilities = self._connection, self._capabilities
-        await connection.online()
-        await capabilities.probe(connection)
-        await self._hot.learn()
-        self._keysizes = await key_sizes(connection, capabilities, connection.target.db)
-        if capabilities.may(Feature.DBSIZE):
-            self._before = await self._standing()
-            self._size = self._before.size
+        """Find out what may be asked, and what `_learn_of` says."""
+        await self._connection.online()
+        await self._capabilities.probe(self._connection)
+        await self._learn_of(self._connection)
 
-    async def _standing(self) -> Standing:
+    async def _learn_of(self, server: Looks) -> None:
+        """Find out how large it is and what the server tells at once; raises ConnectionLost."""
+        capabilities = self._capabilities
+        await self._hot.learn()
+        self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
+        size: int | None = None
+        if capabilities.may(Feature.DBSIZE):
+            now = await self._standing(server)
+            size = now.size
+            if self._counted_on is None or not self._counted_on.is_like(server.server):
+                self._before, self._counted_on = now, server.server
+        self._size = size
+
+    async def _standing(self, server: Looks) -> Standing:
         """Ask how many keys there are, and how many have come and gone; raises ConnectionLost."""
-        return standing(self._connection, await self._connection.run(*questions(self._connection)))
+        return standing(server, await server.run(*questions(server)))
 
     async def _new_work(self) -> Scan | SamplePass:
         """What inspects: a sample where one was asked for and is smaller than the whole, else everything.
@@ -288,9 +302,10 @@ class Analysing:
                 if isinstance(self._work, SamplePass):
                     await self._bound()
                 lane = await self._connection.bulk()
-                big, top = self._findings.big.report(), self._options.top
-                asked = await complete_top(lane, self._plan, big, self._findings.big, top=top)
-                self._extra_commands += asked
+                if lane.server.is_like(self._plan.server):  # another server says nothing of these keys
+                    big, top = self._findings.big.report(), self._options.top
+                    asked = await complete_top(lane, self._plan, big, self._findings.big, top=top)
+                    self._extra_commands += asked
         except TimeoutError:
             raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
 
@@ -303,7 +318,7 @@ class Analysing:
             return
         found = self._findings.keys + self._findings.unread_keys
         is_replica = self._connection.server.role == "replica"
-        note = disagreement(self._before, await self._standing(), found, is_replica=is_replica)
+        note = disagreement(self._before, await self._standing(self._connection), found, is_replica=is_replica)
         if note is not None:
             self._notes.append(note)
 
@@ -343,6 +358,7 @@ class Analysing:
         coverage = covered(self._findings, work, self.progress, size=size, why_ended=self._why_ended)
         heading = head(
             self._connection,
+            self._plan,
             scope=replace(self._options.scope, pace=self._pace.value),
             coverage=coverage,
             cost=self.cost,

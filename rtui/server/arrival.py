@@ -27,7 +27,7 @@ async def arrive(lane: Lane, learned: Learned, before: ServerIdentity) -> Server
     found = await identify(lane)
     if found.mode == "sentinel":
         raise sentinel_failure(lane.target)
-    if before.run_id != found.run_id and before.run_id is not None and learned.refused:
+    if learned.refused and before != ServerIdentity() and not before.is_like(found):
         learned.refused.clear()  # another server may know what the last one refused
         await shake(lane, lane.target, learned)
     await _check_serving(lane, found)

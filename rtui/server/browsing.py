@@ -15,6 +15,7 @@ from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.asking import Asking
 from rtui.server.breath import BREATH_S
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.capability import Capabilities, Feature
@@ -136,6 +137,7 @@ class Browsing:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
         await self.connection.open()
         self._generation = self.connection.generation
+        self.connection.on_change.append(self._follow)
         self._pass.begin(resume=self._resume)
         self._care = supervised(self._look_after(), name="rtui server facts", failed=self._broke)
 
@@ -192,13 +194,12 @@ class Browsing:
         await self._again(self._only, resume=False)
 
     async def lookup(self, name: bytes) -> bool | None:
-        """Whether a key of exactly this name exists, by one TYPE; None when that was refused.
+        """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
 
         Raises GuardError for a name that is too long to be sent, and ConnectionLost.
         """
-        (reply,) = await self.connection.run(guard.key_type(name))
+        (reply,) = await Asking(self.connection, self.capabilities).run(guard.key_type(name))
         if isinstance(reply, ServerError):
-            self.capabilities.note(Feature.TYPE, reply)
             return None
         return reply != b"none"
 
@@ -267,15 +268,19 @@ class Browsing:
     def _spend(self, cost: Cost) -> None:
         self._spent += cost
 
+    def _follow(self) -> None:
+        """Forget what was learnt of the server when another connection has been made: it may be another one."""
+        if self.connection.generation != self._generation:
+            self._generation = self.connection.generation
+            self.capabilities.forget()
+            self._lfu = LfuSettings()
+            self._memory_watch = CostWatch()
+
     async def _look_after(self) -> None:
         """Find out what the server allows, and keep what it says of itself fresh."""
         while True:
             with contextlib.suppress(ConnectionLost):
                 await self.connection.online()
-                if self.connection.generation != self._generation:
-                    self._generation = self.connection.generation
-                    self.capabilities.forget()
-                    self._memory_watch = CostWatch()
                 await self.capabilities.probe(self.connection)
                 self._lfu = await lfu_settings(self.connection, self.capabilities)
                 if self.capabilities.may(Feature.INFO):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtui.keyspace.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.connection import Connection
 from rtui.server.errors import ServerError
 from rtui.server.guard import PROBE_KEY, AbsentKey, Command
 from rtui.server.identity import ServerIdentity
 from rtui.server.reply import Reply
+
+if TYPE_CHECKING:
+    from rtui.server.asking import Looks
 
 PROBE_TYPE: Final = b"string"
 """The type that the probe of SCAN TYPE asks for."""
@@ -148,7 +150,14 @@ class Capabilities:
         self.keys_limited = False
         self.revision += 1
 
-    async def probe(self, connection: Connection) -> None:
+    async def renew(self, connection: Looks) -> None:
+        """Find everything out anew, as after a reconnect; what was known holds until then. Raises `ConnectionLost`."""
+        fresh = Capabilities()
+        await fresh.probe(connection)
+        self._found, self.keys_limited = fresh._found, fresh.keys_limited
+        self.revision += 1
+
+    async def probe(self, connection: Looks) -> None:
         """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
         untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
         if untried:

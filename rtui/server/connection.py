@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from random import Random
 from typing import Final, NoReturn, TypeAlias
@@ -15,7 +15,7 @@ from rtui.server.failures import lost_failure
 from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch
 from rtui.server.identity import ServerIdentity
-from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
+from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Peer
 from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, Retries
 from rtui.server.reply import Reply
 from rtui.server.target import Target
@@ -82,6 +82,7 @@ class Connection:
         rng = rng if rng is not None else Random()
         self._sleep = sleep
         self._learned = Learned()
+        self._no_touch = NoTouch.UNSUPPORTED
         self._main: Lane | None = None
         self._main_retries = Retries(rng, healthy_s)
         self._bulk: Lane | None = None
@@ -96,7 +97,7 @@ class Connection:
     @property
     def no_touch(self) -> NoTouch:
         """Whether reading leaves idle times and frequencies alone."""
-        return self._learned.no_touch
+        return self._no_touch
 
     @property
     def run_id(self) -> str | None:
@@ -120,7 +121,7 @@ class Connection:
         """
         while True:
             try:
-                lane = await self._connect()
+                lane = await self._connect(self._opened_main)
                 break
             except ConnectFailure as failed:
                 if not failed.kind.passes:
@@ -167,7 +168,7 @@ class Connection:
                     self._bulk_due_at = 0.0
                     continue
                 try:
-                    self._bulk = await self._connect()
+                    self._bulk = await self._connect(self._opened_bulk)
                 except ConnectFailure as failed:
                     self._bulk_retries.attempt_failed()
                     self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_retries.pause_s()
@@ -185,7 +186,10 @@ class Connection:
         """Ask the server again what it says of itself (memory, load); raises `ConnectionLost`."""
         if self._main is None:
             self._raise_lost()
-        self._learn_identity(await identify(self._main))
+        lane = self._main
+        lane.server = await identify(lane)
+        if lane is self._main:
+            self._learn_identity(lane.server)
         return self.server
 
     def retry_now(self) -> None:
@@ -222,11 +226,11 @@ class Connection:
         reason = self.state.reason if isinstance(self.state, Lost) else None
         raise ConnectionLost("It was never open." if reason is None else reason.happened)
 
-    async def _connect(self) -> Lane:
+    async def _connect(self, opened: Callable[[], Coroutine[None, None, Lane]]) -> Lane:
         """One attempt at a ready lane, which `close` ends; raises `ConnectFailure`, or `ConnectionLost` when closed."""
         if isinstance(self.state, Closed):
             self._raise_lost()
-        opening = asyncio.create_task(self._opened(), name="rtui opening")
+        opening = asyncio.create_task(opened(), name="rtui opening")
         self._openings.add(opening)
         opening.add_done_callback(self._openings.discard)
         try:
@@ -240,20 +244,25 @@ class Connection:
             self._raise_lost()
         return opening.result()
 
-    async def _opened(self) -> Lane:
-        return await self._ready(await self._new_lane())
+    async def _opened_main(self) -> Lane:
+        """A lane to whoever answers now, of whom nothing is known beforehand."""
+        self._learned = Learned()
+        return await self._ready(await self._new_lane(None), ServerIdentity())
 
-    async def _new_lane(self) -> Lane:
-        peer = self._main.peer if self._main is not None else None
+    async def _opened_bulk(self) -> Lane:
+        """Another lane to the server of the interactive one, as far as that can be chosen."""
+        return await self._ready(await self._new_lane(None if self._main is None else self._main.peer), self.server)
+
+    async def _new_lane(self, peer: Peer | None) -> Lane:
         return await Lane.open(
             self.target, timeout_s=self._connect_timeout_s, reply_timeout_s=self._reply_timeout_s, peer=peer
         )
 
-    async def _ready(self, lane: Lane) -> Lane:
-        """The lane after handshake and identity; closed when either fails."""
+    async def _ready(self, lane: Lane, before: ServerIdentity) -> Lane:
+        """The lane after handshake and identity; closed when either fails. `before` is who answered the last one."""
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                found = await arrive(lane, self._learned, self.server)
+                lane.server = await arrive(lane, self._learned, before)
         except TimeoutError:
             lane.close()
             happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
@@ -265,12 +274,11 @@ class Connection:
             lane.close()
             raise
         lane.ready()
-        self._learn_identity(found)
         return lane
 
     def _learn_identity(self, found: ServerIdentity) -> None:
         """Take up what the server says; another run of it counts as another connection."""
-        restarted = self._main is not None and found.run_id != self.server.run_id
+        restarted = found.run_id != self.server.run_id
         self.server = found
         if restarted:
             self.generation += 1
@@ -278,6 +286,7 @@ class Connection:
 
     def _arrived(self, lane: Lane) -> None:
         self._main = lane
+        self.server, self._no_touch = lane.server, lane.no_touch
         self.generation += 1
         # Runs before whoever awaits a reply on the lane hears of the loss, so that they see the state it left behind.
         lane.closed.add_done_callback(self._ended)
@@ -320,7 +329,7 @@ class Connection:
         while True:
             await self._pause(reason)
             try:
-                return await self._connect()
+                return await self._connect(self._opened_main)
             except RtuiError as failed:
                 self._main_retries.attempt_failed()
                 reason = failed

@@ -13,7 +13,7 @@ from typing import Final
 
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
-from rtui.server.connection import Connection
+from rtui.server.asking import Looks
 from rtui.server.guard import Command
 from rtui.server.identity import number, parse_fields
 from rtui.server.reply import Reply
@@ -40,19 +40,19 @@ class Standing:
     """When that was."""
 
 
-def questions(connection: Connection) -> tuple[Command, ...]:
+def questions(connection: Looks) -> tuple[Command, ...]:
     """What tells the standing; only DBSIZE where INFO is denied."""
-    if connection.run_id is None:
+    if connection.server.run_id is None:
         return (guard.dbsize(),)
     return guard.dbsize(), guard.info("stats"), guard.info("persistence")
 
 
-def standing(connection: Connection, replies: list[Reply]) -> Standing:
+def standing(connection: Looks, replies: list[Reply]) -> Standing:
     """Read the replies to `questions`."""
     stats, persistence = (parse_fields(reply) for reply in (*replies[1:], None, None)[:2])
     return Standing(
         size=key_count(replies[0]),
-        run_id=connection.run_id,
+        run_id=connection.server.run_id,
         removed=sum(number(stats, name) or 0 for name in _REMOVED),
         writes=number(persistence, "rdb_changes_since_last_save"),
         saved_at=number(persistence, "rdb_last_save_time"),

@@ -104,6 +104,11 @@ class ServerError(Exception):
         self._rest = rest if known else message
 
     @property
+    def denies_command(self) -> bool:
+        """Whether the user may not run this command at all, whatever the key: the server logs every such try."""
+        return self.code == "NOPERM" and "to run the" in self._rest.lower()
+
+    @property
     def text(self) -> SafeText:
         """The message without its code, safe to show."""
         return display_text(self._rest)

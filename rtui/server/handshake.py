@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from rtui.server import guard
 from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.failures import auth_refusal, database_failure, lost_failure, refusal
 from rtui.server.guard import Command
+from rtui.server.identity import NoTouch
 from rtui.server.lane import Lane
 from rtui.server.reply import Reply
 from rtui.server.secret import Secret
 from rtui.server.target import Protocol, Target
 
-
-class NoTouch(StrEnum):
-    """Whether the server leaves idle times and frequencies alone when rtui reads a key."""
-
-    ON = "on"
-    UNSUPPORTED = "unsupported"
-    DENIED = "denied"
+__all__ = ["Learned", "NoTouch", "shake"]
 
 
 @dataclass(slots=True)
 class Learned:
-    """What earlier handshakes with this server learned, so that a refused command is not sent again."""
+    """What earlier handshakes with this server learned, so that a refused command is not sent again.
+
+    Meant for one server and one reconnect: another server, or other rights, begin with an empty one.
+    """
 
     refused: set[str] = field(default_factory=set)
     """Names of optional steps that the server does not know or allow."""
@@ -43,6 +40,7 @@ async def shake(lane: Lane, target: Target, learned: Learned) -> None:
     answers = dict(zip(steps, replies, strict=True))
     _judge(target, answers)
     _learn(learned, answers)
+    lane.no_touch = learned.no_touch
 
 
 async def _hello(lane: Lane, target: Target, learned: Learned) -> tuple[Protocol, bool]:

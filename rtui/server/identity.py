@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Literal
 
 from rtui.keyspace.display import SafeText, display_text
@@ -25,6 +26,14 @@ _FOREIGN: Final = {
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
+
+
+class NoTouch(StrEnum):
+    """Whether the server leaves idle times and frequencies alone when rtui reads a key."""
+
+    ON = "on"
+    UNSUPPORTED = "unsupported"
+    DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,21 @@ class ServerIdentity:
     uptime_s: int | None = None
     databases: Mapping[int, int] | None = None
     """Keys a database, expired ones that still lie there included; databases without keys are absent."""
+
+    def is_like(self, other: ServerIdentity) -> bool:
+        """Whether what was learnt of this server holds for the other: the same run of it, version and policy."""
+        return (self.run_id, self.product, self.version, self.maxmemory_policy) == (
+            other.run_id,
+            other.product,
+            other.version,
+            other.maxmemory_policy,
+        )
+
+    @property
+    def full_name(self) -> str:
+        """Product and version in words."""
+        name = (self.product_name or "server").capitalize()
+        return f"{name} {self.version_text}" if self.version_text else f"{name} of a version that is not known"
 
     @property
     def is_lfu(self) -> bool | None:

@@ -77,6 +77,8 @@ class KeyspacePass:
         self._is_sampling = False
         self._overview = Overview(store)
         self._first_cost = Cost()
+        self._begun_at: str | None = None
+        """The run of the server that the scan began on."""
         self._failure: SafeText | None = None
         self._waits_for: SafeText | None = None
         """Why the first page does not come yet."""
@@ -186,7 +188,7 @@ class KeyspacePass:
 
     def save(self) -> None:
         """Keep where the scan stands for a later run, if it means anything there."""
-        run_id = self._connection.run_id
+        run_id = None if self.scan is None else self.scan.run_id or self._begun_at
         if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED:
             return
         remaining = [span for spans in self.scan.remaining() for span in spans]
@@ -310,6 +312,7 @@ class KeyspacePass:
             on_restart=self._restarted,
         )
         self.scan = scan
+        self._begun_at = node.run_id
         if self._is_paused or self._is_resting:
             scan.pause()
         await scan.run()

@@ -17,6 +17,7 @@ from rtui.server.dial import Peer, dial
 from rtui.server.errors import ConnectionLost, FailureKind, ServerError
 from rtui.server.failures import tls_failure
 from rtui.server.guard import Command
+from rtui.server.identity import NoTouch, ServerIdentity
 from rtui.server.reply import Reply
 from rtui.server.resp3 import as_resp2
 from rtui.server.target import Protocol, Target
@@ -63,6 +64,10 @@ class Lane:
         self.peer: Peer | None = None
         self.protocol: Protocol = 2
         """What the handshake settled on."""
+        self.server = ServerIdentity()
+        """Who answers on this lane, by its handshake."""
+        self.no_touch = NoTouch.UNSUPPORTED
+        """Whether reading on this lane leaves idle times and frequencies alone, by its handshake."""
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
         """Done, with the reason, as soon as the connection is gone."""
@@ -74,6 +79,8 @@ class Lane:
         self._wire = _Wire(self)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_NOTHING)
+        self._denied: dict[str, ServerError] = {}
+        """By name, commands that this user may not run, with the server's words."""
         self._owed: deque[_Run] = deque()
         self._unsent: deque[tuple[bytes, _Run]] = deque()
         self._paused = False
@@ -142,7 +149,40 @@ class Lane:
         return sum(run.expected - len(run.replies) for run in self._owed) + sum(run.expected for _, run in self._unsent)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
-        """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`."""
+        """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
+
+        A command that the server has denied to this user is not sent again: it is answered with what the server said.
+        """
+        if self._denied and any(command.name in self._denied for command in commands):
+            return self._run_allowed(commands)
+        return self._run(commands)
+
+    def _run_allowed(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
+        """Send what is not denied, and answer the rest in its place."""
+        denied = dict(self._denied)
+        sent = self._run(tuple(command for command in commands if command.name not in denied))
+        done: asyncio.Future[list[Reply]] = self._loop.create_future()
+
+        def answer(replied: asyncio.Future[list[Reply]]) -> None:
+            if done.done():
+                return
+            error = replied.exception()
+            if error is not None:
+                _fail(done, cast(ConnectionLost, error))
+                return
+            said = iter(replied.result())
+            done.set_result(
+                [
+                    denied[command.name] if command.name in denied else next(said)
+                    for command in commands
+                    for _ in range(command.replies)
+                ]
+            )
+
+        sent.add_done_callback(answer)
+        return done
+
+    def _run(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
         expected = 0
         for command in commands:
             if type(command) is not Command:
@@ -204,11 +244,19 @@ class Lane:
                         return
                     append(reply)
                 owed.popleft()
+                if len(run.commands) == run.expected:
+                    self._note_denied(run)
                 if not run.done.done():
                     run.done.set_result(run.replies if self.protocol == 2 else _as_resp2(run))
             self._unasked(gets())
         except hiredis.ProtocolError as error:
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
+
+    def _note_denied(self, run: _Run) -> None:
+        """Remember which of these commands, one reply each, the user may not run."""
+        for command, reply in zip(run.commands, run.replies, strict=True):
+            if isinstance(reply, ServerError) and reply.denies_command:
+                self._denied[command.name] = reply
 
     def _next_asked(self) -> Reply:
         """The next reply to a request; what protocol 3 pushes in between is let go."""

@@ -11,7 +11,7 @@ from typing import Final
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
 from rtui.server.breath import Breath
-from rtui.server.cursor import POSITION_END, Dialect
+from rtui.server.cursor import POSITION_END, Dialect, dialect_of
 from rtui.server.errors import ConnectionLost, ScanRefusedError, ServerBusyError
 from rtui.server.lane import Lane, Reply
 from rtui.server.pace import Pacer
@@ -64,11 +64,17 @@ class NodeScan:
         self._breath = Breath(control)
         self._lane: Lane | None = None
         self._run_id: str | None = None
+        self._server_name: str | None = None
         self._counted = (0, 0)
         self._last_arrival = 0.0
         self._stuck = 0
         self._answers = 0
         """Calls that were answered in full."""
+
+    @property
+    def run_id(self) -> str | None:
+        """The run of the server that its cursors come from, if it tells."""
+        return self._run_id
 
     @property
     def is_done(self) -> bool:
@@ -94,13 +100,21 @@ class NodeScan:
 
     def reset(self, *, opaque: bool = False) -> None:
         """Begin again from the start; replies still under way are passed over."""
-        dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
+        dialect = Dialect.OPAQUE if opaque else self._dialect_now()
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self.probe.reset()
         self._calls.begin_again()
         if self.rider is not None:
             self.rider.reset()
+
+    def _dialect_now(self) -> Dialect:
+        """How the server that answers now counts its cursors; found out anew where it is another version."""
+        server = None if self._lane is None else self._lane.server
+        if server is None or self._server_name is None or server.full_name == self._server_name:
+            return self.ranges.dialect
+        self._server_name = server.full_name
+        return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
 
     async def run(self) -> None:
         """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more.
@@ -115,6 +129,8 @@ class NodeScan:
                 return
             answered = self._answers
             try:
+                if self.rider is not None:
+                    await self.rider.arrive(lane)
                 await self._drive(lane)
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
@@ -124,7 +140,7 @@ class NodeScan:
                 if losses >= MAX_LOSSES:
                     raise
                 self.is_waiting, self.waits_for = True, trouble.happened
-                if attempt > 1 or isinstance(trouble, ServerBusyError):
+                if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await wait_unless(self._control.stopping, pause_s(attempt, Random()))
             except CursorOrderError:
                 self._control.restart(ScanNote.PLAIN)
@@ -152,17 +168,22 @@ class NodeScan:
     def _arrive_on(self, lane: Lane) -> None:
         is_first = self._lane is None
         self._lane = lane
+        is_another = self._server_name not in {None, lane.server.full_name}
+        self._server_name = self._server_name or lane.server.full_name
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.probe.clock.forget()
-        before, self._run_id = self._run_id, self.node.source.run_id
+        before, self._run_id = self._run_id, lane.server.run_id
         if is_first:
             before = self.node.run_id or self._run_id
         elif self.ranges.is_untouched:
+            if is_another:
+                self.reset()
             return
-        if before is None or self._run_id is None:
+        is_told = before is not None and self._run_id is not None
+        if not (is_told or is_another):
             if not is_first:
                 self._control.notes[ScanNote.UNSURE] = None
-        elif before != self._run_id:
+        elif is_another or before != self._run_id:
             self._control.restart(ScanNote.RESTARTED)
 
     async def _drive(self, lane: Lane) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rtui.server.guard import Command
+from rtui.server.lane import Lane
 from rtui.server.reply import Reply
 
 
@@ -48,6 +49,9 @@ class Rider(Protocol):
     @property
     def key_us(self) -> float:
         """Server time for the whole inspection of a key until it is measured, in µs."""
+
+    async def arrive(self, lane: Lane) -> None:
+        """Take it that from now on this lane carries the questions; raises ConnectionLost."""
 
     def put(self, keys: list[bytes]) -> None:
         """Take up a page of keys."""

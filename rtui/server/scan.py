@@ -112,6 +112,11 @@ class Scan:
         """What each node has still to go through; empty lists when all is seen, no spans where cursors say nothing."""
         return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
 
+    @property
+    def run_id(self) -> str | None:
+        """The run of the first node's server that its cursors come from; None before it has begun or told it."""
+        return self._nodes[0].run_id if self._nodes else None
+
     async def run(self) -> None:
         """Scan until all is seen, it is stopped or refused; a failure is in `progress`, only cancellation is raised."""
         self._is_running = True

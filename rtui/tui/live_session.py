@@ -61,7 +61,7 @@ class LiveSession(Browsing):
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
-        return await preview(self.connection, facts, page)
+        return await preview(self.connection, facts, page, capabilities=self.capabilities)
 
 
 def live_session(options: BrowseOptions) -> LiveSession:

@@ -53,3 +53,9 @@ async def until(connection: Connection, holds: Callable[[], bool]) -> None:
             await changed.wait()
     finally:
         connection.on_change.remove(changed.set)
+
+
+async def turning(holds: Callable[[], bool]) -> None:
+    """Let everybody else go on until `holds`."""
+    while not holds():  # noqa: ASYNC110 - what is waited for runs in between, and nothing tells of it
+        await asyncio.sleep(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -21,6 +21,7 @@ from rtui.server.inspection.legs import Encodings, Journey, Leg, Look, Measure, 
 from rtui.server.inspection.plan import NAMES, Plan
 from rtui.server.inspection.stations import Station
 from rtui.server.inspection.watch import CostWatch
+from rtui.server.lane import Lane
 from rtui.server.rider import Ride
 from rtui.server.unknowns import concerns_command
 
@@ -59,8 +60,12 @@ class Conveyor:
         *,
         encoding_every: int = 16,
         clock: Callable[[], float] = time.time,
+        on_server: Callable[[Lane], Awaitable[None]] | None = None,
     ) -> None:
-        """Ask the encoding of every n-th key of a type, 1 for all; `clock` gives seconds since the epoch."""
+        """Ask the encoding of every n-th key of a type, 1 for all; `clock` gives seconds since the epoch.
+
+        `on_server` is called when it was found out anew what the server allows, such as after a reconnect.
+        """
         self.plan = plan
         self.findings = findings
         self.clock = clock
@@ -68,6 +73,7 @@ class Conveyor:
         self.watch = CostWatch()
         self.unread: Counter[str] = Counter()
         """By command, answers that can't be what was asked for; their facts are unknown."""
+        self._on_server = on_server
         self._listed: list[bytes] = []
         self._looked = Station()
         self._watched = Station()
@@ -81,6 +87,15 @@ class Conveyor:
         """Keys for which something is still to be sent."""
         return len(self._listed) + self._looked.keys + self._watched.keys + sum(map(len, self._chosen.values()))
 
+    async def arrive(self, lane: Lane) -> None:
+        """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
+        was_like = self.plan.server.is_like(lane.server)
+        if await self.plan.follow(lane):
+            if not was_like:
+                self.watch = CostWatch()
+            if self._on_server is not None:
+                await self._on_server(lane)
+
     def put(self, keys: list[bytes]) -> None:
         """Take up a page of keys."""
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
@@ -93,15 +108,20 @@ class Conveyor:
 
     def board(self, most: int) -> Ride | None:
         """Questions about as many keys as `most`; what has to be watched goes alone."""
-        if self._watched.keys and not self._is_watching:
-            return self._board_watched()
+        watched = self._board_watched()
+        if watched is not None:
+            return watched
         legs: list[Leg] = []
         if self._listed:
             keys, self._listed = self._listed[:most], self._listed[most:]
-            legs.append(Look(self, keys, self.plan.look))
+            if self.plan.look:
+                legs.append(Look(self, keys, self.plan.look))
+            else:  # all of it has been refused since
+                self.look_done(Inspected(None, keys))
         for batch in self._looked.take(most):
             legs += self._measure(batch)
-        legs += [Encodings(self, kind, keys) for kind, keys in self._chosen.items()]
+        if self.plan.asks_encodings:
+            legs += [Encodings(self, kind, keys) for kind, keys in self._chosen.items()]
         self._chosen = {}
         return Journey(legs) if legs else None
 
@@ -170,10 +190,14 @@ class Conveyor:
         cost = self.plan.memory(kind)
         return DEAR_NOTE if cost.manner is Manner.WATCHED else f"memory skipped, because {cost.why}"
 
-    def _board_watched(self) -> Ride:
-        self._is_watching = True
-        batch = next(self._watched.take(self.watch.most))
-        return Journey([Watched(self, batch)], goes_alone=True)
+    def _board_watched(self) -> Ride | None:
+        while self._watched.keys and not self._is_watching:
+            batch = next(self._watched.take(self.watch.most))
+            if self.plan.memory(batch.kind).manner is Manner.WATCHED:
+                self._is_watching = True
+                return Journey([Watched(self, batch)], goes_alone=True)
+            self._looked.put(batch)  # it has been refused since, or another server answers
+        return None
 
     def _measure(self, batch: Inspected) -> list[Leg]:
         asks = []

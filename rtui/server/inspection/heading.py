@@ -29,9 +29,12 @@ SAMPLED_NOTE: Final = (
 """What one has to know of sizes on a server that does not count them as they grow."""
 
 
-def server_report(connection: Connection) -> ServerReport:
-    """Who is asked, as far as it says so."""
-    server, target = connection.server, connection.target
+def server_report(connection: Connection, plan: Plan | None = None) -> ServerReport:
+    """Who is asked, as far as it says so; with a plan, whoever that is for."""
+    server, target, no_touch = connection.server, connection.target, connection.no_touch
+    if plan is not None:
+        no_touch = plan.no_touch
+        server = server if server.is_like(plan.server) else plan.server
     return ServerReport(
         label=target.label,
         product=server.product_name or "",
@@ -43,7 +46,7 @@ def server_report(connection: Connection) -> ServerReport:
         maxmemory_policy=server.maxmemory_policy or "",
         used_memory_bytes=server.used_memory_bytes,
         maxmemory_bytes=server.maxmemory_bytes or None,
-        no_touch=str(connection.no_touch),
+        no_touch=str(no_touch),
     )
 
 
@@ -77,6 +80,7 @@ def unread_notes(unread: Mapping[str, int]) -> tuple[SafeText, ...]:
 
 def head(
     connection: Connection,
+    plan: Plan,
     *,
     scope: Scope,
     coverage: Coverage,
@@ -86,16 +90,14 @@ def head(
     made_at_s: float,
 ) -> Head:
     """Put it together."""
-    server = server_report(connection)
-    texts = [str(note) for note in notes]
-    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(
-        connection.server.product, connection.server.version
-    ):
+    server = server_report(connection, plan)
+    texts = [*map(str, plan.changes), *map(str, notes)]
+    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(plan.server.product, plan.server.version):
         texts.append(SAMPLED_NOTE)
     if server.role == "replica":
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
-    if connection.server.cluster_note is not None:
-        texts.append(f"Only what this node holds: {connection.server.cluster_note}.")
+    if plan.server.cluster_note is not None:
+        texts.append(f"Only what this node holds: {plan.server.cluster_note}.")
     return Head(
         made_at_s=made_at_s,
         server=server,

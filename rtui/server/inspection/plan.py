@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.analysis.report import ColumnReport, ColumnState
+from rtui.keyspace.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.capability import Capabilities, Verdict
 from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.inspect import LENGTHS
+from rtui.server.lane import Lane
 
 _RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
 """By whether the policy is an LFU one."""
@@ -37,21 +39,52 @@ NAMES: Final = (
 """What a pass sends in numbers, as the server's statistics name it."""
 
 
+def changed_server(before: str, now: str) -> SafeText:
+    """Say that another server answers than the one that a pass began with."""
+    return display_text(
+        f"The server changed during the pass: {before} answered first, then {now}; "
+        "from then on only what that server allows was asked."
+    )
+
+
 class Plan:
     """The questions of a pass; follows what is learnt about the user's rights on the way."""
 
     def __init__(self, capabilities: Capabilities, server: ServerIdentity, no_touch: NoTouch) -> None:
         self.capabilities = capabilities
-        self._server = server
-        self._no_touch = no_touch
+        self.server = server
+        """Whose keys are inspected."""
+        self.no_touch = no_touch
+        self.changes: dict[SafeText, None] = {}
+        """What a reader has to know of servers that changed in the middle, one sentence each."""
+        self._lane: Lane | None = None
         self._revision = -1
         self._look: tuple[PerKey, ...] = ()
         self._types: dict[bytes | None, TypeEvidence] = {}
 
+    async def follow(self, lane: Lane) -> bool:
+        """Ask what this lane's server allows from now on; raises ConnectionLost, and nothing has changed then.
+
+        Whether anything was found out anew: after each reconnect, and on the first lane when it reaches another server
+        than the plan was made for.
+        """
+        if lane is self._lane:
+            return False
+        is_known = self._lane is None and self.server.is_like(lane.server) and self.no_touch is lane.no_touch
+        if not is_known:
+            await self.capabilities.renew(lane)
+            before, now = self.server.full_name, lane.server.full_name
+            if before != now:
+                self.changes[changed_server(before, now)] = None
+        self.server, self.no_touch, self._lane = lane.server, lane.no_touch, lane
+        self._types.clear()
+        self._revision = -1
+        return not is_known
+
     @property
     def asks_lengths(self) -> bool:
         """Whether a length may be asked of every key: nothing counts as an access."""
-        return self._no_touch is NoTouch.ON
+        return self.no_touch is NoTouch.ON
 
     @property
     def look(self) -> tuple[PerKey, ...]:
@@ -65,8 +98,8 @@ class Plan:
     @property
     def recency(self) -> PerKey | None:
         """The one of idle time and frequency that the server keeps; None where neither may be asked."""
-        wanted = _RECENCY[bool(self._server.is_lfu)]
-        if self._server.is_lfu is None and not self._may(wanted):
+        wanted = _RECENCY[bool(self.server.is_lfu)]
+        if self.server.is_lfu is None and not self._may(wanted):
             wanted = guard.object_freq
         return wanted if self._may(wanted) else None
 
@@ -79,7 +112,7 @@ class Plan:
         """What is known of keys of a type, as the guard wants to know it."""
         found = self._types.get(kind)
         if found is None:
-            found = self._types[kind] = TypeEvidence(kind, self._server.product, self._server.version)
+            found = self._types[kind] = TypeEvidence(kind, self.server.product, self.server.version)
         return found
 
     def memory(self, kind: bytes | None) -> MemoryCost:

@@ -126,6 +126,7 @@ class SamplePass:
     async def _draw_and_inspect(self) -> None:
         """Do both on the bulk lane; raises an RtuiError for what ends it early."""
         lane = await self._source.bulk()
+        await self._conveyor.arrive(lane)
         before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
         try:
             await self._draw(lane)

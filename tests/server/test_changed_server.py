@@ -1,0 +1,195 @@
+"""Another server, of another version, that answers in the middle: what is asked of it, and what is said about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rtui.analysis.report import ColumnState, CoverageKind, Report
+from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.browsing import Browsing
+from rtui.server.capability import Feature, Verdict
+from rtui.server.connection import Connection
+from rtui.server.handshake import NoTouch
+from rtui.server.pace import Pace
+from rtui.server.progress import ScanNote, ScanState
+from rtui.server.scan import Scan
+from rtui.server.scan_node import ScanNode
+from rtui.server.secret import Secret
+from tests.proxy import DelayProxy
+from tests.server.scanned import Seen, numbered, plant
+from tests.server.targets import connected, target_of, turning, until
+from tests.servers import Server
+
+KEYS = 15_000
+STREAMS = 200
+TOP = 5
+"""Keys of a report's lists: only of these lengths are asked where that counts as an access."""
+
+LENGTHS = {b"STRLEN", b"HLEN", b"LLEN", b"SCARD", b"ZCARD", b"XLEN"}
+
+
+def fill(*servers: Server) -> None:
+    for server in servers:
+        plant(server, numbered(KEYS))
+        pipeline = server.client().pipeline(transaction=False)
+        for number in range(STREAMS):
+            pipeline.xadd(f"stream:{number}", {"a": number})
+        pipeline.execute()
+
+
+def let_in(server: Server, *rules: str) -> None:
+    """Have a user `poor` on the server with everything allowed but for the rules."""
+    server.admin.execute_command("ACL", "SETUSER", "poor", "on", ">pw", "~*", "+@all", *rules)
+
+
+async def switched(proxy: DelayProxy, connection: Connection, analysis: Analysing, to: Server) -> list[list[bytes]]:
+    """Run it and lead it to another server in the middle; what that one was asked, connection after connection."""
+    running = asyncio.create_task(analysis.run())
+    await turning(lambda: analysis.progress.keys >= KEYS // 4)
+    before = len(proxy.requests)
+    proxy.lead_to(to.port)
+    proxy.cut()
+    await running
+    return [argv for requests in proxy.requests[before:] for argv in requests.commands]
+
+
+@asynccontextmanager
+async def analysing_through(server: Server, **changes: Any) -> AsyncIterator[tuple[DelayProxy, Connection, Analysing]]:
+    async with (
+        DelayProxy(server.port) as proxy,
+        connected(target_of(server, port=proxy.port, **changes)) as connection,
+    ):
+        yield proxy, connection, Analysing(connection, AnalysisOptions(pace=Pace.FULL, top=TOP))
+
+
+def whole(analysis: Analysing) -> Report:
+    assert analysis.progress.state is ScanState.DONE
+    report = analysis.report
+    assert report is not None
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert report.summary.root.stats.keys == KEYS + STREAMS
+    return report
+
+
+@pytest.mark.parametrize("denied", [(), ("-info",)], ids=["told", "without-info"])
+async def test_an_older_server_is_asked_only_what_it_bears(
+    redis810: Server, redis62: Server, denied: tuple[str, ...]
+) -> None:
+    fill(redis810, redis62)
+    for server in (redis810, redis62):
+        let_in(server, *denied)
+    async with analysing_through(redis810, user="poor", password=Secret("pw")) as (proxy, connection, analysis):
+        asked = await switched(proxy, connection, analysis, redis62)
+        assert connection.no_touch is NoTouch.UNSUPPORTED
+    report = whole(analysis)
+    assert sum(argv[0] in LENGTHS and argv[1] != b"rtui:no-such-key" for argv in asked) <= TOP
+    earlier = b""
+    for argv in asked:
+        if argv[:2] == [b"MEMORY", b"USAGE"] and argv[2].startswith(b"stream:"):
+            assert earlier in {b"INFO", b"stream"} or denied
+            earlier = b"stream"
+        else:
+            earlier = argv[0]
+    assert report.head.server.version == redis62.admin.info("server")["redis_version"]
+    assert report.head.server.no_touch == NoTouch.UNSUPPORTED
+    assert report.head.columns["length"].state is ColumnState.NOT_ASKED
+    assert ScanNote.RESTARTED.value in report.head.notes
+    (note,) = [note for note in report.head.notes if "changed during the pass" in note]
+    assert "Redis 8.10" in note
+    assert "then Redis 6.2" in note
+
+
+async def test_a_newer_server_is_asked_for_more(redis810: Server, redis62: Server) -> None:
+    fill(redis810, redis62)
+    async with analysing_through(redis62) as (proxy, connection, analysis):
+        asked = await switched(proxy, connection, analysis, redis810)
+    report = whole(analysis)
+    assert sum(argv[0] == b"STRLEN" for argv in asked) > KEYS
+    assert report.head.columns["length"].state is ColumnState.COMPLETE
+    assert report.head.server.no_touch == NoTouch.ON
+
+
+async def test_rights_are_found_out_anew_after_a_reconnect(valkey: Server) -> None:
+    fill(valkey)
+    let_in(valkey)
+    async with analysing_through(valkey, user="poor", password=Secret("pw")) as (proxy, _, analysis):
+        running = asyncio.create_task(analysis.run())
+        await turning(lambda: analysis.progress.keys >= KEYS // 4)
+        let_in(valkey, "-strlen")
+        before = len(proxy.requests)
+        proxy.cut()
+        await running
+        asked = [argv for requests in proxy.requests[before:] for argv in requests.commands]
+    report = whole(analysis)
+    assert sum(argv[0] == b"STRLEN" for argv in asked) <= 1
+    assert report.head.columns["length"].state is ColumnState.DENIED
+    assert not any("changed" in note for note in report.head.notes)
+
+
+async def test_an_estimate_follows_the_server_that_answers_it(redis810: Server, redis62: Server) -> None:
+    """The interactive lane has found another server than the plan was made for, before the bulk lane is made."""
+    fill(redis810, redis62)
+    async with DelayProxy(redis810.port) as proxy, connected(target_of(redis810, port=proxy.port)) as connection:
+        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL, top=TOP, estimate_keys=1_000))
+        proxy.lead_to(redis62.port)
+        proxy.cut()
+        await until(connection, lambda: connection.generation == 2 and connection.is_online)
+        before = len(proxy.requests)
+        await analysis.run()
+        asked = [argv for requests in proxy.requests[before:] for argv in requests.commands]
+    assert analysis.progress.state is ScanState.DONE
+    assert sum(argv[0] in LENGTHS and argv[1] != b"rtui:no-such-key" for argv in asked) <= TOP
+
+
+async def test_cursors_are_read_as_the_server_that_answers_counts_them(redis62: Server, cluster_node: Server) -> None:
+    names = numbered(KEYS // 3)
+    plant(redis62, names)
+    client = cluster_node.client()
+    for name in names:
+        client.set(name, b"v")
+    seen = Seen()
+    async with DelayProxy(redis62.port) as proxy, connected(target_of(redis62, port=proxy.port)) as connection:
+
+        def switch() -> None:
+            proxy.lead_to(cluster_node.port)
+            proxy.cut()
+
+        seen.at(1_000, switch)
+        scan = Scan([ScanNode(connection)], seen, on_restart=lambda note: seen.keys.clear())
+        await scan.run()
+        assert scan.state is ScanState.DONE
+        assert set(seen.keys) == set(names)
+        assert seen.repeated == set()
+        assert ScanNote.PLAIN not in scan.progress.notes
+        assert scan.run_id == connection.run_id
+
+
+async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810: Server, redis62: Server) -> None:
+    let_in(redis810)
+    let_in(redis62, "-pttl")
+    target = {"user": "poor", "password": Secret("pw")}
+    async with DelayProxy(redis810.port) as proxy:
+        session = Browsing(target_of(redis810, port=proxy.port, **target), resume=False)
+        await session.start()
+        try:
+            connection = session.connection
+            assert connection.no_touch is NoTouch.ON
+            redis62.admin.set("k", "v")
+            for server, no_touch in ((redis62, NoTouch.UNSUPPORTED), (redis810, NoTouch.ON)):
+                generation = connection.generation
+                proxy.lead_to(server.port)
+                proxy.cut()
+                await until(connection, lambda before=generation: connection.generation > before)  # type: ignore[misc]
+                assert connection.no_touch is no_touch
+                assert connection.server.version == server.version
+                assert session.capabilities.verdict(Feature.PTTL) is Verdict.UNTRIED
+                await session.row_facts([b"k"])
+                expected = Verdict.DENIED if server is redis62 else Verdict.YES
+                assert session.capabilities.verdict(Feature.PTTL) is expected
+        finally:
+            await session.close()
