@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rtui.analysis.change import Change, Reading, Verdict
+from rtui.analysis.change import Change, Interval, Reading, Verdict
 from rtui.analysis.diff_notes import notes_of
 from rtui.analysis.report import Head, Node, NodeKind, Report
 from rtui.analysis.report_side import Place, Side
@@ -27,9 +27,20 @@ class Fate(StrEnum):
     SHRANK = "shrank"
     SHIFTED = "no-TTL share changed"
     """As large as before, with another share of keys that never expire."""
+    LITTLE = "changed by less than 1 %"
+    """It did grow or shrink, or its share of keys without TTL changed by less than a point: too little to be listed."""
     SAME = "same"
     UNCLEAR = "not distinguishable"
     """The intervals of both reports overlap, or one of them may have missed it."""
+
+
+LEAST_GROWTH: Final = 0.01
+"""A namespace is listed as grown or shrunk where the change is at least this share of the larger of both numbers."""
+
+LEAST_POINTS: Final = 1
+"""Its share of keys without TTL is listed as changed from so many percentage points on."""
+
+_FATES: Final = {Verdict.GREW: Fate.GREW, Verdict.SHRANK: Fate.SHRANK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +99,15 @@ class NamespaceChange:
             return Fate.CAME
         if self.is_gone:
             return Fate.WENT
-        verdicts = (self.memory.verdict, self.keys.verdict)
-        for verdict in verdicts:
-            if verdict is Verdict.GREW:
-                return Fate.GREW
-            if verdict is Verdict.SHRANK:
-                return Fate.SHRANK
-        if self.no_ttl.verdict in {Verdict.GREW, Verdict.SHRANK}:
+        for change in (self.memory, self.keys):
+            if change.verdict in _FATES and _is_listed(change):
+                return _FATES[change.verdict]
+        if self.no_ttl.verdict in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
             return Fate.SHIFTED
-        return Fate.UNCLEAR if Verdict.UNCLEAR in (*verdicts, self.no_ttl.verdict) else Fate.SAME
+        verdicts = {self.memory.verdict, self.keys.verdict, self.no_ttl.verdict}
+        if verdicts & _FATES.keys():
+            return Fate.LITTLE
+        return Fate.UNCLEAR if Verdict.UNCLEAR in verdicts else Fate.SAME
 
     def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
         """Itself and all below it, down to a level."""
@@ -153,6 +164,18 @@ def compare(before: Report, after: Report) -> Diff:
     ]
     root = _change((), (places[0], places[1]), levels)
     return Diff(before.head, after.head, root, notes_of(before, after), levels)
+
+
+def _is_listed(change: Change) -> bool:
+    """Whether a change may be large enough to be listed, up or down."""
+    if change.before is None or change.after is None:
+        return False
+    larger: float = max(change.before.high, change.after.high)
+    return _reaches(change.difference(), LEAST_GROWTH * larger)
+
+
+def _reaches(found: Interval | None, least: float) -> bool:
+    return found is not None and max(abs(float(found.low)), abs(float(found.high))) >= least
 
 
 def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:

@@ -98,6 +98,11 @@ class Frequency:
         return self.counter >= LFU_HIGHEST
 
     @property
+    def is_at_floor(self) -> bool:
+        """Whether the counter tells only that there is less than one access a decay time, or none at all."""
+        return self.counter <= LFU_INITIAL
+
+    @property
     def per_minute(self) -> float | None:
         """Accesses a minute that hold the counter where it is; None where it never decays and so tells no rate.
 

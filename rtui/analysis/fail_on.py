@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
@@ -45,8 +45,12 @@ class FailOn:
     unit: Unit = Unit.PLAIN
     is_change: bool = True
     """Whether it is about the change, else about what is there after."""
+    written: str = field(default="", compare=False)
+    """As the user wrote it, where a user did."""
 
     def __str__(self) -> str:
+        if self.written:
+            return self.written
         where = "" if self.namespace is None else f"{self.namespace} "
         sign = ("-" if self.number < 0 else "+") if self.is_change else ""
         return f"{where}{self.measure}{self.comparison}{sign}{_decimal(abs(self.number))}{self.unit}"
@@ -62,12 +66,18 @@ _SCALES: Final = {
     Measure.MEMORY: {"B": 1, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
 }
 
+_WHICH_UNIT: Final = (
+    "memory needs a unit: write 'memory{0}{1}{2}MiB' (or B, KiB, GiB, TiB) for a size, "
+    "or 'memory{0}{3}{2}%' with a sign for a change in percent"
+)
+
 
 def parse_fail_on(text: str) -> FailOn:
     """Read `[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]`. Raises FailOnError, which says what is wrong.
 
     A number with a sign is about the change, one without about what is there after. Units are `%` (of what it was, or
-    as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys and, binary, for memory.
+    as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys. Memory must have one: `B`, or
+    `KiB MiB GiB TiB` (`K`, `KB` and so on mean the same, 1,024 bytes and its powers).
     """
     found = _EXPRESSION.fullmatch(text)
     if found is None:
@@ -83,7 +93,9 @@ def parse_fail_on(text: str) -> FailOn:
         kind, number = Unit.PLAIN, number * _scale(measure, unit)
     _check(measure, kind, is_change=is_change)
     signed = -number if found["sign"] == "-" else number
-    return FailOn(found["namespace"], measure, found["comparison"], signed, kind, is_change)
+    if measure is Measure.MEMORY and not unit and number:
+        raise FailOnError(_WHICH_UNIT.format(found["comparison"], found["sign"], found["number"], found["sign"] or "+"))
+    return FailOn(found["namespace"], measure, found["comparison"], signed, kind, is_change, text.strip())
 
 
 def _scale(measure: Measure, unit: str) -> int:

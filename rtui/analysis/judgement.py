@@ -59,7 +59,7 @@ def judge(threshold: FailOn, diff: Diff, depth: int | None = None) -> Judgement:
         words = f"{_bounds(found)} {threshold.measure.removesuffix('-namespaces')}"
     else:
         found, doubt = _measured(threshold, change, diff)
-        words = _bounds(found, _suffix(threshold)) if found else ""
+        words = _bounds(found, _suffix(threshold, found)) if found else ""
     if found is None:
         return Judgement(expression, Outcome.UNKNOWN, doubt)
     holds = _COMPARISONS[threshold.comparison]
@@ -131,9 +131,10 @@ def _doubt(before: Head, after: Head) -> str:
     return "a report does not know it of all keys"
 
 
-def _suffix(threshold: FailOn) -> str:
+def _suffix(threshold: FailOn, found: Interval) -> str:
     if threshold.unit is Unit.PLAIN:
-        return " bytes" if threshold.measure is Measure.MEMORY else " keys"
+        noun = "byte" if threshold.measure is Measure.MEMORY else "key"
+        return f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
     return threshold.unit.value if threshold.unit is Unit.PERCENT else " pt"
 
 

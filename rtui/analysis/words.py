@@ -33,6 +33,9 @@ _PERCENT_STEPS: Final = 100
 SHORT_FROM: Final = 1000
 """From here on an estimated count is rounded to three figures and a unit."""
 
+_RATE_BY_SECOND: Final = 600
+"""From so many a minute on a rate is told by the second."""
+
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -45,9 +48,26 @@ def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
     return SafeText(f"{mark}{value:,}")
 
 
+def counted(number: int, noun: str, mark: Mark = Mark.EXACT, *, plural: str = "") -> SafeText:
+    """Return a number with its noun: `1 key`, `1,204 keys`, `≥ 2 entries`; `plural` where it is not noun and s."""
+    return SafeText(f"{count(number, mark)} {noun if number == 1 else plural or plural_of(noun)}")
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun: keys, entries, matches; of several words, that of the last."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def singular_of(plural: str) -> str:
+    """Return the singular of a regular plural: the unit `fields` of one is `field`, `entries` of one is `entry`."""
+    return f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
+
+
 def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a number of keys: `1 key`, `1,204 keys`."""
-    return SafeText(f"{count(number, mark)} {'key' if number == 1 else 'keys'}")
+    return counted(number, "key", mark)
 
 
 def short_count(value: float, mark: Mark = Mark.EXACT) -> SafeText:
@@ -131,6 +151,17 @@ def seconds(value_s: float, mark: Mark = Mark.EXACT) -> SafeText:
 def short_duration(ms: int) -> SafeText:
     """Return a span of time in its largest unit, for a column: `29m`, `3h`, `12d`."""
     return SafeText(duration(ms).split(" ", 1)[0])
+
+
+def rate(per_minute: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return how often something happens: `≥ 41/s`, `51/min`, `6/h`, `2/d`; what never happens is `0/min`."""
+    if per_minute >= _RATE_BY_SECOND:
+        return SafeText(f"{short_count(per_minute / 60, mark)}/s")
+    if per_minute >= 1 or not per_minute:
+        return SafeText(f"{short_count(per_minute, mark)}/min")
+    if per_minute * 60 >= 1:
+        return SafeText(f"{short_count(per_minute * 60, mark)}/h")
+    return SafeText(f"{short_count(max(1, per_minute * 60 * 24), mark)}/d")
 
 
 def ratio(value: float, mark: Mark = Mark.EXACT) -> SafeText:

@@ -27,7 +27,7 @@ Thresholds
   --fail-on 'shop:session: keys>+10000'   so many more keys in a namespace
   --fail-on 'no-ttl>+5pt'                 the share of keys that never expire
   --fail-on 'keys<-50%'                   half of the keys are gone
-  --fail-on 'memory>4G'                   what B has, whatever A had
+  --fail-on 'memory>4GiB'                 what B has, whatever A had
   --fail-on 'new-namespaces>0'
 
 \b
@@ -38,8 +38,12 @@ Thresholds
                 what lies within a new one is not counted again)
     COMPARISON  > >= < <=
     NUMBER      with a sign the change from A to B, else what B has
-    UNIT        %, pt (percentage points, for a change of no-ttl), k M G T for
-                keys (thousands), K M G T for memory (binary)
+    UNIT        %, pt (percentage points, for a change of no-ttl); k M G T for keys
+                (thousands); B KiB MiB GiB TiB for memory, which needs a unit
+                (K and KB mean KiB, and so on: 1 KiB is 1,024 bytes)
+
+\b
+  A namespace is listed as grown or shrunk from 1 % on.
 
 \b
 Exit codes

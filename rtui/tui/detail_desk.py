@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import tzinfo
 
 from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.lines.detail import KEY_TABS, DetailLines, Tab
@@ -26,18 +25,12 @@ class Panels:
 class DetailDesk:
     """Binds what is known of the thing under the cursor to the panels."""
 
-    def __init__(
-        self, source: CursorDetail, whole: Callable[[], Whole], zone: tzinfo | None, clock: Callable[[], float]
-    ) -> None:
-        """`source` fetches details, `whole` tells what shares are parts of, times are of `zone`, None for here.
-
-        `clock` gives seconds since the epoch.
-        """
+    def __init__(self, source: CursorDetail, whole: Callable[[], Whole], clock: Callable[[], float]) -> None:
+        """`source` fetches details, `whole` tells what shares are parts of, `clock` gives seconds since the epoch."""
         self.source = source
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
         self._whole = whole
-        self._zone = zone
         self._clock = clock
         self._panels: Panels | None = None
 
@@ -50,7 +43,7 @@ class DetailDesk:
         if self._panels is None:
             return
         whole = self._whole()
-        lines = DetailLines(detail, whole, self.tab, self._zone, self._clock())
+        lines = DetailLines(detail, whole, self.tab, self._clock())
         self._show_ageing(self._panels, lines)
         self._panels.pane.show_body(lines.body, from_top=detail is not self.shown)
         self.shown = detail
@@ -65,7 +58,7 @@ class DetailDesk:
         """Show how far the time to live has run down and how old the facts are."""
         detail = self.shown
         if self._panels is not None and detail is not None and detail.facts is not None:
-            self._show_ageing(self._panels, DetailLines(detail, self._whole(), self.tab, self._zone, self._clock()))
+            self._show_ageing(self._panels, DetailLines(detail, self._whole(), self.tab, self._clock()))
 
     def ask_again(self) -> None:
         """Ask once more for a key whose time to live has run out: it is gone, or its life was prolonged."""

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any, Final
 
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
 from rtui.analysis.forms.csv_form import field_name, table_csv
+from rtui.analysis.forms.json_shapes import Json, Name
 from rtui.analysis.forms.markdown_form import table_markdown
-from rtui.analysis.tables.table import AtLeast, Cell, Table
+from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.display import quoted
 
 
 def table_json(table: Table) -> str:
-    r"""Return a list of records; names are quoted as redis-cli reads them, unknown values are null."""
-    records = [
-        {field_name(column): _json_cell(cell) for cell, column in zip(row, table.columns, strict=True)}
-        for row in table.rows
-    ]
-    return json.dumps(records, indent=1) + "\n"
+    r"""Return a list of records; unknown values are null.
+
+    Names are written as in a report: `"key"` is the text, null where the bytes are no UTF-8, and `"key_quoted"` all of
+    them in double quotes and with `\xNN`, as `redis-cli --quoted-input` reads them.
+    """
+    return json.dumps([_record(table.columns, row) for row in table.rows], indent=1) + "\n"
+
+
+def _record(columns: Sequence[Column], row: Sequence[Cell]) -> Json:
+    """Return one row; a column of names takes two members, whatever is in it."""
+    record: Json = {}
+    for cell, column in zip(row, columns, strict=True):
+        name = field_name(column)
+        if isinstance(cell, bytes):
+            Name().put(record, name, cell)
+            continue
+        record[name] = _json_cell(cell)
+        if column.unit is Unit.NAME:
+            record[f"{name}_quoted"] = None
+    return record
 
 
 FORMS: Final[dict[str, Callable[[Table], str]]] = {".csv": table_csv, ".md": table_markdown, ".json": table_json}
@@ -30,13 +45,19 @@ FORMS: Final[dict[str, Callable[[Table], str]]] = {".csv": table_csv, ".md": tab
 
 def _json_cell(cell: Cell) -> Any:
     """Return a cell as JSON has it: a number, a text, null for what is not known; an inexact number is a record."""
-    if isinstance(cell, bytes):
-        return quoted(cell)
     if isinstance(cell, Estimate):
         return {"value": cell.value, "low": cell.low, "high": cell.high if isfinite(cell.high) else None}
     if isinstance(cell, AtLeast):
         return {"value": cell.value, "at_least": True}
     if isinstance(cell, tuple):
-        return {quoted(name): _json_cell(figure) for name, figure in cell}
+        return {_member_name(name): _json_cell(figure) for name, figure in cell}
     unknown = isinstance(cell, Unknown)
     return None if unknown else "never" if isinstance(cell, NoTtl) else cell
+
+
+def _member_name(name: bytes) -> str:
+    """Return a name as the name of a member: its text, quoted where it is no UTF-8."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return quoted(name)

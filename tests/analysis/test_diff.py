@@ -297,3 +297,13 @@ def test_growth_from_nothing_is_infinite_and_of_nothing_none() -> None:
     still = Change(reading(0), reading(0)).growth()
     assert still is not None
     assert (still.low, still.high) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "fate"),
+    [(10_000, Fate.SAME), (9_990, Fate.LITTLE), (10_010, Fate.LITTLE), (9_900, Fate.SHRANK), (10_102, Fate.GREW)],
+)
+def test_a_change_of_less_than_a_hundredth_is_counted_but_not_listed(keys: int, fate: Fate) -> None:
+    diff = compare(report(node(b"a", (10_000, 10_000, 0))), report(node(b"a", (keys, keys, 0))))
+    assert found(diff, "a").fate is fate
+    assert found(diff, "a").memory.verdict is not Verdict.UNCLEAR

@@ -31,6 +31,7 @@ REACHED, NOT_REACHED, UNKNOWN = Outcome.REACHED, Outcome.NOT_REACHED, Outcome.UN
         ("new-namespaces>0", FailOn(None, Measure.NEW, ">", Fraction(0), is_change=False)),
         ("a b  gone-namespaces <= 2", FailOn("a b", Measure.GONE, "<=", Fraction(2), is_change=False)),
         ("memory > 1.5GiB", FailOn(None, Measure.MEMORY, ">", Fraction(3 << 29), is_change=False)),
+        ("memory>0", FailOn(None, Measure.MEMORY, ">", Fraction(0), is_change=False)),
         ("memory>+64K", FailOn(None, Measure.MEMORY, ">", Fraction(65_536))),
         ("keys>2k", FailOn(None, Measure.KEYS, ">", Fraction(2000), is_change=False)),
         ("keys memory>+0.5%", FailOn("keys", Measure.MEMORY, ">", Fraction(1, 2), Unit.PERCENT)),
@@ -48,6 +49,9 @@ def test_what_can_be_written(text: str, expected: FailOn) -> None:
         ("memory=5", "write it like"),
         ("memory>+20%%", "write it like"),
         ("memory>20%", "has a sign"),
+        ("memory>20", "memory needs a unit"),
+        ("memory>20 ", r"'memory>\+20%' with a sign"),
+        ("memory<-0.5", "'memory<-0.5%' with a sign"),
         ("keys>+5pt", "is no share"),
         ("no-ttl>+5%", "percentage points"),
         ("no-ttl>+5", "percentage points"),
@@ -127,7 +131,7 @@ AFTER = report(node(b"a", (120, 500, 36)), node(b"new", (1, 0, 0), node(b"inner"
         ("a memory<-49%", REACHED),
         ("a memory<=-50%", REACHED),
         ("a memory<-50%", NOT_REACHED),
-        ("a memory<-499", REACHED),
+        ("a memory<-499B", REACHED),
         ("a memory>1K", NOT_REACHED),
         ("a no-ttl>=+5pt", REACHED),
         ("a no-ttl>+5pt", NOT_REACHED),
@@ -215,3 +219,8 @@ def test_exact_reports_are_always_judged_and_never_both_ways(threshold: FailOn, 
     opposite = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}[threshold.comparison]
     outcomes = [judge(one, diff).outcome for one in (threshold, replace(threshold, comparison=opposite))]
     assert sorted(outcomes) == [NOT_REACHED, REACHED]
+
+
+@pytest.mark.parametrize("text", ["memory>4GB", "memory > +1.50 GiB", "shop: keys>=+20k", "no-ttl>5%"])
+def test_a_threshold_is_repeated_as_it_was_written(text: str) -> None:
+    assert str(parse_fail_on(f" {text} ")) == text

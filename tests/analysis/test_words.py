@@ -115,3 +115,18 @@ def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, te
 def test_durations_have_two_units(ms: int, text: str, short: str) -> None:
     assert words.duration(ms) == text
     assert words.short_duration(ms) == short
+
+
+@pytest.mark.parametrize("noun", ["key", "row", "entry", "match", "second", "slot", "array", "bytes each", "index"])
+def test_only_one_of_a_thing_has_no_plural(noun: str) -> None:
+    assert [words.counted(number, noun).partition(" ")[2] == noun for number in (0, 1, 2)] == [False, True, False]
+    assert words.singular_of(words.plural_of("entry")) == "entry"
+    assert words.counted(1_204, "entry", Mark.AT_LEAST) == "≥ 1,204 entries"
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "text"),
+    [(0, "0/min"), (1, "1/min"), (0.1, "6/h"), (0.001, "1/d"), (1e-9, "1/d"), (599, "599/min"), (2_501, "42/s")],
+)
+def test_a_rate_above_none_is_never_told_as_none(per_minute: float, text: str) -> None:
+    assert words.rate(per_minute) == text

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.estimate import Estimate
-from rtui.analysis.facts import NO_TTL, Frequency, Reason, Unknown
+from rtui.analysis.facts import NO_TTL, Frequency, LfuSettings, Reason, Unknown
 from rtui.keyspace.display import HOSTILE
 from rtui.keyspace.rows import VisibleRows
 from rtui.keyspace.segments import Segment
@@ -23,7 +22,7 @@ from rtui.server.progress import Progress, ScanState
 from rtui.tui.columns import plan
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, line_width
-from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines
+from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines, moment
 from rtui.tui.lines.preview import cell_text, preview_lines
 from rtui.tui.lines.slot import slot_lines
 from rtui.tui.lines.status import status_line
@@ -100,7 +99,7 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
 def test_details_fit_their_panel_and_are_safe(key: bytes, width: int) -> None:
     facts = key_facts(key)
     lines = [
-        *fact_lines(facts, width, UTC),
+        *fact_lines(facts, width),
         *loading_lines(key, width),
         *preview_lines(preview(facts, FIRST), width),
         *slot_lines(key, width),
@@ -123,10 +122,50 @@ def test_a_missing_fact_is_never_a_zero_and_says_why_below() -> None:
 
 def test_expiry_is_a_moment_and_its_absence_is_said() -> None:
     facts = replace(key_facts(b"plain"), ttl_ms=90_000)
-    assert "2027-01-01 00:01:30" in "".join(said(line) for line in fact_lines(facts, 80, UTC))
+    assert "2027-01-01 00:01:30 UTC" in "".join(said(line) for line in fact_lines(facts, 80))
     assert "never" in "".join(said(line) for line in fact_lines(replace(facts, ttl_ms=NO_TTL), 80))
     far = replace(facts, ttl_ms=1 << 62)
-    assert "far future" in "".join(said(line) for line in fact_lines(far, 80))
+    assert "after the year 9999" in "".join(said(line) for line in fact_lines(far, 80))
+
+
+@pytest.mark.parametrize(
+    ("counter", "settings", "text"),
+    [
+        (0, LfuSettings(), "0 (< 1/min)"),
+        (5, LfuSettings(), "5 (< 1/min)"),
+        (5, LfuSettings(decay_minutes=10), "5 (< 6/h)"),
+        (5, LfuSettings(decay_minutes=100_000), "5 (< 1/d)"),
+        (10, LfuSettings(), "10 (≈ 51/min)"),
+        (100, LfuSettings(), "100 (≈ 16/s)"),
+        (255, LfuSettings(), "255 (≥ 41/s)"),
+        (7, LfuSettings(decay_minutes=0), "7"),
+    ],
+)
+def test_a_counter_at_its_floor_tells_no_rate_but_a_bound(counter: int, settings: LfuSettings, text: str) -> None:
+    facts = replace(key_facts(b"plain"), frequency=Frequency(counter, settings))
+    assert f"frequency {text}" in " ".join(said(fact_lines(facts, 120)[5]).split())
+
+
+_NEW_YEARS_EVE_S = 1_798_761_599.0
+"""2026-12-31 23:59:59 UTC."""
+
+
+@pytest.mark.parametrize(
+    ("left_s", "cells", "text"),
+    [
+        (0, 40, "2026-12-31 23:59:59 UTC"),
+        (0, 22, "2026-12-31 23:59 UTC"),
+        (0, 18, "31 Dec 23:59 UTC"),
+        (0, 12, "31 Dec UTC"),
+        (1, 40, "2027-01-01 00:00:00 UTC"),
+        (1, 18, "2027-01-01 UTC"),
+        (1, 12, "2027-01-01"),
+        (100_000_000_000, 18, "5195-11-16 UTC"),
+        (1e13, 40, "after the year 9999"),
+    ],
+)
+def test_a_moment_has_its_zone_and_a_year_that_is_not_this_one(left_s: float, cells: int, text: str) -> None:
+    assert moment(_NEW_YEARS_EVE_S + left_s, _NEW_YEARS_EVE_S, cells) == text
 
 
 def test_frequency_stands_for_idle_time_where_the_server_counts() -> None:

@@ -156,4 +156,6 @@ def test_unknown_is_null_and_inexact_is_said_in_json() -> None:
     assert json.loads(table_json(unbounded), parse_constant=None) == [
         {"memory_bytes": {"value": 5, "low": 5, "high": None}}
     ]
-    assert records[0]["key"] == '"a"'
+    assert (records[0]["key"], records[0]["key_quoted"]) == ("a", '"a"')
+    mixed = Table("t", "t", (COLUMNS[0], COLUMNS[4]), ((b"\xff", ((b"hash", 1), (b"\xfe", 2))),))
+    assert list(json.loads(table_json(mixed))[0].values()) == [None, '"\\xff"', {"hash": 1, '"\\xfe"': 2}]

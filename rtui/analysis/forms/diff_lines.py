@@ -94,7 +94,7 @@ def _distance(change: Change) -> float:
 
 
 def _rest(listed: Sequence[NamespaceChange]) -> str:
-    counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.SAME, Fate.UNCLEAR)}
+    counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.LITTLE, Fate.SAME, Fate.UNCLEAR)}
     return ", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number)
 
 

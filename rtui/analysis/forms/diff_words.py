@@ -28,7 +28,7 @@ def count(value: float, mark: Mark) -> str:
 def head_text(head: Head) -> str:
     """When, where, and what the numbers rest on."""
     server, coverage = head.server, head.coverage
-    keys = "1 key" if coverage.keys == 1 else f"{coverage.keys:,} keys"
+    keys = words.keys(coverage.keys)
     rests_on = {CoverageKind.EXACT: f"{keys}, exact", CoverageKind.PARTIAL: f"≥ {keys}, partial"}
     parts = (
         f"{words.moment(head.made_at_s)} UTC",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
 from enum import IntEnum
 from typing import Final
 
@@ -38,7 +37,6 @@ class DetailLines:
     detail: Detail
     whole: Whole
     tab: Tab = Tab.VALUE
-    zone: tzinfo | None = None
     now_s: float | None = None
     """Seconds since the epoch; None: everything was asked just now."""
 
@@ -46,7 +44,7 @@ class DetailLines:
         """Return the facts."""
         detail = self.detail
         if detail.facts is not None:
-            return fact_lines(detail.facts, width, self.zone, now_s=self.now_s)
+            return fact_lines(detail.facts, width, now_s=self.now_s)
         if detail.key is not None:
             return loading_lines(detail.key, width)
         if detail.row is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Final
 
+from rtui.analysis import words
 from rtui.analysis.facts import (
     NO_TTL,
     Frequency,
@@ -21,14 +22,11 @@ from rtui.keyspace.slot import key_slot
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, joined, own, type_role
-from rtui.tui.lines.facts_grid import NO_FACT, Fact, name_lines, pair_line, single_line
+from rtui.tui.lines.facts_grid import LABEL_CELLS, MARGIN, NO_FACT, Fact, name_lines, pair_line, single_line
 from rtui.tui.shown import display, display_text
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
-
-_WIDE_CELLS: Final = 64
-"""From this width on a moment is written in full."""
 
 OLD_S: Final = 10
 """Facts say how old they are when they are older than this."""
@@ -62,7 +60,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     ]
 
 
-def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None, *, now_s: float | None = None) -> list[Line]:
+def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places.
 
     `now_s`, in seconds since the epoch, says how far the time to live has run down; None: it is as it was asked.
@@ -79,7 +77,7 @@ def fact_lines(facts: KeyFacts, width: int, zone: tzinfo | None = None, *, now_s
         *name_lines(full_name(facts.key), width),
         pair_line(_type(facts), _length(facts), width),
         pair_line(_encoding(facts), _memory(facts), width),
-        pair_line(_ttl(facts, now_s), _expiry(facts, width, zone), width),
+        pair_line(_ttl(facts, now_s), _expiry(facts, width), width),
         pair_line(_use(facts), _slot(facts.key), width),
     ]
 
@@ -100,8 +98,7 @@ def _length(facts: KeyFacts) -> Fact:
     if isinstance(facts.length, Unknown):
         return _unknown(own("length"), facts.length)
     unit = unit_of(facts.type)
-    one = unit.removesuffix("s") if unit != "entries" else "entry"
-    return Fact(own("length"), SafeText(f"{facts.length:,} {one if facts.length == 1 else unit}"))
+    return Fact(own("length"), words.counted(facts.length, words.singular_of(unit), plural=unit))
 
 
 def _memory(facts: KeyFacts) -> Fact:
@@ -129,27 +126,34 @@ def age_line(asked_at_s: float, now_s: float) -> Line:
     return (Span(SafeText(f"asked {age} ago"), Role.MUTED),)
 
 
-def _expiry(facts: KeyFacts, width: int, zone: tzinfo | None) -> Fact:
+def _expiry(facts: KeyFacts, width: int) -> Fact:
     moment_s = facts.expires_at_s
     if moment_s is None:
         never = facts.ttl_ms is NO_TTL
         return Fact(own("expires"), own("never") if never else fmt.NOTHING, Role.MUTED)
-    return Fact(own("expires"), moment(moment_s, zone, in_full=width >= _WIDE_CELLS))
+    return Fact(own("expires"), moment(moment_s, facts.asked_at_s, width // 2 - MARGIN - LABEL_CELLS))
 
 
-def moment(moment_s: float, zone: tzinfo | None, *, in_full: bool) -> SafeText:
-    """Return a moment in a zone, None for that of this machine."""
+def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
+    """Return a moment in UTC as exactly as fits into `cells`; the year is left out only where it is that of `now_s`."""
     try:
-        when = datetime.fromtimestamp(moment_s, zone)
+        when, now = (datetime.fromtimestamp(one, UTC) for one in (moment_s, now_s))
     except (OverflowError, ValueError, OSError):
-        return own("in a far future")
-    return SafeText(when.strftime("%Y-%m-%d %H:%M:%S" if in_full else "%d %b %H:%M:%S"))
+        return own("after the year 9999")
+    day = when.date().isoformat()
+    forms = (
+        f"{day} {when:%H:%M:%S} UTC",
+        f"{day} {when:%H:%M} UTC",
+        f"{when:%d %b %H:%M} UTC" if when.year == now.year else f"{day} UTC",
+        f"{when:%d %b} UTC" if when.year == now.year else day,
+    )
+    return SafeText(next((form for form in forms if len(form) <= cells), forms[-1]))
 
 
 def _use(facts: KeyFacts) -> Fact:
     """Return idle time or frequency, whichever the server keeps, or why neither is known."""
     if isinstance(facts.frequency, Frequency):
-        return Fact(own("freq"), _frequency(facts.frequency))
+        return Fact(own("frequency"), _frequency(facts.frequency))
     if isinstance(facts.idle_s, Unknown):
         return _unknown(own("idle"), facts.idle_s)
     label = own("idle") if facts.idle_basis is IdleBasis.ACCESS else own("unchanged")
@@ -159,9 +163,10 @@ def _use(facts: KeyFacts) -> Fact:
 def _frequency(frequency: Frequency) -> SafeText:
     parts = [SafeText(str(frequency.counter))]
     rate = frequency.per_minute
-    if rate is not None:
-        mark = Mark.AT_LEAST if frequency.is_saturated else Mark.ABOUT
-        parts.append(SafeText(f"({fmt.short_count(rate, mark)}/min)"))
+    if rate is not None and frequency.is_at_floor:
+        parts.append(SafeText(f"(< {words.rate(rate)})"))
+    elif rate is not None:
+        parts.append(SafeText(f"({words.rate(rate, Mark.AT_LEAST if frequency.is_saturated else Mark.ABOUT)})"))
     return joined(parts, " ")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import tzinfo
 from typing import ClassVar, Final
 
 from textual import on
@@ -70,12 +69,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         start_panel: str | None = None,
         book: PanelBook | None = None,
         label: SafeText | None = None,
-        zone: tzinfo | None = None,
     ) -> None:
-        """`book` is what was chosen before; `label` stands for the server's own in the title.
-
-        Times are shown in `zone`, None for that of this machine.
-        """
+        """`book` is what was chosen before; `label` stands for the server's own in the title."""
         super().__init__()
         self.source = source
         self._book = PanelBook() if book is None else book
@@ -85,7 +80,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.view = PanelView(self._book, id="panel")
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
-        self._label, self._zone = label, zone
+        self._label = label
         self._pass = AnalysisDesk(source, self._asked)
         self._row = RowDesk(self, lambda: self.table)
         self._desk = PanelDesk(self, self._choose)
@@ -168,7 +163,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Say whose numbers these are, how the analysis is doing, and what can be done."""
         status, report, shows_cost = self.source.status, self.source.report, self._pass.shows_cost
         now_s = asyncio.get_running_loop().time()
-        self.title_bar.tell(lambda width: title_line(status, report, width, self._label, self._zone))
+        self.title_bar.tell(lambda width: title_line(status, report, width, self._label))
         self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
         at = PANELS.index(self.panel)
         self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from datetime import tzinfo
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -77,7 +76,6 @@ class BrowseScreen(CommandScreen[None]):
         session: Session,
         *,
         label: SafeText | None = None,
-        zone: tzinfo | None = None,
         is_filling: Callable[[], bool] | None = None,
     ) -> None:
         """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
@@ -91,7 +89,7 @@ class BrowseScreen(CommandScreen[None]):
         self._names = NameFilter(session.store)
         self._scan = ScanDesk(session, label, is_filling)
         self._details = DetailDesk(
-            CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, zone, session.clock
+            CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, session.clock
         )
         self._desks: dict[Scope, DetailDesk | ScanDesk | CopyDesk] = {
             Scope.DETAIL: self._details,

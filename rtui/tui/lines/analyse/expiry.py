@@ -70,8 +70,8 @@ class ExpiryState:
     horizon: Horizon = Horizon.HOUR
     timeline: int = 0
     """Which of the report's timelines; the first is that of all keys."""
-    zone: tzinfo | None = None
-    """The zone of all times shown, None for that of this machine."""
+    zone: tzinfo = UTC
+    """The zone of all times shown; everything else that rtui says is in UTC, too."""
 
 
 def expiry_lines(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import tzinfo
 from typing import Final
 
+from rtui.analysis import words
 from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, ServerReport
 from rtui.analysis.tables.cells import plain
 from rtui.keyspace.display import SafeText
@@ -18,7 +18,6 @@ from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.facts_grid import prose, tab_line
 from rtui.tui.lines.fitting import Piece, fitted
-from rtui.tui.lines.key_facts import moment
 from rtui.tui.lines.status import bar_line, cost_words, link_words, progress_bar
 from rtui.tui.lines.title import MIN_LABEL_CELLS, NAME
 from rtui.tui.shown import display, display_text
@@ -63,17 +62,16 @@ def title_line(
     report: Report | None,
     width: int,
     label: SafeText | None = None,
-    zone: tzinfo | None = None,
 ) -> Line:
     """Return the title bar in exactly `width` cells; `label` stands for the server's own.
 
-    A report from a file says when it was made, in `zone`.
+    A report from a file says when it was made.
     """
     right = (*_coverage(report), gap(1))
     room = width - line_width(NAME) - line_width(right) - 1
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_when(status, report, zone)]
+    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_when(status, report)]
     who = clip(fitted(pieces, room), room)
     return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
 
@@ -89,14 +87,14 @@ def _identity(server: ServerReport) -> list[Piece]:
     return [*pieces, Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),))]
 
 
-def _when(status: AnalysisStatus, report: Report | None, zone: tzinfo | None) -> list[Piece]:
+def _when(status: AnalysisStatus, report: Report | None) -> list[Piece]:
     """Return what rtui promises of a server, or when a report from a file was made; and which keys were asked for."""
     scope = [] if report is None else _scope(report)
     if status.is_live:
         return [Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)), *scope]
     if report is None:
         return []
-    made = moment(report.head.made_at_s, zone, in_full=False)
+    made = SafeText(f"{words.moment(report.head.made_at_s)} UTC")
     return [Piece(1, (Span(own("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
 
 

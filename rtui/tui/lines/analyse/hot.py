@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from rtui.analysis.facts import Frequency
 from rtui.analysis.report import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
 from rtui.analysis.tables.table import Table
-from rtui.analysis.words import decimal
+from rtui.analysis.words import decimal, rate
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
@@ -59,15 +60,7 @@ _SOURCES: Final = {
     HotSource.NONE: own("nothing tells which keys are hot"),
 }
 
-_MINUTE_S: Final = 60
 _MICROSECONDS_A_MS: Final = 1000
-
-
-def _rate(value: float, mark: Mark) -> SafeText:
-    """Write accesses a minute by the second where there are enough: `≥ 42/s`, `12/min`."""
-    if value >= _MINUTE_S:
-        return SafeText(f"{fmt.short_count(value / _MINUTE_S, mark)}/s")
-    return SafeText(f"{fmt.short_count(value, mark)}/min")
 
 
 def _cpu(value: float, mark: Mark) -> SafeText:
@@ -87,7 +80,7 @@ def _queries(value: float, mark: Mark) -> SafeText:
 
 
 _WRITERS: Final[dict[str, Callable[[float, Mark], SafeText]]] = {
-    "accesses/min": _rate,
+    "accesses/min": rate,
     "µs of CPU": _cpu,
     "bytes of network traffic": fmt.size,
     IDLE: _idle,
@@ -108,6 +101,9 @@ _METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] =
 
 def value_text(hot: HotKey, unit: str) -> SafeText:
     """Write how hot a key is in the unit of its list; a counter at its top is a lower bound."""
+    counter = hot.record.frequency
+    if unit == "accesses/min" and counter is not None and Frequency(counter).is_at_floor:
+        return SafeText(f"< {rate(hot.value)}")
     return _WRITERS.get(unit, decimal)(hot.value, Mark.AT_LEAST if hot.at_least else Mark.EXACT)
 
 
