@@ -25,8 +25,9 @@ from rtui.server.inspect import key_facts, row_facts
 from rtui.server.inspection.watch import CostWatch
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
 from rtui.server.lfu_settings import lfu_settings
+from rtui.server.outdated import Outdated, outdated_by_size
 from rtui.server.pace import Pace
-from rtui.server.progress import Cost
+from rtui.server.progress import Cost, ScanState
 from rtui.server.savepoint import SaveFile
 from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
@@ -80,6 +81,9 @@ class Browsing:
         self._file = SaveFile(target.label, target.db, state_folder)
         self._revision = 0
         self._size: int | None = None
+        self._size_when_done: int | None = None
+        """Keys of the database by its own word as soon as the scan was done, and, next, the last time since then."""
+        self._size_since: int | None = None
         self._lfu = LfuSettings()
         self._memory_watch = CostWatch()
         self._spent = Cost()
@@ -129,6 +133,9 @@ class Browsing:
             kind=self._only.kind,
             total=now.sample.total if size is None else size,
             sampled=len(now.sample.keys),
+            generation=self.connection.generation,
+            seen_age_s=None if now.seen is None else max(0.0, self.clock() - now.seen.at_s),
+            outdated=self._outdated(),
             complete=self.store.complete,
             notes=(*self._faults, *now.notes),
         )
@@ -232,8 +239,25 @@ class Browsing:
 
     def _new_pass(self) -> KeyspacePass:
         return KeyspacePass(
-            self.connection, self.store, self._file, only=self._only, pace=self._pace, is_filling=self._is_filling
+            self.connection,
+            self.store,
+            self._file,
+            only=self._only,
+            pace=self._pace,
+            is_filling=self._is_filling,
+            clock=self.clock,
         )
+
+    def _outdated(self) -> Outdated | None:
+        """Why what is listed does not hold any more; a scan that runs finds out itself and begins again."""
+        now = self._pass
+        state = now.progress.state
+        if now.seen is None or not (state.is_over or state is ScanState.PAUSED):
+            return None
+        why = now.seen.outdated(self.connection, self.clock())
+        if why is not None or state is not ScanState.DONE:
+            return why
+        return outdated_by_size(self.store.keys, self._size_when_done, self._size_since)
 
     async def _again(self, only: ScanFilter, *, resume: bool) -> None:
         """Replace the pass by another one into the emptied store; of several requests the last one counts.
@@ -254,6 +278,7 @@ class Browsing:
             self._revision += self._pass.revision
             self._spent += self._pass.cost
             self.store.reset()
+            self._size_when_done = self._size_since = None
             self._pass = self._new_pass()
             if self._others:
                 self._pass.rest()
@@ -290,9 +315,15 @@ class Browsing:
             await asyncio.sleep(REFRESH_EVERY_S)
 
     async def _refresh_size(self) -> None:
+        scanned = self._pass if self._pass.progress.state is ScanState.DONE else None
         (reply,) = await self.connection.run(guard.dbsize())
         self.capabilities.note(Feature.DBSIZE, reply)
         size = key_count(reply)
+        if size is not None and scanned is self._pass:
+            self._revision += size != self._size_since
+            self._size_since = size
+            if self._size_when_done is None:
+                self._size_when_done = size
         if size is not None and size != self._size:
             self._size = size
             self._revision += 1

@@ -9,6 +9,7 @@ from rtui.keyspace.display import SafeText
 from rtui.server.connection import State
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
+from rtui.server.outdated import Outdated
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress
 
@@ -34,6 +35,12 @@ class BrowsingStatus:
     """Keys of the database: told by the server (expired ones that still lie there included), or estimated."""
     sampled: int = 0
     """Keys that the estimates on namespaces rest on."""
+    generation: int = 0
+    """How often the connection has been made: what was learned before it grew may not hold."""
+    seen_age_s: float | None = None
+    """Seconds since the last look at what is listed: since the scan ended, or began where it has not ended."""
+    outdated: Outdated | None = None
+    """Why what is listed does not hold any more; None while it may."""
     complete: bool = False
     """Whether counts are totals."""
     notes: tuple[SafeText, ...] = ()

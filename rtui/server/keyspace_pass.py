@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -19,6 +20,7 @@ from rtui.server.cursor import Dialect, dialect_of
 from rtui.server.errors import ConnectionLost, ServerBusyError
 from rtui.server.identity import ServerIdentity
 from rtui.server.node_scan import MAX_LOSSES
+from rtui.server.outdated import Seen, seen_now
 from rtui.server.overview import Overview
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
@@ -62,8 +64,14 @@ class KeyspacePass:
         only: ScanFilter,
         pace: Pace,
         is_filling: Callable[[], bool],
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        """`is_filling` says whether somebody still loads keys: the scan waits for that, the picture does not."""
+        """`is_filling` says whether somebody still loads keys: the scan waits for that, the picture does not.
+
+        `clock` gives seconds since the epoch.
+        """
+        self.seen: Seen | None = None
+        """When what the store holds was seen, and of which run of the server: as it began, or was done."""
         self.size: int | None = None
         """Keys of the database when the pass began, if the server told."""
         self.scan: Scan | None = None
@@ -73,6 +81,7 @@ class KeyspacePass:
         self._only = only
         self._pace = pace
         self._is_filling = is_filling
+        self._clock = clock
         self._is_paused = self._is_resting = False
         self._is_sampling = False
         self._overview = Overview(store)
@@ -212,6 +221,7 @@ class KeyspacePass:
         node = self._saved_node() if resume else None
         if node is None:
             node = await self._first_page()
+        self._saw()
         if self._is_filling():
             node = await self._filled()
         if node is not None:
@@ -342,9 +352,15 @@ class KeyspacePass:
             await asyncio.sleep(BREATH_S)
         self._store.drop_estimates()
         self._store.complete = True
+        self._saw()
+
+    def _saw(self) -> None:
+        """Keep when this was, and which server answered."""
+        self.seen = seen_now(self._connection, self._clock())
 
     def _restarted(self, note: ScanNote) -> None:
         """The scan delivers everything again: what is in the store is void."""
         self._store.reset()
         self._overview = Overview(self._store)
         self._has_repeats = False
+        self._saw()

@@ -9,6 +9,7 @@ from rtui.analysis.report import CostReport, CoverageKind, Report, ServerReport
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online, State
 from rtui.server.guard import Consent
+from rtui.server.outdated import Outdated
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanState
 
@@ -27,6 +28,10 @@ class AnalysisStatus:
     """Whether a server can be asked; False for a report from a file."""
     is_estimate: bool = False
     """Whether what is under way, or was last, asks a sample only."""
+    age_s: float | None = None
+    """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
+    outdated: Outdated | None = None
+    """Why the figures do not hold any more; None while they may."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""
 

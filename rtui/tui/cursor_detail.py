@@ -95,9 +95,13 @@ class CursorDetail:
         """Ask for everything again."""
         self._start(partial(self._load, replace(self.detail, facts=None, preview=None, failure=None), 0.0))
 
-    def refresh(self) -> None:
-        """Ask again for all that is shown of a key, unless that is under way; only errors go before the answers."""
-        if self.detail.key is None or self._wanted is not None or self._fetching is not None:
+    def refresh(self, *, at_once: bool = False) -> None:
+        """Ask again for all that is shown of a key; only errors go before the answers.
+
+        What is under way is waited for, unless `at_once` says that it may have been asked of another server.
+        """
+        is_under_way = self._fetching is not None and not at_once
+        if self.detail.key is None or self._wanted is not None or is_under_way:
             return
         self._start(partial(self._load, replace(self.detail, failure=None, is_turning=False), 0.0))
 

@@ -30,6 +30,7 @@ __all__ = [
     "SECOND_MS",
     "YEAR_MS",
     "Mark",
+    "ago",
     "bar",
     "count",
     "duration",
@@ -42,6 +43,20 @@ __all__ = [
 
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 _FULL: Final = "█"
+
+
+FRESH_S: Final = 10
+"""What was learned in the last so many seconds has no age."""
+
+_MINUTE_S: Final = 60
+
+
+def ago(age_s: float) -> SafeText:
+    """Return how long ago something was learned, rounded down: `20s ago`, `5m ago`; nothing while it is fresh."""
+    if age_s < FRESH_S:
+        return SafeText("")
+    step_s = FRESH_S if age_s < _MINUTE_S else _MINUTE_S
+    return SafeText(f"{short_duration(int(age_s // step_s * step_s) * SECOND_MS)} ago")
 
 
 def bar(fraction: float, cells: int) -> tuple[SafeText, SafeText]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -15,6 +16,7 @@ from rtui.server.guard import Consent
 from rtui.server.hot.server_source import too_old
 from rtui.server.hot.session import start_session
 from rtui.server.inspection.heading import server_report
+from rtui.server.outdated import Seen, seen_now
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.tui.analysis_source import AnalysisStatus
 
@@ -27,12 +29,19 @@ class LiveAnalysis:
         connection: Connection,
         options: Callable[[], AnalysisOptions],
         resting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        """`options` says what is asked for each time that one begins; `resting` lets other work rest while one runs."""
+        """`options` says what is asked for each time that one begins; `resting` lets other work rest while one runs.
+
+        `clock` gives seconds since the epoch.
+        """
         self._connection = connection
         self._options = options
         self._pace = options().pace
         self._resting = resting
+        self._clock = clock
+        self._seen: Seen | None = None
+        """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
         self._analysing: Analysing | None = None
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
@@ -52,7 +61,8 @@ class LiveAnalysis:
     @property
     def status(self) -> AnalysisStatus:
         """Everything but the figures, now."""
-        now = self._analysing
+        now, now_s = self._analysing, self._clock()
+        seen = self._seen if now is not None and now.report is not None and now.progress.state.is_over else None
         return AnalysisStatus(
             server=server_report(self._connection),
             progress=self._progress(),
@@ -60,6 +70,8 @@ class LiveAnalysis:
             pace=self._pace if now is None else now.pace,
             link=self._connection.state,
             is_estimate=self._is_estimate,
+            age_s=None if seen is None else max(0.0, now_s - seen.at_s),
+            outdated=None if seen is None else seen.outdated(self._connection, now_s),
         )
 
     def begin(self, *, estimate: bool = False) -> None:
@@ -118,11 +130,19 @@ class LiveAnalysis:
     async def _run(self, before: asyncio.Task[None] | None, analysing: Analysing) -> None:
         """Do all of it, when the one before has ended and other work rests."""
         await _ended(before)
+        self._seen = seen_now(self._connection, self._clock())
         with self._resting():
             try:
                 await analysing.run()
+                self._seen = self._seen_by_the_end()
             finally:
                 self._revision += 1
+
+    def _seen_by_the_end(self) -> Seen:
+        """Say what the figures are of: in another run of the server a pass over all keys begins again, a sample not."""
+        began, ended = self._seen, seen_now(self._connection, self._clock())
+        is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
+        return ended if began is None or is_whole else replace(began, at_s=ended.at_s)
 
     def _set_pace(self, *, faster: bool) -> None:
         self._pace = self._pace.faster() if faster else self._pace.slower()

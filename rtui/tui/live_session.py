@@ -29,7 +29,7 @@ class LiveSession(Browsing):
         if self._analysis is None:
             from rtui.tui.live_analysis import LiveAnalysis  # noqa: PLC0415 - with all that adds up, when it is wanted
 
-            self._analysis = LiveAnalysis(self.connection, self._wanted, self.resting)
+            self._analysis = LiveAnalysis(self.connection, self._wanted, self.resting, self.clock)
         return self._analysis
 
     def _wanted(self) -> AnalysisOptions:

@@ -7,7 +7,7 @@ from rtui.server.progress import ScanState
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import visiting
-from tests.tui.visiting_analysis import analysis, open_analysis
+from tests.tui.visiting_analysis import analysis, ask, open_analysis
 
 KEYS = 20_000
 
@@ -82,3 +82,20 @@ async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) ->
         assert task is not None
         await visitor.press("q")
         await visitor.until(task.done, "the end of the pass")
+
+
+async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey, 2_000)
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await ask(visitor)
+        await visitor.until_shown("complete", "exact · 2,001 keys")
+        valkey.restart()
+        await visitor.until_shown(
+            "The server was restarted. These figures were taken before. r asks again.", "outdated"
+        )
+        assert "complete" not in visitor.text()
+        await ask(visitor)
+        await visitor.until(lambda: "restarted" not in visitor.text(), "figures of now")
+        await visitor.until_shown("db0 is empty")

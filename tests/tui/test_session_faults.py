@@ -165,3 +165,53 @@ async def test_nobody_there_then_somebody(valkey: Server, tmp_path: Path) -> Non
             await proxy.resume()
             await visitor.press("enter")
             await visitor.whole()
+
+
+def names(visitor: Visitor) -> str:
+    """What stands in the tree."""
+    return visitor.text(visitor.tree)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+async def test_restarted_empty_and_what_was_seen_before_says_so(
+    some_server: Server, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    """Nothing on the screen is told as if it held: neither counts, nor facts, nor the error of the time between."""
+    plant(some_server)
+    some_server.admin.set("plain", "x")
+    async with visiting(target_of(some_server), tmp_path, size=size) as visitor:
+        await visitor.whole()
+        await visitor.go("plain")
+        await visitor.settled()
+        some_server.stop()
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        await visitor.press("r")
+        await visitor.until(lambda: visitor.detail.failure is not None, "why there is no answer")
+        some_server.start()
+        await visitor.until(lambda: is_online(visitor), "the return")
+        await visitor.until_shown("The server was restarted.", "R scans again.", "outdated", "0 keys")
+        assert "complete" not in visitor.text()
+        await visitor.until(lambda: visitor.detail.failure is None, "an answer instead of the error")
+        await visitor.until(lambda: "gone" in names(visitor), "the key that is gone")
+        await visitor.press("R")
+        await visitor.whole()
+        await visitor.until_shown("db0 is empty")
+        assert "restarted" not in visitor.text()
+
+
+async def test_a_lost_connection_that_comes_back_clears_its_error(valkey: Server, tmp_path: Path) -> None:
+    fill(valkey, valkey.client())
+    async with DelayProxy(valkey.port) as proxy, visiting(Target(port=proxy.port), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("hash:compact")
+        await visitor.settled()
+        await proxy.refuse()
+        proxy.cut()
+        await visitor.until(lambda: is_lost(visitor), "the loss")
+        await visitor.press("r")
+        await visitor.until(lambda: visitor.detail.failure is not None, "why there is no answer")
+        await proxy.resume()
+        await visitor.until(lambda: is_online(visitor), "the return")
+        await visitor.until_shown("field4", "complete")
+        assert visitor.detail.failure is None
+        assert "restarted" not in visitor.text()

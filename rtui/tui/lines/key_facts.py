@@ -28,11 +28,6 @@ from rtui.tui.shown import display, display_text
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
 
-OLD_S: Final = 10
-"""Facts say how old they are when they are older than this."""
-
-_MINUTE_S: Final = 60
-
 _REASONS: Final = {
     Reason.DENIED: own("denied"),
     Reason.UNKNOWN_COMMAND: own("no such command"),
@@ -118,12 +113,8 @@ def _ttl(facts: KeyFacts, now_s: float | None) -> Fact:
 
 def age_line(asked_at_s: float, now_s: float) -> Line:
     """Say how long ago facts were asked; nothing while they are fresh. It changes every ten seconds at most."""
-    age_s = now_s - asked_at_s
-    if age_s < OLD_S:
-        return ()
-    steps_s = OLD_S if age_s < _MINUTE_S else _MINUTE_S
-    age = fmt.short_duration(int(age_s // steps_s * steps_s) * fmt.SECOND_MS)
-    return (Span(SafeText(f"asked {age} ago"), Role.MUTED),)
+    ago = fmt.ago(now_s - asked_at_s)
+    return (Span(SafeText(f"asked {ago}"), Role.MUTED),) if ago else ()
 
 
 def _expiry(facts: KeyFacts, width: int) -> Fact:

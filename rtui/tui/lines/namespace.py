@@ -35,7 +35,7 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
             Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width
         ),
         pair_line(Fact(own("level"), SafeText(str(_level(node)))), Fact(own("share"), share), width),
-        single_line(Fact(own("known"), _knowledge(node, known.mark, is_part=whole.is_part)), width),
+        single_line(Fact(own("known"), _knowledge(node, known.mark, whole)), width),
         single_line(Fact(own("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
     ]
 
@@ -48,8 +48,11 @@ def _level(node: Namespace) -> int:
     return len(node.segments())
 
 
-def _knowledge(node: Namespace, mark: Mark, *, is_part: bool) -> SafeText:
+def _knowledge(node: Namespace, mark: Mark, whole: Whole) -> SafeText:
     """Say where the count comes from."""
+    is_part = whole.is_part
+    if whole.is_outdated:
+        return own("counted before: it does not hold any more")
     match mark:
         case Mark.EXACT:
             return own("exact, of what the filter shows") if is_part else own("exact: the scan has seen every key")

@@ -36,7 +36,7 @@ def status_line(
     status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state]
+    word, role = _STATES[status.progress.state] if status.outdated is None else (own("outdated"), Role.WARN)
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
@@ -78,6 +78,9 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
     pieces = [Piece(1, (Span(keys), Span(own(" keys"), Role.MUTED)))]
+    ago = fmt.ago(status.seen_age_s) if is_over and status.seen_age_s is not None else ""
+    if ago:
+        pieces.append(Piece(3, (Span(SafeText(f"seen {ago}"), Role.MUTED),)))
     if status.match is not None:
         pattern = cut(display(status.match, limit=64), 32)
         pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))

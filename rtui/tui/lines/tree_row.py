@@ -56,6 +56,8 @@ class Whole:
     """What the sample says of the whole keyspace."""
     is_part: bool = False
     """Only what a filter lets through is counted, and shares are of that."""
+    is_outdated: bool = False
+    """What was counted does not hold any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def share_of(node: Namespace, whole: Whole) -> float | None:
 def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownFacts) -> Line:
     """Return a row in exactly the width of the plan."""
     if row.kind is Kind.NAMESPACE:
-        head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, Role.TEXT)
+        role = Role.MUTED if whole.is_outdated else Role.TEXT
+        head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, role)
         return (*head, *_namespace_places(row.namespace, plan.places, whole))
     found = facts.get(row.key())
     gone = found is not None and _has_ended(found)
@@ -120,7 +123,8 @@ def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) 
                 text = fmt.count(round(known.keys), known.mark)
                 if known.mark is Mark.ABOUT or width_of(text) > place.cells:
                     text = fmt.short_count(known.keys, known.mark)
-                spans += _placed(text, place, Role.MUTED if known.mark is Mark.ABOUT else Role.TEXT)
+                is_muted = known.mark is Mark.ABOUT or whole.is_outdated
+                spans += _placed(text, place, Role.MUTED if is_muted else Role.TEXT)
             case Column.SHARE if share is not None:
                 mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
                 spans += _placed(fmt.share(share, mark), place, Role.MUTED)

@@ -13,15 +13,15 @@ from textual.widget import Widget
 
 from rtui.analysis.report import Report
 from rtui.keyspace.display import SafeText
-from rtui.server.connection import Online
 from rtui.server.progress import ScanState
 from rtui.tui.analysis_desk import AnalysisDesk
-from rtui.tui.analysis_source import AnalysisSource
+from rtui.tui.analysis_source import AnalysisSource, AnalysisStatus
 from rtui.tui.commands import ANALYSE_SCOPES, Command, Scope, When, bindings, footer_commands
 from rtui.tui.hot_session_desk import HotSessionDesk
 from rtui.tui.ink import Line, Role, Span, own
 from rtui.tui.lines.analyse.head import empty_lines, offer_lines, panels_line, status_line, title_line
 from rtui.tui.lines.analyse.row_meaning import key_of, meaning
+from rtui.tui.lines.banner import analyse_banner
 from rtui.tui.next_look import AT_ONCE_S, FLUSH_S, REST_S, NextLook
 from rtui.tui.panel import Area, Choices, Panel
 from rtui.tui.panel_book import PanelBook
@@ -30,7 +30,7 @@ from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
 from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.table_file import SUFFIXES
-from rtui.tui.widgets.bars import Bar
+from rtui.tui.widgets.bars import Banner, Bar
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.panel_view import PanelView
 from rtui.tui.widgets.report_table import ReportTable
@@ -77,6 +77,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if start_panel is not None:
             self._book.panel_id = start_panel
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
+        self.banner = Banner()
         self.view = PanelView(self._book, id="panel")
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
@@ -114,6 +115,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
         yield self.title_bar
+        yield self.banner
         yield self.tab_bar
         yield self.view
         yield self.filter_input
@@ -149,10 +151,17 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         now = self.source.report, status.is_under_way
         if now != self._shown or (before != self._seen and self.report is None):
             self._show_panel()
-        if before != self._seen or status.is_under_way or not isinstance(status.link, Online):
+        if status.is_live or before != self._seen:
             self._say_bars()
+            self._warn(status)
         if status.is_live:
             self._next_look.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
+
+    def _warn(self, status: AnalysisStatus) -> None:
+        """Say that the figures do not hold any more, if so; chart and table get their parts of the height anew."""
+        if self.banner.warn(analyse_banner(status.outdated, status.age_s)):
+            self._seen, self._shown = -1, None
+            self.call_after_refresh(self.flush)
 
     def _asked(self) -> None:
         """Say what has been asked of the analysis, and look soon what comes of it."""

@@ -15,6 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.display import SafeText
+from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Online
 from rtui.tui.columns import Column
 from rtui.tui.commands import BROWSE_SCOPES, Scope, When, bindings, footer_commands
@@ -23,6 +24,7 @@ from rtui.tui.cursor_detail import CursorDetail, Detail
 from rtui.tui.detail_desk import DetailDesk, Panels
 from rtui.tui.driving import Work
 from rtui.tui.ink import Line, Role, Span, own
+from rtui.tui.lines.banner import browse_banner
 from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
@@ -35,7 +37,7 @@ from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.session import Session
 from rtui.tui.shown import display, display_text
-from rtui.tui.widgets.bars import Bar
+from rtui.tui.widgets.bars import Banner, Bar
 from rtui.tui.widgets.detail_pane import DetailPane
 from rtui.tui.widgets.filter_input import FilterInput
 from rtui.tui.widgets.key_tree import KeyTree
@@ -84,6 +86,7 @@ class BrowseScreen(CommandScreen[None]):
         self.trees = TreePane(session.open_namespace, session.clock, id="tree-pane")
         self.pane = DetailPane(id="detail")
         self.title_bar, self.summary_bar, self.status_bar = Bar(id="title"), Bar(id="summary"), Bar(id="status")
+        self.banner = Banner()
         self.filter_input = FilterInput()
         self._label = label
         self._names = NameFilter(session.store)
@@ -98,6 +101,7 @@ class BrowseScreen(CommandScreen[None]):
         }
         self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._ticked_at_s = 0.0
+        self._generation = session.status.generation
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
         self._book = PanelBook()
@@ -116,6 +120,7 @@ class BrowseScreen(CommandScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
         yield self.title_bar
+        yield self.banner
         with Panes(id="body"):
             yield self.trees
             yield self.pane
@@ -153,14 +158,16 @@ class BrowseScreen(CommandScreen[None]):
             needle = self._names.needle
             self.trees.explain(lambda width: notice_lines(status, needle, width))
             self._details.take_up(complete=status.complete)
+            self.banner.warn(browse_banner(status))
         if before != self._seen or not isinstance(status.link, Online):
             self._scan.say()
-        self._tick()
+        self._tick(status)
+        self._doubt_after_loss(status)
         self._offer_commands()
         is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
         self._next_look.after(REST_S if is_at_rest else FLUSH_S)
 
-    def _tick(self) -> None:
+    def _tick(self, status: BrowsingStatus) -> None:
         """Once a second, while anybody sees it, show what time does to facts and ask for those that it ended."""
         now_s = asyncio.get_running_loop().time()
         if not self.is_current or now_s - self._ticked_at_s < TICK_S:
@@ -168,10 +175,19 @@ class BrowseScreen(CommandScreen[None]):
         self._ticked_at_s = now_s
         self.trees.tick()
         self._details.tick()
+        self._scan.say()
+        self.banner.warn(browse_banner(status))
         is_asking = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
-        if isinstance(self.session.status.link, Online) and not is_asking:
+        if isinstance(status.link, Online) and not is_asking:
             self.trees.ask_again()
             self._details.ask_again()
+
+    def _doubt_after_loss(self, status: BrowsingStatus) -> None:
+        """Ask again for what is shown when the connection has been made once more: it may be another server."""
+        if isinstance(status.link, Online) and status.generation != self._generation:
+            self._generation = status.generation
+            self.trees.doubt_facts()
+            self._detail.refresh(at_once=True)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
@@ -186,7 +202,8 @@ class BrowseScreen(CommandScreen[None]):
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
         complete = status.complete and not self._names.is_searching
         is_part = self._names.needle is not None or status.match is not None or status.kind is not None
-        return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part)
+        is_outdated = status.outdated is not None
+        return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated)
 
     def _show_rows(self) -> None:
         """Show the rows of the keyspace, or of what its names are filtered by."""
@@ -246,9 +263,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_reload(self) -> None:
         """Ask for facts and value again."""
-        key = self._detail.detail.key
-        if key is not None:
-            self.trees.forget_facts(key)
+        if self._detail.detail.key is not None:
             self._detail.reload()
 
     def action_rescan(self) -> None:

@@ -28,6 +28,26 @@ class Bar(LinePanel):
         self.say(lambda width: [make(width)])
 
 
+class Banner(Bar):
+    """A warning about everything below it, there only while there is one."""
+
+    DEFAULT_CSS = """
+    Banner { display: none; background: $surface; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="banner")
+
+    def warn(self, make: Callable[[int], Line] | None) -> bool:
+        """Show this warning, or none; returns whether the parts below have moved."""
+        has_moved = self.display != (make is not None)
+        if has_moved:
+            self.display = make is not None
+        if make is not None:
+            self.tell(make)
+        return has_moved
+
+
 class FooterBar(Bar):
     """The commands that make sense just now, with their keys; a click runs one."""
 

@@ -133,11 +133,7 @@ class TreePane(Vertical):
     def begin_anew(self) -> None:
         """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
         self._is_touched = False
-        self.forget_facts()
-
-    def forget_facts(self, key: bytes | None = None) -> None:
-        """Ask again for the facts of one key, or of all."""
-        self._facts.forget(key)
+        self._facts.forget()
         self._want_facts()
 
     @on(KeyTree.Highlighted)

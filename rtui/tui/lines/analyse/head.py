@@ -67,7 +67,7 @@ def title_line(
 
     A report from a file says when it was made.
     """
-    right = (*_coverage(report), gap(1))
+    right = (*_coverage(status, report), gap(1))
     room = width - line_width(NAME) - line_width(right) - 1
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
@@ -110,13 +110,14 @@ def _scope(report: Report) -> list[Piece]:
     return pieces
 
 
-def _coverage(report: Report | None) -> Line:
+def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     """Say what the numbers rest on."""
     if report is None:
         return (Span(own("nothing known yet"), Role.FAINT),)
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
-        return Span(own("exact"), Role.GOOD), Span(SafeText(f" · {fmt.count(coverage.keys)} keys"), Role.MUTED)
+        role = Role.GOOD if status.outdated is None else Role.MUTED
+        return Span(own("exact"), role), Span(SafeText(f" · {fmt.count(coverage.keys)} keys"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
         return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" of {fmt.count(coverage.keys)} keys"), Role.MUTED)
     return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
@@ -148,7 +149,7 @@ def status_line(
     status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
 ) -> Line:
     """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state]
+    word, role = _STATES[status.progress.state] if status.outdated is None else (own("outdated"), Role.WARN)
     word = own("estimate") if _is_asking_a_sample(status) else word
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
@@ -180,6 +181,9 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     if state.is_over and status.cost.elapsed_s and not shows_cost:
         took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
         pieces.append(Piece(5, (Span(own("took "), Role.MUTED), Span(took))))
+    ago = fmt.ago(status.age_s) if status.age_s is not None else ""
+    if ago:
+        pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
     if shows_cost:
         pieces.append(Piece(1, cost_words(status.cost)))
     return [*pieces, *_what_is_missing(report), *_notes(status, report)]
