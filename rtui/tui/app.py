@@ -9,8 +9,9 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rich.console import Console
 from rich.text import Text
-from textual import events, on
+from textual import constants, events, on
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
@@ -35,7 +36,7 @@ from rtui.tui.palette import CommandProvider
 from rtui.tui.screens.command_screen import is_reachable
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.shown import choose_ascii, display_text
-from rtui.tui.themes import DEFAULT_THEME, INK_DEFAULTS, load_themes
+from rtui.tui.themes import INK_DEFAULTS, Palette, first_theme, load_themes, palette_of
 from rtui.tui.thrifty_driver import forget_screen, thrifty
 from rtui.tui.turnstile import Turnstile
 
@@ -64,8 +65,10 @@ class RtuiApp(App[int]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
     ESCAPE_TO_MINIMIZE = False
 
-    def __init__(self, options: BrowseOptions, session: Session | None = None) -> None:
-        """Browse what the options say; `session` is for one that is there already."""
+    def __init__(
+        self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE
+    ) -> None:
+        """Browse what the options say; `session` is for one that is there already, `palette` what the terminal shows."""
         self._nets: tuple[LineFilter, ...] = (
             HostileFilter(),
             *([AsciiFilter()] if options.ascii_only else []),
@@ -76,7 +79,7 @@ class RtuiApp(App[int]):
         self.options = options
         self._session = session
         self._turnstile = Turnstile(self, monotonic)
-        self._register_themes()
+        self._register_themes(palette)
 
     def get_driver_class(self) -> type[Driver]:
         """Use the platform's driver, but let it write only what is new and tell of a key at once."""
@@ -225,19 +228,25 @@ class RtuiApp(App[int]):
         """Choose another theme."""
         self.search_themes()
 
-    def _register_themes(self) -> None:
+    def _register_themes(self, palette: Palette) -> None:
         """Take up the themes that parse; say which did not."""
-        found = load_themes(all_css)
+        found = load_themes(all_css, palette=palette)
         for theme in found.themes:
             self.register_theme(theme)
         self._theme_messages: list[SafeText] = [display_text(str(error)) for error in found.errors]
-        wanted = self.options.theme or DEFAULT_THEME
+        first = first_theme(palette)
+        wanted = self.options.theme or first
         if wanted not in self.available_themes:
             self._theme_messages.append(display_text(f"there is no theme called {wanted}"))
-            wanted = DEFAULT_THEME
+            wanted = first
         self.theme = wanted
 
 
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    return RtuiApp(options).run() or 0
+    return RtuiApp(options, palette=terminal_palette()).run() or 0
+
+
+def terminal_palette() -> Palette:
+    """Return how many colours the terminal of this process shows."""
+    return palette_of(Console(color_system=constants.COLOR_SYSTEM, force_terminal=True, legacy_windows=False))

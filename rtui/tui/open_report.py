@@ -7,15 +7,23 @@ from textual.app import App
 from rtui.analysis.report import Report
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.analysis_source import FixedAnalysis
-from rtui.tui.app import RtuiApp
+from rtui.tui.app import RtuiApp, terminal_palette
 from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.themes import Palette
 
 
 class ReportApp(RtuiApp):
     """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
 
-    def __init__(self, report: Report, options: BrowseOptions, *, start_panel: str | None = None) -> None:
-        super().__init__(options)
+    def __init__(
+        self,
+        report: Report,
+        options: BrowseOptions,
+        *,
+        start_panel: str | None = None,
+        palette: Palette = Palette.TRUE,
+    ) -> None:
+        super().__init__(options, palette=palette)
         self._source = FixedAnalysis(report)
         self._start_panel = start_panel
 
@@ -26,5 +34,5 @@ class ReportApp(RtuiApp):
 
 def run(report: Report, options: BrowseOptions) -> int:
     """Show a report until the user leaves; returns the exit code. Of the options only those of the look count."""
-    app: App[int] = ReportApp(report, options)
+    app: App[int] = ReportApp(report, options, palette=terminal_palette())
     return app.run() or 0

@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 from platformdirs import user_config_path
+from rich.console import Console
 from textual.color import ColorParseError
 from textual.css.errors import StylesheetError
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
@@ -21,6 +23,38 @@ from rtui.keyspace.display import SafeText, display_text
 
 DEFAULT_THEME: Final = "rtui-dark"
 """The theme of a first start."""
+
+ANSI_THEME: Final = "rtui-ansi16"
+"""The theme of a first start in a terminal of sixteen colours: each other one would turn grey there."""
+
+FEW_COLOURS_TABLE: Final = "palette-256"
+"""The table of a theme file with what it sets otherwise in a terminal of 256 colours."""
+
+
+class Palette(Enum):
+    """How many colours the terminal shows."""
+
+    TRUE = "truecolor"
+    XTERM = "256"
+    """The 6 × 6 × 6 cube and the grey ramp of xterm: what SSH usually passes on."""
+    ANSI = "standard"
+    """Sixteen, such as the Linux console has."""
+
+
+def palette_of(console: Console) -> Palette:
+    """Return what the terminal of a console shows, as Rich reads it from TERM and COLORTERM."""
+    match console.color_system:
+        case "truecolor":
+            return Palette.TRUE
+        case "256":
+            return Palette.XTERM
+        case _:
+            return Palette.ANSI
+
+
+def first_theme(palette: Palette) -> str:
+    """Return the name of the theme that a terminal starts with."""
+    return ANSI_THEME if palette is Palette.ANSI else DEFAULT_THEME
 
 INK_DEFAULTS: Final[Mapping[str, str]] = {
     "ink-muted": "#8b95a5",
@@ -58,6 +92,12 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 _FIELDS: Final = frozenset(field.name for field in fields(Theme))
 
+_COLOURS: Final = frozenset({
+    "primary", "secondary", "warning", "error", "success", "accent",
+    "foreground", "background", "surface", "panel", "boost",
+})  # fmt: skip
+"""The fields of a theme that are colours."""
+
 
 class ThemeError(ValueError):
     """A theme file that cannot be used; the text says where and why, safe to show."""
@@ -88,16 +128,19 @@ def user_folder() -> Path:
     return user_config_path("rtui", appauthor=False) / "themes"
 
 
-def load_themes(css: Callable[[], str], user: Path | None = None) -> ThemeSet:
-    """Read the themes that ship with rtui and the user's; one of the user's is tried against `css` before it counts."""
+def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palette = Palette.TRUE) -> ThemeSet:
+    """Read the themes that ship with rtui and the user's; one of the user's is tried against `css` before it counts.
+
+    Each comes as it is meant for a terminal of this palette.
+    """
     found: dict[str, Theme] = {}
     errors: list[ThemeError] = []
     for path in _files(shipped_folder()):
-        theme = read_theme(path)
+        theme = read_theme(path, palette)
         found[theme.name] = theme
     for path in _files(user_folder() if user is None else user):
         try:
-            theme = read_theme(path)
+            theme = read_theme(path, palette)
             try_theme(path, theme, css())
         except ThemeError as error:
             errors.append(error)
@@ -111,13 +154,15 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.toml")) if folder.is_dir() else []
 
 
-def read_theme(path: Path) -> Theme:
-    """Return the theme of a file; raises ThemeError for anything that is not one."""
+def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
+    """Return the theme of a file for a terminal of a palette; raises ThemeError for anything that is not one."""
     try:
         record = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ThemeError(path, str(error)) from None
     record.setdefault("name", path.stem)
+    few_colours = record.pop(FEW_COLOURS_TABLE, {})
+    _demand(path, FEW_COLOURS_TABLE, isinstance(few_colours, dict), "a table")
     unknown = sorted(set(record) - _FIELDS)
     if unknown:
         raise ThemeError(path, f"unknown setting {', '.join(unknown)}")
@@ -125,7 +170,12 @@ def read_theme(path: Path) -> Theme:
         raise ThemeError(path, "name must be letters, digits, - and _")
     if "primary" not in record:
         raise ThemeError(path, "no primary colour")
-    return Theme(**_checked(path, record))
+    theme = _checked(path, record)
+    variables = _texts(path, FEW_COLOURS_TABLE, few_colours)
+    if palette is Palette.XTERM:
+        theme |= {name: variables.pop(name) for name in _COLOURS & variables.keys()}
+        theme["variables"] = {**theme.get("variables", {}), **variables}
+    return Theme(**theme)
 
 
 def _checked(path: Path, record: dict[str, Any]) -> dict[str, Any]:
@@ -133,8 +183,7 @@ def _checked(path: Path, record: dict[str, Any]) -> dict[str, Any]:
     for name, value in record.items():
         match name:
             case "variables":
-                if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-                    raise ThemeError(path, "[variables] holds texts only")
+                _texts(path, name, value)
             case "dark" | "ansi":
                 _demand(path, name, isinstance(value, bool), "true or false")
             case "luminosity_spread" | "text_alpha":
@@ -142,6 +191,13 @@ def _checked(path: Path, record: dict[str, Any]) -> dict[str, Any]:
             case _:
                 _demand(path, name, isinstance(value, str), "a text")
     return record
+
+
+def _texts(path: Path, name: str, table: object) -> dict[str, str]:
+    """Return a copy of a table of a theme file; raises ThemeError unless all its values are texts."""
+    if not isinstance(table, dict) or not all(isinstance(item, str) for item in table.values()):
+        raise ThemeError(path, f"[{name}] holds texts only")
+    return dict(table)
 
 
 def _demand(path: Path, name: str, holds: bool, wanted: str) -> None:

@@ -22,6 +22,7 @@ from tests.made_report import denied_report, empty_report, estimate_report, made
 from tests.tui.analysing import app_on
 from tests.tui.browsing import until
 from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
+from tests.tui.palettes import PALETTE_APPS
 
 Compare = Callable[..., bool]
 SMALL, MEDIUM, LARGE = (80, 24), (120, 36), (200, 50)
@@ -121,3 +122,11 @@ def test_plain_ascii(snap_compare: Compare) -> None:
 def test_without_colours(snap_compare: Compare) -> None:
     app = app_on(FixedAnalysis(partial_report(), RUNNING), no_color=True)
     assert snap_compare(app, terminal_size=MEDIUM, run_before=doing("down"))
+
+
+@pytest.mark.parametrize("panel", ["1", "4", "5"], ids=["memory", "expiry", "slots"])
+@pytest.mark.parametrize("colours", PALETTE_APPS)
+def test_few_colours(snap_compare: Compare, colours: str, panel: str) -> None:
+    shown = PALETTE_APPS[colours]
+    app = app_on(FixedAnalysis(made_report(), DONE), shown)
+    assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(panel, "down"))

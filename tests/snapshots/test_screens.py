@@ -23,6 +23,7 @@ from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.connect import ConnectScreen
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
+from tests.tui.palettes import PALETTE_APPS
 
 REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPERM SCAN is not allowed"))
 
@@ -172,6 +173,21 @@ def test_narrow_detail(snap_compare: Compare) -> None:
 def test_themes(snap_compare: Compare, theme: str) -> None:
     keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
     assert snap_compare(app(FixedSession(), theme=theme), terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("colours", PALETTE_APPS)
+def test_few_colours(snap_compare: Compare, colours: str) -> None:
+    shown = PALETTE_APPS[colours]
+    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    one = shown(BrowseOptions(target=Target(host="10.0.0.5")), FixedSession(), palette=shown.shown_in)
+    assert snap_compare(one, terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("colours", PALETTE_APPS)
+def test_bars_under_the_cursor_in_few_colours(snap_compare: Compare, colours: str) -> None:
+    shown = PALETTE_APPS[colours]
+    one = shown(BrowseOptions(target=Target(host="10.0.0.5")), FixedSession(), palette=shown.shown_in)
+    assert snap_compare(one, terminal_size=SMALL, run_before=doing("S"))
 
 
 def test_plain_ascii(snap_compare: Compare) -> None:

@@ -17,13 +17,15 @@ from rtui.tui.screens.browse import BrowseScreen
 from tests.tui.browsing import until
 from tests.tui.fixed_analysis import FixedAnalysis
 from tests.tui.fixed_session import FixedSession
+from tests.tui.palettes import PaletteApp
 
 
-def app_on(source: FixedAnalysis, **options: Any) -> RtuiApp:
-    """The whole interface with this analysis behind its tree."""
+def app_on(source: FixedAnalysis, terminal: type[PaletteApp] | None = None, **options: Any) -> RtuiApp:
+    """The whole interface with this analysis behind its tree, in a terminal of few colours if one is given."""
     session = FixedSession()
     session.analysis = source
-    return RtuiApp(BrowseOptions(target=Target(host="10.0.0.5"), **options), session)
+    given = BrowseOptions(target=Target(host="10.0.0.5"), **options)
+    return RtuiApp(given, session) if terminal is None else terminal(given, session, palette=terminal.shown_in)
 
 
 class Analyst:

@@ -3,12 +3,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from rich.color import Color as RichColor
+from rich.color import ColorSystem
+from rich.console import Console
 from textual.color import Color
 
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.css import all_css
-from rtui.tui.themes import INK_DEFAULTS, ThemeError, load_themes, read_theme, shipped_folder, try_theme
+from rtui.tui.themes import (
+    INK_DEFAULTS,
+    Palette,
+    ThemeError,
+    first_theme,
+    load_themes,
+    palette_of,
+    read_theme,
+    shipped_folder,
+    try_theme,
+)
 from tests.tui.fixed_session import FixedSession
 
 SHIPPED = sorted(shipped_folder().glob("*.toml"))
@@ -41,17 +54,112 @@ def test_shipped_themes_set_every_variable_of_ours(path: Path) -> None:
     assert set(INK_DEFAULTS) - set(read_theme(path).variables) <= {"cursor-ink"}
 
 
+LIT = ("cursor", "cursor-blurred", "hover")
+"""The rows that lie under the cursor or the mouse."""
+
+SHOWN_BY = {Palette.TRUE: None, Palette.XTERM: ColorSystem.EIGHT_BIT}
+"""What Rich turns the colours of a theme into before they reach such a terminal."""
+
+
+class Shown:
+    """The colours of a theme as a terminal shows them, by the name of a variable or of a field of the theme."""
+
+    def __init__(self, name: str, palette: Palette) -> None:
+        themes = load_themes(all_css, Path("/nowhere"), palette).themes
+        self._theme = {theme.name: theme for theme in themes}[name]
+        self._system = SHOWN_BY[palette]
+
+    def __getitem__(self, name: str) -> Color:
+        text = self._theme.variables.get(name) or getattr(self._theme, name.replace("-", "_"))
+        colour = Color.parse(text)
+        if self._system is None:
+            return colour
+        shown = RichColor.from_rgb(*colour.rgb).downgrade(self._system).get_truecolor()
+        return Color(shown.red, shown.green, shown.blue)
+
+    def contrast(self, text: str, ground: str) -> float:
+        return contrast(self[text], self[ground])
+
+
+@pytest.fixture(params=[(name, palette) for name in COLOURS for palette in SHOWN_BY], ids=str)
+def shown(request: pytest.FixtureRequest) -> Shown:
+    return Shown(*request.param)
+
+
+GROUNDS = ("background", "surface", "panel")
+WORDS = (*READ, "foreground", "primary", "warning", "error", "success")
+
+
+@pytest.mark.parametrize("palette", SHOWN_BY, ids=str)
 @pytest.mark.parametrize("name", COLOURS)
-def test_what_is_read_stands_out_from_what_it_stands_on(name: str) -> None:
-    theme = {theme.name: theme for theme in load_themes(all_css, Path("/nowhere")).themes}[name]
-    texts = [*(theme.variables[variable] for variable in READ), theme.foreground, theme.primary, theme.warning,
-             theme.error, theme.success]  # fmt: skip
-    for text in texts:
-        for ground in (theme.background, theme.surface, theme.panel, theme.variables["cursor"]):
-            assert text is not None
-            assert ground is not None
-            least = LEAST_CONTRAST[name] if ground != theme.variables["cursor"] else 3.0
-            assert contrast(Color.parse(text), Color.parse(ground)) >= least, (text, ground)
+def test_what_is_read_stands_out_from_what_it_stands_on(name: str, palette: Palette) -> None:
+    shown = Shown(name, palette)
+    faint = [
+        (text, ground, round(shown.contrast(text, ground), 2))
+        for text in WORDS
+        for ground in (*GROUNDS, *LIT)
+        if shown.contrast(text, ground) < (LEAST_CONTRAST[name] if ground in GROUNDS else 4.5)
+    ]
+    assert not faint
+
+
+def test_bars_and_faint_signs_can_be_seen_wherever_they_stand(shown: Shown) -> None:
+    hidden = [
+        (sign, ground, round(shown.contrast(sign, ground), 2))
+        for sign, grounds in (("bar", (*GROUNDS, *LIT)), ("ink-faint", GROUNDS))
+        for ground in grounds
+        if shown.contrast(sign, ground) < 3.0
+    ]
+    assert not hidden
+
+
+def test_what_lies_on_a_filled_area_can_be_read(shown: Shown) -> None:
+    for heat in ("heat-1", "heat-2", "heat-3"):
+        assert shown.contrast("heat-ink", heat) >= 4.5, heat
+    for heat in ("heat-4", "heat-5"):
+        assert shown.contrast("heat-hot-ink", heat) >= 4.5, heat
+    assert shown.contrast("heat-on-ink", "heat-on") >= 4.5
+
+
+def test_what_differs_in_meaning_differs_in_colour(shown: Shown) -> None:
+    types = [shown[name] for name in INK_DEFAULTS if name.startswith("type-")]
+    assert len(set(types)) == len(types)
+    assert len({shown["success"], shown["warning"], shown["error"], shown["foreground"]}) == 4
+    heats = [shown[f"heat-{level}"] for level in range(1, 6)]
+    assert len({*heats, shown["heat-on"]}) == 6
+
+
+def test_the_cursor_is_seen_to_lie_on_its_row(shown: Shown) -> None:
+    grounds = [shown["background"], shown["cursor"], shown["cursor-blurred"]]
+    assert len(set(grounds)) == len(grounds)
+    assert shown["background"] != shown["hover"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "palette", "theme"),
+    [
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, Palette.TRUE, "rtui-dark"),
+        ({"TERM": "xterm-256color"}, Palette.XTERM, "rtui-dark"),
+        ({"TERM": "tmux-256color"}, Palette.XTERM, "rtui-dark"),
+        ({"TERM": "linux"}, Palette.ANSI, "rtui-ansi16"),
+        ({"TERM": "xterm"}, Palette.ANSI, "rtui-ansi16"),
+        ({"TERM": "dumb"}, Palette.ANSI, "rtui-ansi16"),
+    ],
+    ids=["truecolor", "ssh", "tmux", "linux-console", "old-xterm", "dumb"],
+)
+def test_a_terminal_starts_with_a_theme_that_it_can_show(
+    environment: dict[str, str], palette: Palette, theme: str
+) -> None:
+    console = Console(_environ=environment, force_terminal=True, legacy_windows=False)
+    assert palette_of(console) is palette
+    assert first_theme(palette) == theme
+    app = RtuiApp(BrowseOptions(), FixedSession(), palette=palette)
+    assert app.theme == theme
+
+
+def test_a_theme_that_was_asked_for_is_taken_whatever_the_terminal_shows() -> None:
+    app = RtuiApp(BrowseOptions(theme="rtui-light"), FixedSession(), palette=Palette.ANSI)
+    assert app.theme == "rtui-light"
 
 
 @pytest.mark.parametrize(
@@ -66,8 +174,13 @@ def test_what_is_read_stands_out_from_what_it_stands_on(name: str) -> None:
         ('primary = "#fff"\n[variables]\nscrollbar = "[bold]"', ""),
         ('primary = "#fff"\n[variables]\ncursor = 3', "texts only"),
         ('primary = "#fff"\nname = "[red]"', "name"),
+        ('primary = "#fff"\n[palette-256]\ncursor = 3', "texts only"),
+        ('primary = "#fff"\npalette-256 = 3', "a table"),
     ],
-    ids=["syntax", "no-primary", "unknown", "type", "colour", "injection", "markup", "number", "name"],
+    ids=[
+        "syntax", "no-primary", "unknown", "type", "colour", "injection", "markup", "number", "name", "few-number",
+        "few-no-table",
+    ],
 )
 def test_a_bad_file_is_one_error_that_names_it(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "mine.toml").write_text(text)

@@ -12,6 +12,9 @@ from textual.widget import Widget
 
 from rtui.tui.ink import COMPONENT_PREFIX, Line, Role, line_width
 
+_ON_A_LIT_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
+"""Over the background of the cursor or of the mouse faint text needs more ink, and a bar's track would be a hole."""
+
 KEPT_STRIPS: Final = 256
 """So many painted lines are kept: a few screens of scrolling."""
 
@@ -61,6 +64,8 @@ class Painter:
 
     def _ink(self, base: Style, role: Role) -> Style:
         """Return how a role looks over `base`."""
+        if base.bgcolor != self.plain.bgcolor:
+            role = _ON_A_LIT_ROW.get(role, role)
         if role is Role.TEXT:
             return base
         style = self._inks.get((base, role))
