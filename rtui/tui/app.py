@@ -65,10 +65,8 @@ class RtuiApp(App[int]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
     ESCAPE_TO_MINIMIZE = False
 
-    def __init__(
-        self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE
-    ) -> None:
-        """Browse what the options say; `session` is for one that is there already, `palette` what the terminal shows."""
+    def __init__(self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE) -> None:
+        """Browse what the options say; `session` is for one that is there, `palette` what the terminal shows."""
         self._nets: tuple[LineFilter, ...] = (
             HostileFilter(),
             *([AsciiFilter()] if options.ascii_only else []),

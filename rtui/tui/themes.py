@@ -56,6 +56,7 @@ def first_theme(palette: Palette) -> str:
     """Return the name of the theme that a terminal starts with."""
     return ANSI_THEME if palette is Palette.ANSI else DEFAULT_THEME
 
+
 INK_DEFAULTS: Final[Mapping[str, str]] = {
     "ink-muted": "#8b95a5",
     "ink-faint": "#566070",

@@ -1,4 +1,4 @@
-"""The interface as terminals of few colours show it: what Rich makes of each colour, turned back into one to look at."""
+"""The interface as terminals of few colours show it: each colour is what Rich makes of it, given back as a value."""
 
 from __future__ import annotations
 

@@ -178,7 +178,16 @@ def test_a_theme_that_was_asked_for_is_taken_whatever_the_terminal_shows() -> No
         ('primary = "#fff"\npalette-256 = 3', "a table"),
     ],
     ids=[
-        "syntax", "no-primary", "unknown", "type", "colour", "injection", "markup", "number", "name", "few-number",
+        "syntax",
+        "no-primary",
+        "unknown",
+        "type",
+        "colour",
+        "injection",
+        "markup",
+        "number",
+        "name",
+        "few-number",
         "few-no-table",
     ],
 )
