@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.console import Console
 from rich.text import Text
-from textual import constants, events, on
+from textual import events, on
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
@@ -247,4 +247,4 @@ def run(options: BrowseOptions) -> int:
 
 def terminal_palette() -> Palette:
     """Return how many colours the terminal of this process shows."""
-    return palette_of(Console(color_system=constants.COLOR_SYSTEM, force_terminal=True, legacy_windows=False))
+    return palette_of(Console(force_terminal=True, legacy_windows=False))
