@@ -88,7 +88,8 @@ async def test_the_size_of_the_stream_under_the_cursor_is_asked_alone_before_84(
         for name in streams[:3]:
             facts = await key_facts(watched, name, watch=watch)
             assert facts.memory_bytes == redis70.client().memory_usage(name)
-        assert [run for run in watched.runs if "MEMORY USAGE" in run] == [["MEMORY USAGE", "XLEN"]] * 3
+        asked = [[name for name in run if name != "INFO"] for run in watched.runs if "MEMORY USAGE" in run]
+        assert asked == [["MEMORY USAGE", "XLEN"]] * 3
 
 
 async def test_the_clock_of_the_server_is_watched_once_a_round_trip_was_slow(redis70: Server) -> None:
