@@ -69,13 +69,14 @@ class Ranking:
     def _order(self, record: KeyRecord) -> tuple[int, bytes]:
         return -self._sign * self._measure(record), record.key
 
-    def learn(self, key: bytes, *, length: int | None, encoding: bytes | None) -> None:
+    def learn(self, key: bytes, *, length: int | None, encoding: bytes | None, note: str | None) -> None:
         """Complete the record of a key, if it is here."""
         if record := self._records.get(key):
             self._records[key] = replace(
                 record,
                 length=record.length if length is None else length,
                 encoding=record.encoding if encoding is None else encoding,
+                note=record.note if note is None else note,
             )
 
     def merge(self, other: Ranking) -> None:

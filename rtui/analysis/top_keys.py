@@ -75,10 +75,12 @@ class TopKeys:
             found = (by_length or 0) + (by_memory or 0)
         self.over[batch.kind] = self.over.get(batch.kind, 0) + found
 
-    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
+    def learn(
+        self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
+    ) -> None:
         """Complete what is known of a key wherever it is listed; no list is ordered anew by it."""
         for ranking in self._rankings():
-            ranking.learn(key, length=length, encoding=encoding)
+            ranking.learn(key, length=length, encoding=encoding, note=note)
 
     def _rankings(self) -> Iterator[Ranking]:
         return chain(self._by_memory.values(), self._by_length.values(), (self._by_frequency, self._by_idle))

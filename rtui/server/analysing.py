@@ -23,12 +23,13 @@ from rtui.server.hot.watch import HotWatch
 from rtui.server.identity import ServerIdentity
 from rtui.server.inspection.conveyor import Conveyor
 from rtui.server.inspection.covered import covered
-from rtui.server.inspection.finishing import complete_top
+from rtui.server.inspection.finishing import TOUCHED, TOUCHED_NOTE, complete_top
 from rtui.server.inspection.heading import columns_report, head, unread_notes
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.keysizes import key_sizes
 from rtui.server.keyspace_pass import dialect_for
+from rtui.server.lane import Lane
 from rtui.server.memory_bound import memory_bound
 from rtui.server.owned_slots import owned_slots
 from rtui.server.pace import Pace
@@ -303,11 +304,18 @@ class Analysing:
                     await self._bound()
                 lane = await self._connection.bulk()
                 if lane.server.is_like(self._plan.server):  # another server says nothing of these keys
-                    big, top = self._findings.big.report(), self._options.top
-                    asked = await complete_top(lane, self._plan, big, self._findings.big, top=top)
-                    self._extra_commands += asked
+                    self._extra_commands += await self._complete_top(lane)
         except TimeoutError:
             raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
+
+    async def _complete_top(self, lane: Lane) -> int:
+        """Ask for what the lists of biggest keys lack; returns how many commands that took."""
+        found, top = self._findings.big, self._options.top
+        own_reads = self._connection.own_reads
+        asked = await complete_top(lane, self._plan, found.report(), found, top=top, own_reads=own_reads)
+        if any(record.note == TOUCHED for record in found.report().by_memory):
+            self._notes.append(SafeText(TOUCHED_NOTE))
+        return asked
 
     async def _check_count(self) -> None:
         """Note when a whole pass has found another number of keys than the server counts."""

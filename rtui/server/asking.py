@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from rtui.server.capability import Capabilities, Verdict, is_key_refusal
@@ -11,6 +11,7 @@ from rtui.server.errors import ServerError
 from rtui.server.guard import Command
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
+from rtui.server.own_reads import OwnReads
 from rtui.server.reply import Reply
 from rtui.server.unknowns import concerns_command
 
@@ -30,12 +31,22 @@ class Looks(Protocol):
         """Send the commands in one write; the replies in order, error replies as values."""
 
 
+class Reads(Looks, Protocol):
+    """What looking into values needs of a connection."""
+
+    @property
+    def own_reads(self) -> OwnReads:
+        """The keys that rtui has read where the server counts that as a use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A connection and what is known of its rights."""
 
     connection: Looks
     capabilities: Capabilities
+    own_reads: OwnReads = field(default_factory=OwnReads)
+    """The keys that rtui has read where the server counts that as a use."""
 
     @property
     def touches(self) -> bool:

@@ -16,6 +16,7 @@ from rtui.server.guard import Command
 from rtui.server.handshake import Learned, NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Peer
+from rtui.server.own_reads import OwnReads
 from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, Retries
 from rtui.server.reply import Reply
 from rtui.server.target import Target
@@ -74,6 +75,8 @@ class Connection:
         self.on_change: list[Callable[[], None]] = []
         """Called, without arguments, after each such change."""
         self.server = ServerIdentity()
+        self.own_reads = OwnReads()
+        """The keys that were read through this connection where the server counts that as a use."""
         self.generation = 0
         """How often the connection has been made: what the server said earlier may not hold after it grew."""
         self._connect_timeout_s = connect_timeout_s

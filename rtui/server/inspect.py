@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.analysis.facts import (
@@ -28,12 +28,13 @@ from rtui.analysis.facts import (
 )
 from rtui.server import guard
 from rtui.server.answers import expected
-from rtui.server.asking import Asking, Looks
+from rtui.server.asking import Asking, Looks, Reads
 from rtui.server.capability import Capabilities, Feature, Verdict
 from rtui.server.errors import ServerError
 from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
 from rtui.server.identity import ServerIdentity
 from rtui.server.inspection.watch import CostWatch
+from rtui.server.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
 from rtui.server.reply import Reply
 from rtui.server.unknowns import unknown_for, unknown_from
 
@@ -203,7 +204,7 @@ class _Answers:
 
 
 async def key_facts(
-    connection: Looks,
+    connection: Reads,
     key: bytes,
     capabilities: Capabilities | None = None,
     *,
@@ -219,18 +220,24 @@ async def key_facts(
     """
     if len(key) > MAX_KEY_BYTES:
         return _long_key(key, clock())
-    asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
+    asking = Asking(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     began = time.monotonic()
     answers = await _still(asking, key)
     trip_s = time.monotonic() - began
     asked_at_s = clock()
     if answers.say_gone:
         return gone_key(key, asked_at_s)
+    server = asking.connection.server
+    basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
+    use = _Use(answers.number(Feature.OBJECT_IDLETIME), answers.number(Feature.OBJECT_FREQ))
+    if asking.touches and basis is IdleBasis.ACCESS:
+        use = use.without_own_reads(asking.own_reads, key, asked_at_s)
     second = _SecondQuestions(asking, key, answers.type, CostWatch() if watch is None else watch)
+    if second.will_touch(may_touch=may_touch):  # before it is sent, since whoever asked may be gone when it is answered
+        asking.own_reads.note(key, clock(), used_s=use.used_s(asked_at_s), counter=use.known_counter)
     length = await second.ask(answers.replies, may_touch=may_touch, trip_s=trip_s)
     if answers.say_gone or (length == 0 and answers.type in NEVER_EMPTY):
         return gone_key(key, asked_at_s)
-    server = asking.connection.server
     return KeyFacts(
         key=key,
         asked_at_s=asked_at_s,
@@ -239,12 +246,44 @@ async def key_facts(
         length=length,
         memory_bytes=answers.memory_bytes(second.why_no_memory),
         ttl_ms=answers.ttl_ms,
-        idle_s=answers.number(Feature.OBJECT_IDLETIME),
-        frequency=_frequency(answers.number(Feature.OBJECT_FREQ), lfu),
-        idle_basis=IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS,
+        idle_s=use.idle_s,
+        frequency=_frequency(use.counter, lfu),
+        idle_basis=basis,
         touched=asking.touches and isinstance(length, int),
-        notes=(REPLICA_NOTE,) if server.role == "replica" else (),
+        notes=((REPLICA_NOTE,) if server.role == "replica" else ()) + use.notes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What the server says of the use of a key: idle time or access counter."""
+
+    idle_s: int | Unknown
+    counter: int | Unknown
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known_counter(self) -> int | None:
+        """The access counter, if there is one."""
+        return None if isinstance(self.counter, Unknown) else self.counter
+
+    def used_s(self, asked_at_s: float) -> float | None:
+        """The moment of the last use, None where it is not known."""
+        return None if isinstance(self.idle_s, Unknown) else asked_at_s - self.idle_s
+
+    def without_own_reads(self, own_reads: OwnReads, key: bytes, asked_at_s: float) -> _Use:
+        """Give it as it would be had rtui not read the key, or say what its reading has changed."""
+        read = own_reads.of(key)
+        if read is None:
+            return self
+        if isinstance(self.idle_s, Unknown):
+            return self if isinstance(self.counter, Unknown) else replace(self, notes=(counter_note(read),))
+        found = own_reads.idle(key, self.idle_s, asked_at_s)
+        if not found.is_own_read:
+            return self
+        if found.seconds is None:
+            return replace(self, idle_s=Unknown(Reason.NOT_ASKED, UNKNOWN_USE))
+        return replace(self, idle_s=found.seconds, notes=(IDLE_NOTE,))
 
 
 async def _still(asking: Asking, key: bytes) -> _Answers:
@@ -272,6 +311,10 @@ class _SecondQuestions:
     key_type: bytes | Unknown
     watch: CostWatch
     why_no_memory: str = ""
+
+    def will_touch(self, *, may_touch: bool) -> bool:
+        """Whether the length will be asked where that counts as an access."""
+        return self.asking.touches and bool(self._length(may_touch=may_touch)[0])
 
     async def ask(self, replies: dict[str, Reply], *, may_touch: bool, trip_s: float) -> int | Unknown:
         """Put memory into the replies and return the length, in one write; `trip_s` is what one without cost took."""

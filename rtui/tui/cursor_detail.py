@@ -73,6 +73,12 @@ class CursorDetail:
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
         """Take up the row under the cursor, once it rests there."""
         key = row.key() if row is not None and row.kind is Kind.KEY else None
+        now = self.detail
+        if key is not None and key == now.key and now.row is None and now.failure is None and self._wanted is None:
+            self.detail = replace(now, row=row)  # it was looked up by its name, and has its row now
+            if self._fetching is None:
+                self._on_change(self.detail)
+            return
         wanted = Detail(row, key)
         self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 

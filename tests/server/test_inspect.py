@@ -21,6 +21,8 @@ from rtui.server.capability import Capabilities, Feature, Verdict
 from rtui.server.errors import ConnectionLost
 from rtui.server.inspect import LENGTHS as ASKED_LENGTHS
 from rtui.server.inspect import REPLICA_NOTE, key_facts, row_facts
+from rtui.server.own_reads import IDLE_NOTE
+from rtui.server.preview import Page, preview
 from rtui.server.secret import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
@@ -37,6 +39,13 @@ PATIENCE_MS = 60_000
 def redis86(pool: Pool) -> Server:
     """Redis 8.6, empty: the first with `*-lrm` policies."""
     return pool.take("redis-8.6", "redis-8.6")
+
+
+@pytest.fixture(params=["redis-6.2", "redis-7.0"])
+def without_no_touch(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    """Servers on which reading a key counts as a use."""
+    name: str = request.param
+    return pool.take(name, name)
 
 
 @pytest.fixture
@@ -316,6 +325,60 @@ async def test_without_no_touch_idle_time_is_read_before_the_length_touches(redi
         assert reason(facts.length) is Reason.NOT_ASKED
         assert not facts.touched
         assert idle_s(client, b"key") >= 100
+
+
+async def test_an_idle_time_that_rtui_itself_has_reset_is_still_told(without_no_touch: Server) -> None:
+    client = without_no_touch.client()
+    client.set("key", "value")
+    age(without_no_touch, b"key", 230)
+    async with connected(target_of(without_no_touch)) as connection:
+        first = await key_facts(connection, b"key")
+        await preview(connection, first)
+        again = await key_facts(connection, b"key")
+        await preview(connection, again, Page(number=2, position=2))
+        third = await key_facts(connection, b"key")
+    assert idle_s(client, b"key") < 230
+    for facts in (first, again, third):
+        assert isinstance(facts.idle_s, int)
+        assert facts.idle_s >= 230
+    assert first.notes == ()
+    assert again.notes == third.notes == (IDLE_NOTE,)
+
+
+async def test_a_use_by_somebody_else_is_told_as_the_server_tells_it(without_no_touch: Server) -> None:
+    without_no_touch.client().set("key", "value")
+    age(without_no_touch, b"key", 230)
+    async with connected(target_of(without_no_touch)) as connection:
+        await key_facts(connection, b"key")
+        age(without_no_touch, b"key", 100)
+        facts = await key_facts(connection, b"key")
+    assert isinstance(facts.idle_s, int)
+    assert 100 <= facts.idle_s < 230
+    assert facts.notes == ()
+
+
+async def test_an_idle_time_is_read_again_before_a_page_that_is_turned_later(redis70: Server) -> None:
+    redis70.client().set("key", "value" * 5_000)
+    async with connected(target_of(redis70)) as connection:
+        facts = await key_facts(connection, b"key")
+        watched = Watched(connection)
+        await preview(watched, facts)
+        await preview(watched, replace(facts, asked_at_s=facts.asked_at_s - 60))
+    assert watched.runs == [["GETRANGE", "TYPE"], ["OBJECT IDLETIME", "GETRANGE", "TYPE"]]
+
+
+async def test_a_counter_that_rtui_itself_may_have_raised_says_so(redis70: Server) -> None:
+    client = redis70.client()
+    client.config_set("maxmemory-policy", "allkeys-lfu")
+    client.set("key", "value")
+    mark(redis70, b"key", "FREQ", 50)
+    async with connected(target_of(redis70)) as connection:
+        first = await key_facts(connection, b"key")
+        again = await key_facts(connection, b"key")
+    assert isinstance(first.frequency, Frequency)
+    assert first.notes == ()
+    (note,) = again.notes
+    assert f"it was {first.frequency.counter} before" in note
 
 
 def age(server: Server, key: bytes, seconds: int) -> None:

@@ -8,6 +8,7 @@ from rtui.server.connection import Connection
 from rtui.server.guard import Command
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
+from rtui.server.own_reads import OwnReads
 from rtui.server.reply import Reply
 
 
@@ -27,6 +28,10 @@ class Watched:
     @property
     def no_touch(self) -> NoTouch:
         return self.connection.no_touch
+
+    @property
+    def own_reads(self) -> OwnReads:
+        return self.connection.own_reads
 
     @property
     def bytes_in(self) -> int:

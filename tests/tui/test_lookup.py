@@ -50,3 +50,18 @@ async def test_a_name_that_reads_like_a_pattern_is_found_before_it_is_taken_for_
         assert visitor.session.status.match is None
         await visitor.filter("user:[:/]")
         await visitor.until(lambda: visitor.session.status.match == b"user:[:/]", "the filter")
+
+
+async def test_looking_a_key_up_tells_its_idle_time_before_rtui_reads_it(redis70: Server, tmp_path: Path) -> None:
+    client = redis70.client()
+    client.mset({"user:104": "one", "user:2": "two", "other:1": "three"})
+    client.execute_command("RESTORE", "user:104", 0, client.dump("user:104"), "REPLACE", "IDLETIME", 230)
+    async with visiting(target_of(redis70), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("user:104")
+        await visitor.until(lambda: visitor.detail.key == b"user:104" and visitor.detail.preview is not None, "the key")
+        facts = visitor.detail.facts
+        assert facts is not None
+        assert isinstance(facts.idle_s, int)
+        assert facts.idle_s >= 230
+        await visitor.until_shown("3m 5")

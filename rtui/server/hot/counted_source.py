@@ -10,12 +10,23 @@ from rtui.analysis.facts import Frequency, IdleBasis, LfuSettings
 from rtui.analysis.report import HotKey, HotList, HotSource, KeyRecord, Summary
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.hot.source import Source
+from rtui.server.own_reads import OwnReads
 
 NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
 """Why counters are not turned into rates."""
 
 ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
 """What is wrong with rates when CONFIG GET is denied."""
+
+
+OWN_READ: Final = "rtui itself has read it since; the idle time is that before"
+"""What one has to know of a key whose last use was rtui's own."""
+
+READS_COUNT: Final = (
+    "Reading a key counts as a use here, since the server has no CLIENT NO-TOUCH or denies it: "
+    "what an earlier session of rtui showed, or an earlier report listed as largest, may be here for that alone."
+)
+"""Why some keys may seem to be in use."""
 
 
 def counted_source(
@@ -26,16 +37,24 @@ def counted_source(
     is_lfu_policy: bool | None,
     basis: IdleBasis,
     now_s: float,
+    own_reads: OwnReads | None = None,
 ) -> Source:
-    """Rank the hottest keys that were inspected by frequency, else by idle time."""
+    """Rank the hottest keys that were inspected by frequency, else by idle time.
+
+    `own_reads` is what rtui has read where that counts as a use, None where it does not.
+    """
+    if basis is IdleBasis.WRITE:
+        own_reads = None
     counted = [record for record in summary.hottest if record.frequency is not None]
     used = [record for record in summary.hottest if record.idle_s is not None]
     if counted and is_lfu_policy is not False:
         source = _by_frequency(counted, lfu)
     elif used:
-        source = _by_idle(used, basis)
+        source = _by_idle(used, basis, OwnReads() if own_reads is None else own_reads)
     else:
         return Source(better=_why_nothing(capabilities))
+    if own_reads is not None:
+        source = replace(source, better=(*source.better, READS_COUNT))
     asked_at_s = min(record.asked_at_s for record in summary.hottest)
     return replace(source, age_s=max(0.0, now_s - asked_at_s) if asked_at_s else None)
 
@@ -58,12 +77,23 @@ def _counted(record: KeyRecord, lfu: LfuSettings) -> HotKey:
     return HotKey(record, float(frequency.counter if rate is None else rate), frequency.is_saturated)
 
 
-def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis) -> Source:
-    keys = sorted((HotKey(one, float(one.idle_s or 0)) for one in records), key=lambda hot: (hot.value, hot.record.key))
+def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads) -> Source:
+    found = [(one, own_reads.idle(one.key, one.idle_s or 0, one.asked_at_s)) for one in records]
+    by_others = [HotKey(one, float(idle.seconds or 0)) for one, idle in found if not idle.is_own_read]
+    coldest_s = max((hot.value for hot in by_others), default=float("inf"))
+    corrected = [
+        HotKey(replace(one, idle_s=idle.seconds, note=OWN_READ), float(idle.seconds))
+        for one, idle in found
+        if idle.is_own_read and idle.seconds is not None and idle.seconds <= coldest_s
+    ]
+    keys = sorted((*by_others, *corrected), key=lambda hot: (hot.value, hot.record.key))
+    left_out = len(found) - len(keys)
     use = "write" if basis is IdleBasis.WRITE else "use"
     about = f"time since the last {use}, to the second; keys in use all the time can't be told apart"
     better = "The server keeps no access counters; an LFU maxmemory-policy such as allkeys-lfu would rank keys by use."
-    return Source(HotSource.IDLE, (HotList("Last use", "seconds idle", tuple(keys)),), about, better=(better,))
+    own = (f"{left_out:,} keys are left out: it was rtui itself that used them last.",) if left_out else ()
+    own = ("1 key is left out: it was rtui itself that used it last.",) if left_out == 1 else own
+    return Source(HotSource.IDLE, (HotList("Last use", "seconds idle", tuple(keys)),), about, better=(*own, better))
 
 
 def _why_nothing(capabilities: Capabilities) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report import HotReport, HotSource, Summary
-from rtui.server.asking import Asking, Looks
+from rtui.server.asking import Asking, Reads
 from rtui.server.capability import Capabilities
 from rtui.server.hot.counted_source import counted_source
 from rtui.server.hot.server_source import server_source
@@ -14,7 +14,7 @@ from rtui.server.inspect import REPLICA_NOTE
 
 
 async def hot_report(
-    connection: Looks,
+    connection: Reads,
     capabilities: Capabilities,
     summary: Summary,
     *,
@@ -35,7 +35,15 @@ async def hot_report(
     if looked_since_s is None:
         looked_since_s = min((record.asked_at_s for record in summary.hottest), default=None)
     told = await server_source(asking, now_s=now_s, looked_since_s=looked_since_s)
-    counted = counted_source(summary, capabilities, lfu=lfu, is_lfu_policy=is_lfu_policy, basis=basis, now_s=now_s)
+    counted = counted_source(
+        summary,
+        capabilities,
+        lfu=lfu,
+        is_lfu_policy=is_lfu_policy,
+        basis=basis,
+        now_s=now_s,
+        own_reads=connection.own_reads if asking.touches else None,
+    )
     slots, missing = await slot_loads(asking)
     best = next(
         (source for source in (told, counted) if source.lists), Source(about="nothing tells which keys are hot")

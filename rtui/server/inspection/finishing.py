@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, cast
 
 from rtui.analysis.report import BigReport, KeyRecord
@@ -12,6 +13,7 @@ from rtui.server.guard import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspect import LENGTHS
 from rtui.server.inspection.plan import Plan
 from rtui.server.lane import Lane
+from rtui.server.own_reads import OwnReads
 
 PORTION: Final = 25
 """Keys of one write: two commands each, 60 µs of the server's time."""
@@ -20,20 +22,37 @@ PORTION: Final = 25
 class Learner(Protocol):
     """Who wants to know more of its keys."""
 
-    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
+    def learn(
+        self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
+    ) -> None:
         """Take up what was learnt of a key."""
 
 
-async def complete_top(lane: Lane, plan: Plan, big: BigReport, learner: Learner, *, top: int) -> int:
+TOUCHED: Final = "rtui asked its length in this run, which counts as a use"
+"""What one has to know of a key whose idle time the end of a pass has reset."""
+
+TOUCHED_NOTE: Final = (
+    "The lengths of the largest keys were asked at the end, which this server counts as a use of them: "
+    "a later run finds them recently used."
+)
+"""The same of a report that lists such keys."""
+
+
+async def complete_top(
+    lane: Lane, plan: Plan, big: BigReport, learner: Learner, *, top: int, own_reads: OwnReads
+) -> int:
     """Ask for what the lists of biggest keys lack; returns how many commands that took. Raises ConnectionLost.
 
-    Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then.
+    Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
+    they are marked, and go into `own_reads`.
     """
     asked = 0
     lacking = _lacking(big, plan, top)
     for start in range(0, len(lacking), PORTION):
         questions = [one for record in lacking[start : start + PORTION] for one in _questions(record, plan)]
         if questions:
+            if not plan.asks_lengths:
+                _mark({record.key: record for record, what, _ in questions if what == "length"}, learner, own_reads)
             replies = await lane.run(*(command for _, _, command in questions))
             asked += len(questions)
             for (record, what, _), reply in zip(questions, replies, strict=True):
@@ -42,6 +61,17 @@ async def complete_top(lane: Lane, plan: Plan, big: BigReport, learner: Learner,
                 elif what == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
                     learner.learn(record.key, encoding=cast("bytes", reply))
     return asked
+
+
+def _mark(touched: Mapping[bytes, KeyRecord], learner: Learner, own_reads: OwnReads) -> None:
+    """Say of keys that rtui has read them, and remember when they were used before."""
+    now_s = time.time()
+    for key, record in touched.items():
+        used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
+        found = None if record.idle_s is None else own_reads.idle(key, record.idle_s, record.asked_at_s)
+        is_new = found is None or not found.is_own_read
+        own_reads.note(key, now_s, used_s=used_s if is_new else None, counter=record.frequency)
+        learner.learn(key, note=TOUCHED)
 
 
 def _lacking(big: BigReport, plan: Plan, top: int) -> Sequence[KeyRecord]:

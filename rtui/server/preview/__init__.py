@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Unknown
-from rtui.server.asking import Asking, Looks
+from rtui.server.asking import Asking, Reads
 from rtui.server.capability import Capabilities
 from rtui.server.preview.arrays import read_array
 from rtui.server.preview.bounds import STRING_WINDOW_BYTES
@@ -36,7 +36,7 @@ _FAMILIES: Final[dict[bytes, Callable[[Source, Page], Awaitable[Preview]]]] = {
 
 
 async def preview(
-    connection: Looks,
+    connection: Reads,
     facts: KeyFacts,
     page: Page | None = None,
     *,
@@ -51,7 +51,7 @@ async def preview(
     page = FIRST if page is None else page
     if isinstance(facts.type, Unknown):
         return Preview(facts.key, facts.type, Kind.NOTHING, page, refusal=facts.type)
-    asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
+    asking = Asking(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     source = Source(asking, facts)
     try:
         if facts.type == b"string":

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
-from rtui.analysis.facts import GONE, KeyFacts, Reason, Unknown
+from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
 from rtui.keyspace.display import display
 from rtui.server import guard
 from rtui.server.asking import Asking
 from rtui.server.errors import ServerError
 from rtui.server.guard import CollectionEvidence, Command
 from rtui.server.guard.spec import Version
+from rtui.server.own_reads import STALE_S
 from rtui.server.reply import Reply
 from rtui.server.unknowns import unknown_from
 
@@ -62,13 +64,40 @@ class Source:
         return server.version >= (valkey if server.product == "valkey" else redis)
 
     async def begin(self, *commands: Command) -> list[Reply]:
-        """Send the first commands of a page and TYPE behind them; raises Refused when the key is not what it was."""
-        *replies, kind = await self.asking.run(*commands, guard.key_type(self.key))
+        """Send the first commands of a page and TYPE behind them; raises Refused when the key is not what it was.
+
+        Where reading counts as a use, and the idle time was not read just now, that is read once more before it.
+        """
+        recency = self._recency() if commands and self.touches else ()
+        if commands and self.touches:  # before it is sent, since whoever asked may be gone when it is answered
+            self._note_own_read(None)
+        *replies, kind = await self.asking.run(*recency, *commands, guard.key_type(self.key))
+        if recency:
+            self._note_own_read(replies.pop(0))
         if kind == b"none":
             raise Refused(GONE)
         if isinstance(kind, bytes) and kind != self.facts.type:
             raise Refused(Unknown(Reason.GONE, f"another key has its name now, of type {display(kind, limit=64)}"))
         return replies
+
+    def _recency(self) -> tuple[Command, ...]:
+        """What has to be read before the value, since the value's reading would change it."""
+        is_known = time.time() - self.facts.asked_at_s <= STALE_S
+        is_kept = self.facts.idle_basis is IdleBasis.ACCESS and not isinstance(self.facts.idle_s, Unknown)
+        return (guard.object_idletime(self.key),) if is_kept and not is_known else ()
+
+    def _note_own_read(self, idle_s: Reply) -> None:
+        """Remember that this key was read, and when it was used before; `idle_s` is what was read just now, if it was.
+
+        What the facts say of its use holds unless somebody used it since.
+        """
+        own_reads, facts, now_s = self.asking.own_reads, self.facts, time.time()
+        used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
+        if isinstance(idle_s, int):
+            found = own_reads.idle(self.key, idle_s, now_s)
+            used_s = used_s if found.is_own_read else now_s - idle_s
+        counter = facts.frequency.counter if isinstance(facts.frequency, Frequency) else None
+        own_reads.note(self.key, now_s, used_s=used_s, counter=counter)
 
     async def more(self, *commands: Command) -> list[Reply]:
         """Send further commands of the same page."""

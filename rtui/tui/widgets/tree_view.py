@@ -70,6 +70,7 @@ class TreeView(RowsView, can_focus=True):
 
     def show(self, rows: VisibleRows, facts: KnownFacts, cursor: Row | None = None) -> None:
         """Show these rows, with the cursor on one of them or on the first; `facts` is looked into at each repaint."""
+        rows.refresh()  # what has come while others were shown: later it would move the cursor
         self._rows, self._facts = rows, facts
         self._cursor, self._cursor_line = None, 0
         self._painted.clear()

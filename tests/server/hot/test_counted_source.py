@@ -9,8 +9,9 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report import HotSource, KeyRecord
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.errors import ServerError
-from rtui.server.hot.counted_source import ASSUMED, NO_RATE, counted_source
+from rtui.server.hot.counted_source import ASSUMED, NO_RATE, OWN_READ, READS_COUNT, counted_source
 from rtui.server.hot.source import Source
+from rtui.server.own_reads import OwnReads
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
 
 KNOWN = LfuSettings(10, 1, assumed=False)
@@ -22,6 +23,7 @@ def source_of(
     is_lfu_policy: bool | None = True,
     basis: IdleBasis = IdleBasis.ACCESS,
     capabilities: Capabilities | None = None,
+    own_reads: OwnReads | None = None,
 ) -> Source:
     return counted_source(
         summary_of(*records),
@@ -30,6 +32,7 @@ def source_of(
         is_lfu_policy=is_lfu_policy,
         basis=basis,
         now_s=ASKED_AT_S + 7,
+        own_reads=own_reads,
     )
 
 
@@ -69,6 +72,37 @@ def test_idle_times_where_there_are_no_counters() -> None:
     assert [(one.record.key, one.value) for one in hot.keys] == [(b"now", 0.0), (b"late", 90.0)]
     assert "last use" in found.about
     assert "LFU" in found.better[0]
+
+
+def test_keys_that_rtui_used_last_are_ranked_by_the_use_before() -> None:
+    own_reads = OwnReads()
+    own_reads.note(b"shown", ASKED_AT_S - 1, used_s=ASKED_AT_S - 60)
+    found = source_of(idle(b"late", 90), idle(b"shown", 1), idle(b"now", 0), is_lfu_policy=False, own_reads=own_reads)
+    (hot,) = found.lists
+    assert [(one.record.key, one.value, one.record.idle_s, one.record.note) for one in hot.keys] == [
+        *((b"now", 0.0, 0, ""), (b"shown", 60.0, 60, OWN_READ), (b"late", 90.0, 90, "")),
+    ]
+    assert found.better[-1] == READS_COUNT
+    assert not any("left out" in text for text in found.better)
+
+
+def test_keys_whose_last_use_was_rtuis_own_do_not_lead_the_list() -> None:
+    own_reads = OwnReads()
+    own_reads.note(b"old", ASKED_AT_S - 1, used_s=ASKED_AT_S - 10_000)
+    own_reads.note(b"unknown", ASKED_AT_S - 1)
+    own_reads.note(b"used since", ASKED_AT_S - 30, used_s=ASKED_AT_S - 10_000)
+    records = (idle(b"old", 1), idle(b"unknown", 0), idle(b"used since", 5), idle(b"late", 90))
+    found = source_of(*records, is_lfu_policy=False, own_reads=own_reads)
+    assert [(one.record.key, one.value) for one in found.lists[0].keys] == [(b"used since", 5.0), (b"late", 90.0)]
+    assert any(text.startswith("2 keys are left out") for text in found.better)
+
+
+def test_under_a_policy_that_counts_writes_reads_change_nothing() -> None:
+    own_reads = OwnReads()
+    own_reads.note(b"a", ASKED_AT_S - 1, used_s=ASKED_AT_S - 60)
+    found = source_of(idle(b"a", 1), is_lfu_policy=False, basis=IdleBasis.WRITE, own_reads=own_reads)
+    assert [one.value for one in found.lists[0].keys] == [1.0]
+    assert READS_COUNT not in found.better
 
 
 def test_idle_times_that_count_writes() -> None:

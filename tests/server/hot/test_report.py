@@ -10,6 +10,7 @@ from rtui.analysis.report import HotReport, HotSource, Summary
 from rtui.keyspace.display import HOSTILE
 from rtui.server.capability import Capabilities, Verdict
 from rtui.server.hot import hot_report
+from rtui.server.hot.counted_source import READS_COUNT
 from rtui.server.hot.server_source import HOTKEYS, SINCE
 from rtui.server.inspect import REPLICA_NOTE
 from rtui.server.secret import Secret
@@ -18,6 +19,7 @@ from tests.server.asking import raw
 from tests.server.hot.sessions import session_of
 from tests.server.hot.summaries import counted, idle, summary_of
 from tests.server.targets import connected, target_of
+from tests.server.zoo import has_no_touch
 from tests.servers import Server
 
 NASTY = b"\x1b[31m\xff[bold]\r\n"
@@ -56,7 +58,8 @@ async def test_without_a_session_the_idle_times_and_what_would_be_better(server:
     found = await report_of(server, capabilities=capabilities)
     assert found.source is HotSource.IDLE
     assert [hot.record.key for hot in found.lists[0].keys] == [b"idle"]
-    told, policy = found.better
+    told, policy, *own_reads = found.better
+    assert own_reads == ([] if has_no_touch(server) else [READS_COUNT])
     has_report = server.version >= SINCE[server.product]
     assert ("HOTKEYS START" in told) == has_report
     assert ("has no hot-key report of its own" in told) != has_report

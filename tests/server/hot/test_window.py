@@ -15,6 +15,7 @@ from rtui.server.handshake import NoTouch
 from rtui.server.hot.server_source import server_source
 from rtui.server.hot.source import Source
 from rtui.server.identity import ServerIdentity
+from rtui.server.own_reads import OwnReads
 from rtui.server.reply import Reply
 
 WINDOW: Reply = [[b"key", b"\x1b[31m", b"db", 3, b"qps", 48_200], [b"key", b"b", b"db", 0, b"qps", 7]]
@@ -27,6 +28,7 @@ class Scripted:
     def __init__(self, product: str | None, version: tuple[int, ...] | None, **replies: Reply) -> None:
         self.server = ServerIdentity(product=product, version=version)  # type: ignore[arg-type]
         self.no_touch = NoTouch.ON
+        self.own_reads = OwnReads()
         self.asked: list[str] = []
         self._replies = replies
 

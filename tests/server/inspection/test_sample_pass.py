@@ -10,9 +10,10 @@ from rtui.analysis.report import BigReport, KeyRecord
 from rtui.server.capability import Capabilities
 from rtui.server.connection import Connection
 from rtui.server.inspection.conveyor import Conveyor
-from rtui.server.inspection.finishing import complete_top
+from rtui.server.inspection.finishing import TOUCHED, complete_top
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
+from rtui.server.own_reads import OwnReads
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
 from rtui.server.scan_filter import ScanFilter
@@ -111,8 +112,13 @@ class Learnt:
     def __init__(self) -> None:
         self.lengths: dict[bytes, int] = {}
         self.encodings: dict[bytes, bytes] = {}
+        self.notes: dict[bytes, str] = {}
 
-    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
+    def learn(
+        self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
+    ) -> None:
+        if note is not None:
+            self.notes[key] = note
         if length is not None:
             self.lengths[key] = length
         if encoding is not None:
@@ -132,8 +138,12 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
         await capabilities.probe(connection)
         plan = Plan(capabilities, connection.server, connection.no_touch)
         big = BigReport(by_memory=records(sorted(types), types))
-        await complete_top(await connection.bulk(), plan, big, learnt, top=5)
+        own_reads = OwnReads()
+        await complete_top(await connection.bulk(), plan, big, learnt, top=5, own_reads=own_reads)
     asked = sorted(types)[:5]
+    touched = [] if zoo.has_no_touch(server) else asked
+    assert learnt.notes == dict.fromkeys(touched, TOUCHED)
+    assert [key for key in types if own_reads.of(key) is not None] == touched
     assert set(learnt.lengths) == set(learnt.encodings) == set(asked)
     assert learnt.lengths == {key: client.execute_command(zoo.LENGTHS[types[key]], key) for key in asked}
     assert learnt.encodings == {key: client.object("encoding", key) for key in asked}
@@ -147,4 +157,4 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
         plan = Plan(capabilities, connection.server, connection.no_touch)
         known = KeyRecord(b"a", kind=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
-        assert await complete_top(lane, plan, BigReport(by_memory=(known,)), Learnt(), top=5) == 0
+        assert await complete_top(lane, plan, BigReport(by_memory=(known,)), Learnt(), top=5, own_reads=OwnReads()) == 0
