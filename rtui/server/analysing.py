@@ -224,6 +224,7 @@ class Analysing:
     async def _learn(self) -> None:
         """Find out what may be asked, and what `_learn_of` says."""
         await self._connection.online()
+        self._connection.forget_denied()
         await self._capabilities.probe(self._connection)
         await self._learn_of(self._connection)
 

@@ -197,7 +197,9 @@ class Browsing:
         await self._again(ScanFilter(match, kind), resume=self._resume)
 
     async def rescan(self) -> None:
-        """Begin again with the same filter, from the beginning."""
+        """Begin again with the same filter, from the beginning; what was denied is tried once more."""
+        self.connection.forget_denied()
+        self.capabilities.forget()
         await self._again(self._only, resume=False)
 
     async def lookup(self, name: bytes) -> bool | None:

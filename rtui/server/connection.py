@@ -32,10 +32,7 @@ class Online:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Not connected, yet or any more; tried again by itself.
-
-    `attempt` counts the tries in a row that failed, one whose connection was lost again at once among them.
-    """
+    """Not connected, yet or any more; tried again by itself. `attempt` counts the failed tries from 1 on."""
 
     reason: RtuiError | None
     attempt: int
@@ -122,6 +119,7 @@ class Connection:
 
         `ConnectionLost` when it is closed meanwhile.
         """
+        attempt = 0
         while True:
             try:
                 lane = await self._connect(self._opened_main)
@@ -130,7 +128,8 @@ class Connection:
                 if not failed.kind.passes:
                     raise
                 self._main_retries.attempt_failed()
-                await self._pause(failed)
+                attempt += 1
+                await self._pause(failed, attempt)
         self._arrived(lane)
         self._keeper = asyncio.create_task(self._keep(lane), name="rtui connection")
         self._keeper.add_done_callback(self._keeper_ended)
@@ -194,6 +193,12 @@ class Connection:
         if lane is self._main:
             self._learn_identity(lane.server)
         return self.server
+
+    def forget_denied(self) -> None:
+        """Let what the server has denied be asked once more, since somebody wants to know again."""
+        for lane in (self._main, self._bulk):
+            if lane is not None:
+                lane.forget_denied()
 
     def retry_now(self) -> None:
         """Cut the pause before the next attempt short."""
@@ -329,19 +334,21 @@ class Connection:
 
     async def _again(self, reason: RtuiError) -> Lane:
         """Another interactive lane, after as many attempts as that takes, each after a pause."""
+        attempt = 0
         while True:
-            await self._pause(reason)
+            await self._pause(reason, attempt)
             try:
                 return await self._connect(self._opened_main)
             except RtuiError as failed:
                 self._main_retries.attempt_failed()
+                attempt += 1
                 reason = failed
 
-    async def _pause(self, reason: RtuiError) -> None:
+    async def _pause(self, reason: RtuiError, attempt: int) -> None:
         """Say why and until when, then wait that long or until somebody is in a hurry."""
         loading = isinstance(reason, ConnectFailure) and reason.kind.passes
         pause_s = self._main_retries.pause_s(LONGEST_LOADING_PAUSE_S if loading else LONGEST_PAUSE_S)
-        self._set_state(Lost(reason, self._main_retries.failed, asyncio.get_running_loop().time() + pause_s))
+        self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))
         await self._wait(pause_s)
 
     async def _wait(self, seconds: float) -> None:

@@ -212,6 +212,10 @@ class Lane:
             raise reply
         return reply
 
+    def forget_denied(self) -> None:
+        """Send commands again that the server has denied."""
+        self._denied.clear()
+
     def close(self) -> None:
         """Close at once; replies still owed fail."""
         self._end(ConnectionLost("It was closed by rtui."))

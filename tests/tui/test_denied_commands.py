@@ -65,6 +65,7 @@ def user(server: Server, *rules: str) -> Secret:
 async def look(visitor: Visitor, key: str) -> str:
     """Go to a key, or look at it again, and give what its panel says."""
     visitor.session.capabilities.forget()
+    visitor.session.connection.forget_denied()
     if visitor.detail.key != key.encode():
         await visitor.go(key)
     before = visitor.detail
