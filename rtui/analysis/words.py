@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import floor
-from typing import Final
+from math import floor, isfinite
+from typing import Final, TypeAlias
 
+from rtui.analysis.estimate import Estimate
 from rtui.keyspace.display import SafeText
 
 
@@ -84,6 +87,34 @@ def size(value_bytes: float, mark: Mark = Mark.EXACT) -> SafeText:
     Below a thousand bytes it is whole. A lower bound is rounded down. More than all units is `> 999 EiB`.
     """
     return SafeText(f"{mark}{_three_figures(value_bytes, 1024, _BYTE_UNITS, is_least=mark is Mark.AT_LEAST)}")
+
+
+Speller: TypeAlias = Callable[[float, Mark], SafeText]
+"""Writes a number in its unit with the mark that says how far it can be trusted."""
+
+_NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
+
+
+def estimated(figure: Estimate, spell: Speller) -> SafeText:
+    """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`."""
+    return SafeText(f"{spell(figure.value, Mark.ABOUT)} ({interval(figure, spell)})")
+
+
+def interval(figure: Estimate, spell: Speller) -> SafeText:
+    """Return a 95 % interval: `3.04–11.0 MiB`; once where both ends read the same."""
+    low = spell(figure.low, Mark.EXACT)
+    high = spell(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
+    if low == high:
+        return low
+    first, last = _NUMBER_AND_UNIT.fullmatch(low), _NUMBER_AND_UNIT.fullmatch(high)
+    if first is not None and last is not None and first[2] == last[2]:
+        low = SafeText(first[1])
+    return SafeText(f"{low}–{high}")
+
+
+def estimated_keys(figure: Estimate) -> SafeText:
+    """Return an estimated number of keys, which are whole: `≈ 8 (1–30)`, `≈ 12.5k (12.1–12.9k)`."""
+    return estimated(figure, short_count)
 
 
 def power_of_two(value: int) -> SafeText:

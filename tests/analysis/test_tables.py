@@ -46,12 +46,14 @@ def texts(table: Table, column_id: str) -> list[str]:
     [
         (1_204, Unit.KEYS, "1,204", "1,204"),
         (AtLeast(1_204), Unit.KEYS, "≥ 1,204", ">= 1,204"),
-        (Estimate(1_100.0, 1_204.0, 1_300.0), Unit.KEYS, "≈ 1.20k", "~ 1.20k"),
+        (Estimate(1_100.0, 1_204.0, 1_300.0), Unit.KEYS, "≈ 1.20k (1.10–1.30k)", "~ 1.20k (1.10-1.30k)"),
+        (Estimate(1.0, 8.1, 30.4), Unit.KEYS, "≈ 8 (1–30)", "~ 8 (1-30)"),
+        (Estimate(900.0, 1_204.0, 1e6), Unit.BYTES, "≈ 1.18 KiB (900 B–977 KiB)", "~ 1.18 KiB (900 B-977 KiB)"),
         (None, Unit.KEYS, "–", "-"),
         (Unknown(Reason.DENIED), Unit.BYTES, "denied", "denied"),
         (Unknown(Reason.UNSUPPORTED), Unit.BYTES, "–", "-"),
         (1_536, Unit.BYTES, "1.50 KiB", "1.50 KiB"),
-        (Estimate(0.2, 0.29, 0.4), Unit.SHARE, "≈29%", "~29%"),
+        (Estimate(0.2, 0.29, 0.4), Unit.SHARE, "≈29% (20–40%)", "~29% (20-40%)"),
         (0.004, Unit.SHARE, "<1%", "<1%"),
         (12.4, Unit.RATIO, "12×", "12x"),
         (0, Unit.DURATION, "0s", "0s"),
@@ -75,14 +77,14 @@ def test_a_cell_says_how_far_it_can_be_trusted(cell: Cell, unit: Unit, text: str
 
 
 def test_an_estimate_has_its_interval_at_hand() -> None:
-    assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.10k … 1.30k"
+    assert cell_interval(Estimate(1_100.0, 1_204.0, 1_300.0), column(Unit.KEYS)) == "1.10–1.30k"
     assert cell_interval(1_204, column(Unit.KEYS)) is None
 
 
 def test_an_estimate_without_an_upper_bound_says_so() -> None:
     cell = Estimate(1_000, 1_000, inf)
-    assert cell_interval(cell, column(Unit.KEYS)) == "1.00k … ∞"
-    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1.00k ... any"
+    assert cell_interval(cell, column(Unit.KEYS)) == "1.00k–∞"
+    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1.00k-any"
     assert share_above((Estimate(1, 1, inf), Estimate(3, 3, inf)), 1) == Estimate(0.0, 0.75, 1.0)
 
 
@@ -179,7 +181,7 @@ def test_slots_and_what_never_expires_are_at_least_where_some_are_not_known() ->
 
 def test_estimates_are_marked_and_the_largest_seen_is_no_maximum() -> None:
     table = types(MADE["estimate"])
-    assert texts(table, "keys")[0] == "≈ 710k"
+    assert texts(table, "keys")[0] == "≈ 710k (674–746k)"
     assert texts(table, "memory_max")[0].startswith("≥ ")
 
 
@@ -283,7 +285,7 @@ def test_the_share_of_a_histogram_of_estimates_has_an_interval() -> None:
     [
         ("exact", "1.62 GiB in 1,000,000 keys · exact"),
         ("partial", "≥ 1.62 GiB in ≥ 1,000,000 keys · partial"),
-        ("estimate", "≈ 1.62 GiB in ≈ 1.00M keys · estimate"),
+        ("estimate", "≈ 1.62 GiB (1.54–1.70 GiB) in ≈ 1.00M (950k–1.05M) keys · estimate"),
         ("denied", "1,000,000 keys · exact"),
         ("empty", "0 keys · exact"),
     ],

@@ -354,8 +354,8 @@ def test_types_have_counts_bytes_and_lengths() -> None:
 
 def test_encodings_of_a_sample_have_their_interval() -> None:
     text = said(types_lines(made_report(), 120, 24))
-    assert "string embstr  ≈72%  70–73%" in text
-    assert "hash listpack  100%" in text
+    assert "string embstr  ≈72% (70–73%)" in text
+    assert "hash listpack           100%" in text
 
 
 def test_an_unknown_type_has_the_name_that_the_server_gives() -> None:

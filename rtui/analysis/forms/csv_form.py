@@ -4,7 +4,8 @@ The report itself is one table, a row for each namespace at every level, depth 0
 
 * `memory_bytes`, `ttl_s`, `share_of_keys` (0 … 1), `soonest_expiry_epoch_s`: numbers without rounding. What is not
   known is an empty field, and a key that does not expire has `no TTL`.
-* Where a column holds estimates, `…_low` and `…_high` beside it are their 95 % intervals.
+* Where a column holds estimates, `…_low` and `…_high` beside it are their 95 % intervals; in a list of types each
+  number has its own: `string 12.5 (10.0–15.0)`.
 * Where a column holds numbers of which only a lower bound is known, `…_at_least` beside it is 1 for those.
 * A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it.
 * A text that a spreadsheet would take for a formula has an apostrophe before it.
@@ -18,10 +19,10 @@ from io import StringIO
 from math import isfinite
 from typing import Final
 
+from rtui.analysis import words
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
-from rtui.analysis.report import Report
-from rtui.analysis.tables.cells import plain
+from rtui.analysis.report import Figure, Report
 from rtui.analysis.tables.namespace_figures import namespace_figures
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.display import display, quoted
@@ -100,12 +101,19 @@ def _text(cell: Cell) -> str:
     if isinstance(cell, str):
         return guarded(cell)
     if isinstance(cell, tuple):
-        return guarded("; ".join(f"{display(name, limit=64)} {_number(plain(figure))}" for name, figure in cell))
+        return guarded("; ".join(f"{display(name, limit=64)} {_with_interval(figure)}" for name, figure in cell))
     if cell is None or isinstance(cell, Unknown):
         return ""
     if isinstance(cell, NoTtl):
         return str(cell.value)
     return _number(cell.value if isinstance(cell, Estimate | AtLeast) else cell)
+
+
+def _with_interval(figure: Figure) -> str:
+    """Return a number as it is, an estimate with its interval: `12.5 (10.0–15.0)`."""
+    if not isinstance(figure, Estimate):
+        return _number(figure)
+    return f"{_number(figure.value)} ({_number(figure.low)}–{_number(figure.high) or words.UNBOUNDED})"
 
 
 def _number(value: float | None) -> str:

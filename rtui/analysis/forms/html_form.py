@@ -19,7 +19,7 @@ from rtui.analysis.forms.html_tables import section, share_styles
 from rtui.analysis.forms.html_timeline import timeline
 from rtui.analysis.report import ColumnState, CoverageKind, Report
 from rtui.analysis.tables.about import about, coverage_text, headline
-from rtui.analysis.tables.cells import plain
+from rtui.analysis.tables.cell_text import written, written_keys
 from rtui.analysis.tables.every import tables
 
 _MARKS: Final = {CoverageKind.EXACT: "exact", CoverageKind.PARTIAL: "partial", CoverageKind.ESTIMATE: "estimate"}
@@ -91,13 +91,11 @@ def _tiles(report: Report) -> list[Markup]:
     mark = {CoverageKind.ESTIMATE: words.Mark.ABOUT, CoverageKind.PARTIAL: words.Mark.AT_LEAST}.get(
         head.coverage.kind, words.Mark.EXACT
     )
-    keys = plain(stats.keys)
-    figures = [("keys", words.short_count(keys, mark) if mark is words.Mark.ABOUT else words.count(round(keys), mark))]
+    figures = [("keys", written_keys(stats.keys, mark))]
     if stats.memory_bytes is not None:
-        figures.append(("memory of keys", words.size(plain(stats.memory_bytes), mark)))
+        figures.append(("memory of keys", written(stats.memory_bytes, words.size, mark)))
     if stats.no_ttl_share is not None:
-        about_share = words.Mark.ABOUT if mark is words.Mark.ABOUT else words.Mark.EXACT
-        figures.append(("never expire", words.share(plain(stats.no_ttl_share), about_share)))
+        figures.append(("never expire", written(stats.no_ttl_share, words.share, words.Mark.EXACT)))
     figures.append(("server time", words.seconds(round(head.cost.server_us / 1e6, 1))))
     figures.append(("took", words.seconds(round(head.cost.elapsed_s, 1))))
     return [element("div", element("b", value), element("span", title)) for title, value in figures]

@@ -9,7 +9,7 @@ from typing import Final
 from rtui.analysis import words
 from rtui.analysis.forms.html_markup import Markup, element
 from rtui.analysis.report import Node, NodeKind, Report, Stats
-from rtui.analysis.tables.cell_text import cell_text
+from rtui.analysis.tables.cell_text import cell_text, written
 from rtui.analysis.tables.cells import Cells, plain
 from rtui.analysis.tables.namespaces import OTHER
 from rtui.analysis.tables.table import Cell, Column, Unit
@@ -146,9 +146,9 @@ def _told(box: _Box, cells: Cells) -> str:
     if stats.memory_bytes is not None:
         parts.append(cell_text(cells.memory(stats), _BYTES))
     if stats.share_memory is not None:
-        parts.append(words.share(plain(stats.share_memory)))
+        parts.append(written(stats.share_memory, words.share))
     if stats.no_ttl_share is not None:
-        parts.append(f"{words.share(plain(stats.no_ttl_share))} never expire")
+        parts.append(f"{written(stats.no_ttl_share, words.share)} never expire")
     return f"{name}: {', '.join(parts)}"
 
 

@@ -8,15 +8,17 @@ from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.forms.html_markup import Markup, element
-from rtui.analysis.report import DAY_S, HOUR_S, Cliff, CoverageKind, ExpiryBin, Report
+from rtui.analysis.report import DAY_S, HOUR_S, Cliff, CoverageKind, ExpiryBin, Report, Timeline
+from rtui.analysis.tables.cell_text import written, written_keys
 from rtui.analysis.tables.cells import plain
+from rtui.analysis.timeline import columns
 from rtui.analysis.words import Mark
 
 COLUMNS: Final = 60
 """Bars of each stretch."""
 
 _MARKS: Final = {CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT}
-"""What stands before the numbers of keys."""
+"""What stands before numbers that come without an interval."""
 
 _HEIGHT: Final = 100
 _STEP: Final = 10
@@ -42,7 +44,7 @@ def timeline(report: Report) -> Markup:
     bins = lines[0].bins
     found = report.summary.expiry.cliffs
     mark = _MARKS.get(report.head.coverage.kind, Mark.EXACT)
-    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, bins, found, mark)]
+    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, lines[0], found, mark)]
     if not charts:
         return Markup("")
     return element(
@@ -65,14 +67,14 @@ def _stretches(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Stretch]:
         yield _Stretch("later", 7 * DAY_S, last)
 
 
-def _chart(
-    stretch: _Stretch, now: float, bins: Sequence[ExpiryBin], found: Sequence[Cliff], mark: Mark
-) -> Iterator[Markup]:
+def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff], mark: Mark) -> Iterator[Markup]:
     """Yield the chart of a stretch, unless nothing expires in it."""
     start, width = now + stretch.start_s, stretch.end_s - stretch.start_s
-    heights = _columns(start, width, bins)
-    total, top = sum(heights), max(heights)
-    if total < 1:
+    (whole,), bars = columns(line, start, start + width, 1), columns(line, start, start + width, COLUMNS)
+    heights = [plain(one.keys) for one in bars]
+    highest = max((one.keys for one in bars), key=plain)
+    top = plain(highest)
+    if plain(whole.keys) < 1:
         return
     steep = [
         at
@@ -83,7 +85,7 @@ def _chart(
         )
     ]
     calm = [at for at in range(COLUMNS) if at not in steep]
-    keys = words.count(round(total), mark)
+    keys = written_keys(whole.keys, mark)
     title = f"{stretch.title}: {keys} keys expire"
     drawing = element(
         "svg",
@@ -100,27 +102,11 @@ def _chart(
         element(
             "figcaption",
             element("b", stretch.title),
-            element("span", f"{keys} keys · at most {words.short_count(top)} a bar"),
+            element("span", f"{keys} keys · at most {written(highest, words.short_count)} a bar"),
         ),
         drawing,
         element("div", *(element("span", _clock(at, width)) for at in (start, middle, start + width)), class_="axis"),
     )
-
-
-def _columns(start_s: float, width_s: float, bins: Sequence[ExpiryBin]) -> list[float]:
-    """Return the keys that expire in each of the columns of a stretch; wide bins are spread evenly."""
-    step = width_s / COLUMNS
-    heights = [0.0] * COLUMNS
-    for one in bins:
-        first = max(0, int((one.start_s - start_s) // step))
-        end = one.start_s + one.width_s
-        for at in range(first, COLUMNS):
-            left = start_s + at * step
-            shared = min(end, left + step) - max(one.start_s, left)
-            if shared <= 0:
-                break
-            heights[at] += plain(one.keys) * (shared / one.width_s if one.width_s else 1)
-    return heights
 
 
 def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
@@ -140,10 +126,10 @@ def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
         element(
             "li",
             element("b", f"{words.moment(one.start_s)[:16]} – {words.moment(one.end_s)[11:16]}"),
-            f" · {words.count(round(plain(one.keys)), mark)} keys of ",
+            f" · {written_keys(one.keys, mark)} keys of ",
             element("code", one.label),
-            f", {words.share(plain(one.share))} of it"
-            + ("" if one.memory_bytes is None else f", {words.size(plain(one.memory_bytes), mark)}"),
+            f", {written(one.share, words.share)} of it"
+            + ("" if one.memory_bytes is None else f", {written(one.memory_bytes, words.size, mark)}"),
         )
         for one in found[:20]
     )

@@ -19,6 +19,8 @@ DEFAULT_WIDTH: Final = 110
 """Characters of a line where nobody knows better."""
 
 _NARROWEST_NAME: Final = 16
+_GOOD_NAME: Final = 32
+"""Where columns have to follow below, names take up to so much."""
 _GAP: Final = 2
 _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-"})
 
@@ -42,7 +44,7 @@ class _Page:
 
     def lines(self, report: Report) -> Iterator[str]:
         """Yield all lines."""
-        yield self._display.text(headline(report))
+        yield from self._paragraph(self._display.text(headline(report)))
         yield ""
         rows = [[self._display.text(str(part), limit=4096) for part in row] for row in about(report).rows]
         room = max(len(what) for what, _ in rows)
@@ -88,10 +90,15 @@ class _Page:
         over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width
         mixes = [at for at, column in enumerate(table.columns) if column.unit is Unit.MIX]
         names = [at for at, column in enumerate(table.columns) if column.width == 0]
+        others = max((width for at, width in enumerate(widths) if at not in names), default=0)
+        wide = {at: min(widths[at], _GOOD_NAME, self._width - 2 * _GAP - others) for at in names}
         for at in (*mixes, *names):
             given = max(0, min(over, widths[at] - _NARROWEST_NAME))
             widths[at] -= given
             over -= given
+        if over > 0:
+            for at in names:
+                widths[at] = max(widths[at], wide[at])
 
     def _blocks(self, widths: Sequence[int]) -> list[list[int]]:
         """Return the columns that stand side by side: those that do not fit follow below, again behind the first."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rtui.analysis import words
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Figure, Head, Report
+from rtui.analysis.tables.cell_text import written_keys
 from rtui.analysis.tables.table import Column, Table, Unit
 from rtui.analysis.words import Mark
 from rtui.keyspace.display import display, display_text
@@ -31,7 +32,7 @@ def headline(report: Report) -> str:
         return f"{keys} · {kind}"
     memory = stats.memory_bytes
     if isinstance(memory, Estimate):
-        return f"{words.size(memory.value, Mark.ABOUT)} in {keys} · {kind}"
+        return f"{words.estimated(memory, words.size)} in {keys} · {kind}"
     is_whole = stats.memory_known_keys >= stats.keys if isinstance(stats.keys, int) else True
     return f"{words.size(memory, mark if is_whole else Mark.AT_LEAST)} in {keys} · {kind}"
 
@@ -106,6 +107,4 @@ def _scope(head: Head) -> Iterator[str]:
 
 def _figure(figure: Figure, mark: Mark = Mark.EXACT) -> str:
     """Return a number of keys."""
-    if isinstance(figure, Estimate):
-        return words.short_count(figure.value, Mark.ABOUT)
-    return words.count(round(figure), mark)
+    return written_keys(figure, mark)

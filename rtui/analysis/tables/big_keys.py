@@ -7,6 +7,7 @@ from typing import Literal
 
 from rtui.analysis import words
 from rtui.analysis.report import KeyRecord, Report
+from rtui.analysis.tables.cell_text import written_keys
 from rtui.analysis.tables.cells import Cells, plain
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.display import display, display_text
@@ -65,14 +66,28 @@ def record_cells(cells: Cells, record: KeyRecord, use: Column) -> tuple[Cell, ..
     )
 
 
+def not_looked_at(report: Report) -> str:
+    """Say of a list in an estimate that it is of the sample only, and how many keys are not in it."""
+    coverage, keys = report.head.coverage, report.summary.root.stats.keys
+    return (
+        f"Only {words.count(coverage.keys)} of {written_keys(keys)} keys were looked at: "
+        "there may be larger ones among those that were not."
+    )
+
+
 def _note(report: Report) -> str:
     """Return how many keys are above the thresholds in use, by type."""
     over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
     name = display_text(report.head.scope.preset, limit=64)
+    unseen = f"{not_looked_at(report)} " if Cells(report).is_estimate else ""
     if not over:
-        return f"No key is above the thresholds of {name}."
-    mark = {True: words.Mark.AT_LEAST, False: words.Mark.EXACT}[Cells(report).is_partial]
+        return (
+            f"{unseen}None of them is above the thresholds of {name}."
+            if unseen
+            else f"No key is above the thresholds of {name}."
+        )
+    mark = words.Mark.AT_LEAST if Cells(report).is_partial else words.Mark.EXACT
     if Cells(report).is_estimate:
         mark = words.Mark.ABOUT
-    told = ", ".join(f"{display(kind, limit=64)} {words.count(round(plain(count)), mark)}" for kind, count in over)
-    return f"Keys above the thresholds of {name}: {told}."
+    told = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
+    return f"{unseen}Keys above the thresholds of {name}: {told}."

@@ -1,14 +1,18 @@
-"""The one way from a cell to text: exact `1,204`, at least `≥ 1,204`, estimated `≈ 1.2k`, unknown `–` or `denied`."""
+"""The one way from a cell to text: `1,204`, `≥ 1,204`, `≈ 1.20k (1.10–1.30k)`, `–`, `denied`.
+
+In this order: exact, at least, estimated with its 95 % interval, unknown.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from functools import partial
 from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
+from rtui.analysis.report import Figure
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Unit
 from rtui.analysis.words import Mark
 from rtui.keyspace.display import Display, SafeText
@@ -41,13 +45,23 @@ def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeTe
     return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
 
 
+def written(figure: Figure, spell: words.Speller, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a figure outside of a table: an estimate with its interval, another number with `mark`."""
+    return words.estimated(figure, spell) if isinstance(figure, Estimate) else spell(figure, mark)
+
+
+def written_keys(figure: Figure, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of keys outside of a table, whole: an estimate with its interval, another number with `mark`."""
+    if isinstance(figure, Estimate):
+        return words.estimated_keys(figure)
+    return words.count(round(figure), mark)
+
+
 def cell_interval(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText | None:
-    """Return the 95 % interval of an estimate: `1.1k … 1.3k`; None where the cell is none."""
+    """Return the 95 % interval of an estimate: `1.10–1.30k`; None where the cell is none."""
     if not isinstance(cell, Estimate):
         return None
-    low = number_text(cell.low, column.unit, Mark.EXACT, short=True)
-    high = number_text(cell.high, column.unit, Mark.EXACT, short=True) if isfinite(cell.high) else words.UNBOUNDED
-    text = f"{low} … {high}"
+    text = words.interval(cell, _speller(column.unit))
     return SafeText(text.translate(_ASCII_MARKS) if display.ascii_only else text)
 
 
@@ -68,6 +82,15 @@ def number_text(value: float, unit: Unit, mark: Mark, *, short: bool = False) ->
     return words.decimal(value, mark)
 
 
+def _speller(unit: Unit) -> words.Speller:
+    """Return what writes the ends of an estimate; of keys there are only whole ones."""
+    return words.short_count if unit is Unit.KEYS else partial(_short_text, unit=unit)
+
+
+def _short_text(value: float, mark: Mark, *, unit: Unit) -> SafeText:
+    return number_text(value, unit, mark, short=True)
+
+
 def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Unit) -> SafeText:
     """Return a figure, or what stands in its place."""
     if cell is None:
@@ -77,7 +100,7 @@ def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Uni
     if isinstance(cell, NoTtl):
         return SafeText(cell.value)
     if isinstance(cell, Estimate):
-        return number_text(cell.value, unit, Mark.ABOUT, short=True)
+        return words.estimated(cell, _speller(unit))
     if isinstance(cell, AtLeast):
         return number_text(cell.value, unit, Mark.AT_LEAST)
     return number_text(cell, unit, Mark.EXACT)
@@ -89,9 +112,8 @@ def _mix(cell: tuple[tuple[bytes, int | float | Estimate], ...], display: Displa
         return display.name(cell[0][0], limit=64) or EMPTY_NAME
     parts = []
     for name, figure in cell[:NAMES_IN_A_MIX]:
-        value = figure.value if isinstance(figure, Estimate) else figure
-        mark = Mark.ABOUT if isinstance(figure, Estimate) else Mark.EXACT
-        parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {words.short_count(value, mark)}")
+        text = words.estimated_keys(figure) if isinstance(figure, Estimate) else words.short_count(figure)
+        parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {text}")
     if len(cell) > NAMES_IN_A_MIX:
         parts.append(f"{len(cell) - NAMES_IN_A_MIX} more")
     return SafeText(", ".join(parts)) if parts else words.NOTHING

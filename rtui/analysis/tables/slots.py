@@ -6,6 +6,8 @@ from collections import defaultdict
 from heapq import nlargest
 
 from rtui.analysis import words
+from rtui.analysis.estimate import Estimate
+from rtui.analysis.inference import share
 from rtui.analysis.report import Figure, Report, SlotsReport
 from rtui.analysis.slot_load import node_loads, skew
 from rtui.analysis.tables.cells import Cells
@@ -16,8 +18,12 @@ _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 _KEYS = Column("keys", "keys", Unit.KEYS, 11)
 _SAMPLED = Column("sampled_keys", "in sample", Unit.KEYS, 11, "Keys of the sample")
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
+_SAMPLED_MEMORY = Column("sampled_memory", "in sample", Unit.BYTES, 8, "Bytes of the keys of the sample")
 _SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all bytes")
+_SHARE_OF_SAMPLED_MEMORY = Column(
+    "share_of_sampled_memory", "of sample", Unit.SHARE, 9, "Of the bytes of the sample, which a single key can decide"
+)
 _EVEN = Column("times_even", "× even", Unit.RATIO, 7, "How many times the keys of an even spread")
 _TAGS = Column("tags", "hash tags", Unit.MIX, 0, "What stands between the braces of most of its keys")
 _TAG = Column("tag", "hash tag", Unit.NAME, 0)
@@ -42,14 +48,14 @@ def slots(report: Report, top: int = 100) -> Table:
             slot,
             _amount(cells, found.keys[slot]),
             cells.slot_memory(*found.bytes_in(slot, slot)),
-            found.keys[slot] / total,
-            found.keys[slot] / even,
+            _part(cells, found.keys[slot], total),
+            _part(cells, found.keys[slot], total, total / even),
             tuple(tags[slot]) or None,
         )
         for slot in fullest
     )
-    columns = (_SLOT, _counted(cells), _MEMORY, _SHARE, _EVEN, _TAGS)
-    return Table("slots", "Fullest slots", columns, rows, tuple(fullest), _skew_note(found))
+    columns = (_SLOT, _counted(cells), _measured(cells), _SHARE, _EVEN, _TAGS)
+    return Table("slots", "Fullest slots", columns, rows, tuple(fullest), _skew_note(found, cells))
 
 
 def slot_tags(report: Report) -> Table:
@@ -62,7 +68,7 @@ def slot_tags(report: Report) -> Table:
         rows.append(
             (tag.tag, tag.slot, keys, cells.slot_memory(tag.memory_bytes, found.bytes_in(tag.slot, tag.slot)[1]))
         )
-    columns = (_TAG, _SLOT, _counted(cells), _MEMORY)
+    columns = (_TAG, _SLOT, _counted(cells), _measured(cells))
     return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found.tags))
 
 
@@ -82,13 +88,14 @@ def cluster_of(report: Report, nodes: int) -> Table:
             f"{load.first} – {load.last}",
             _amount(cells, load.load),
             cells.slot_memory(*found.bytes_in(load.first, load.last)),
-            load.load / total if total else None,
+            _part(cells, load.load, total) if total else None,
             memory[at].load / total_memory if memory is not None and total_memory else None,
-            load.load * nodes / total if total else None,
+            _part(cells, load.load, total, nodes) if total else None,
         )
         for at, load in enumerate(keys)
     )
-    columns = (_NODE, _RANGE, _counted(cells), _MEMORY, _SHARE, _SHARE_OF_MEMORY, _EVEN)
+    share_of_memory = _SHARE_OF_SAMPLED_MEMORY if cells.is_estimate else _SHARE_OF_MEMORY
+    columns = (_NODE, _RANGE, _counted(cells), _measured(cells), _SHARE, share_of_memory, _EVEN)
     return Table("cluster", f"If this were a cluster of {nodes:,}", columns, rows)
 
 
@@ -102,6 +109,16 @@ def _counted(cells: Cells) -> Column:
     return _SAMPLED if cells.is_estimate else _KEYS
 
 
+def _measured(cells: Cells) -> Column:
+    """Return the column of bytes, which in an estimate are those of the sample."""
+    return _SAMPLED_MEMORY if cells.is_estimate else _MEMORY
+
+
+def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
+    """Return a number of keys as a share of all, so many times; in an estimate with its interval."""
+    return share(keys, total).scaled(times) if cells.is_estimate else keys / total * times
+
+
 def _slots_of(found: SlotsReport) -> range | list[int]:
     """Return the slots that were asked: those of the node, or all."""
     if found.owned is None:
@@ -109,10 +126,11 @@ def _slots_of(found: SlotsReport) -> range | list[int]:
     return [slot for first, last in found.owned for slot in range(first, last + 1)]
 
 
-def _skew_note(found: SlotsReport) -> str:
+def _skew_note(found: SlotsReport, cells: Cells) -> str:
     """Say how far the fullest slot is from an even spread, and whether chance explains it."""
     if not any(found.keys):
         return ""
     worst = skew(found.keys, found.owned)
     verdict = "as chance has it" if worst.is_chance else "more than chance explains"
-    return f"The fullest slot, {worst.slot}, holds {words.ratio(worst.ratio)} the mean: {verdict}."
+    sampled = " of the sample" if cells.is_estimate else ""
+    return f"The fullest slot{sampled}, {worst.slot}, holds {words.ratio(worst.ratio)} the mean: {verdict}."

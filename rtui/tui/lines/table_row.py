@@ -105,11 +105,11 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
 
 
 def _wants(columns: Sequence[Column], wants: Sequence[int]) -> list[int]:
-    """Return how wide each column should be, by its own word or by its texts."""
+    """Return how wide each column should be, by its own word or by its texts; a number is never cut."""
     if not wants:
         return [column.width for column in columns]
     return [
-        max(min(column.width, wanted), min(wanted, column.width + 3)) if column.width else wanted
+        min(wanted, column.width + 3) if column.width and not column.numeric else wanted
         for column, wanted in zip(columns, wants, strict=True)
     ]
 

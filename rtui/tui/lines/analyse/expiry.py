@@ -15,19 +15,21 @@ from rtui.analysis.report import (
     Cliff,
     CoverageKind,
     ExpiryReport,
+    Figure,
     Node,
     NodeKind,
     Report,
+    Stats,
     Timeline,
 )
+from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
-from rtui.analysis.timeline import columns
+from rtui.analysis.timeline import columns, end_s
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
-from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, in_runs, standing
-from rtui.tui.lines.analyse.figures import keys_text, kind_of, share_text, size_text, value_of
+from rtui.tui.lines.analyse.figures import keys_text, kind_of, share_text, share_within, size_text, value_of, without
 from rtui.tui.lines.analyse.horizon import Axis, Horizon, axis_for, clock, day_and_clock, ticks, zone_name
 from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
 from rtui.tui.lines.fitting import Piece, fitted
@@ -94,17 +96,22 @@ def _headline(report: Report, width: int) -> Line:
     pieces = [Piece(0, (Span(own("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
                         Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
     if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
-        part = value_of(stats.no_ttl_memory_bytes) / max(1.0, value_of(stats.memory_bytes))
-        mark = Mark.ABOUT if isinstance(stats.memory_bytes, Estimate) else Mark.EXACT
-        pieces.append(Piece(1, (Span(fmt.share(part, mark), Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
+        part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
+        pieces.append(Piece(1, (Span(part, Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
-        expiring = sum(value_of(one) for one in stats.ttl)
-        text = keys_text(round(expiring), kind)
+        text = keys_text(_expiring(stats), kind)
         pieces.append(Piece(2, (Span(text, Role.STRONG), Span(own(" keys expire"), Role.MUTED))))
     if stats.soonest_expiry_s is not None:
         away = max(0, round((stats.soonest_expiry_s - report.head.made_at_s) * fmt.SECOND_MS))
         pieces.append(Piece(3, (Span(own("the first in "), Role.MUTED), Span(fmt.duration(away)))))
     return fitted(pieces, width)
+
+
+def _expiring(stats: Stats) -> Figure:
+    """Return how many keys expire."""
+    seen = sum(value_of(one) for one in stats.ttl or ())
+    is_estimate = any(isinstance(one, Estimate) for one in stats.ttl or ())
+    return without(stats.keys, stats.no_ttl_keys or 0) if is_estimate else round(seen)
 
 
 def _choice(report: Report, state: ExpiryState, width: int) -> Line:
@@ -139,7 +146,8 @@ def _timeline(report: Report, width: int, height: int, state: ExpiryState) -> li
     cliffs = _cliffs(report, axis, width, state, max(1, height - LOW_LINES - 1))
     bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
     values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
-    beyond = sum(value_of(one.keys) for one in shown.bins) - sum(values)
+    rest = columns(shown, axis.end_s, end_s(shown), 1)
+    beyond = rest[0].keys if rest else 0
     return [
         *_bars(values, axis, bars, report),
         _axis_line(axis, state.zone, beyond, width, kind_of(report)),
@@ -166,9 +174,10 @@ def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> l
     return lines
 
 
-def _axis_line(axis: Axis, zone: tzinfo | None, beyond: float, width: int, kind: CoverageKind) -> Line:
+def _axis_line(axis: Axis, zone: tzinfo | None, beyond: Figure, width: int, kind: CoverageKind) -> Line:
     """Return the times under the bars, and at the end how many keys expire later."""
-    later = SafeText(f"{keys_text(round(beyond), kind)} later →" if beyond >= 1 else "")
+    counted = beyond if isinstance(beyond, Estimate) else round(beyond)
+    later = SafeText(f"{keys_text(counted, kind)} later →" if value_of(beyond) >= 1 else "")
     room, text = width - GUTTER_CELLS - width_of(later), ""
     for cell, label in ticks(axis, zone, TICK_CELLS):
         if max(len(text), cell) + len(label) + 1 > room:
@@ -218,7 +227,7 @@ def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Ax
     ]
     if cliff.memory_bytes is not None:
         pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, kind)),)))
-    expected = SafeText(f"{fmt.short_count(value_of(cliff.expected_keys))} expected")
+    expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
     return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
 
 

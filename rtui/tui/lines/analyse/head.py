@@ -7,14 +7,13 @@ from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, ServerReport
-from rtui.analysis.tables.cells import plain
+from rtui.analysis.tables.cell_text import written
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Lost
 from rtui.server.handshake import NoTouch
 from rtui.server.progress import ScanState
 from rtui.tui import format as fmt
 from rtui.tui.analysis_source import AnalysisStatus
-from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.facts_grid import prose, tab_line
 from rtui.tui.lines.fitting import Piece, fitted
@@ -133,8 +132,7 @@ def _of(coverage: Coverage) -> SafeText:
     seen = fmt.short_count(coverage.keys)
     if coverage.total_keys is None:
         return SafeText(f" · {seen} keys")
-    mark = Mark.EXACT if isinstance(coverage.total_keys, int) else Mark.ABOUT
-    return SafeText(f" · {seen} of {fmt.short_count(plain(coverage.total_keys), mark)} keys")
+    return SafeText(f" · {seen} of {written(coverage.total_keys, fmt.short_count)} keys")
 
 
 def panels_line(titles: Sequence[SafeText], chosen: int, width: int) -> Line:

@@ -173,8 +173,9 @@ def _label(of: Tile, size: SafeText, cells: int, height: int) -> SafeText:
 
 
 def _size(size: SafeText, cells: int) -> SafeText:
-    """Return a size in exactly so many cells, blanks where it does not fit."""
-    return left(SafeText(f" {size}"), cells) if len(size) < cells else SafeText(" " * cells)
+    """Return a size in exactly so many cells, without its interval or blanks where it does not fit."""
+    fitting = (text for text in (size, SafeText(size.partition(" (")[0])) if len(text) < cells)
+    return left(SafeText(f" {next(fitting, '')}"), cells)
 
 
 def tile_name(of: Tile) -> SafeText:

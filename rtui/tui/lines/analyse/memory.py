@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from rtui.analysis.report import CoverageKind, Node, Report
+from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.cells import plain
 from rtui.analysis.tables.namespaces import namespaces
 from rtui.analysis.tables.place import Path, find, label, path_of
@@ -123,10 +124,9 @@ def size_of(report: Report) -> Callable[[Node], SafeText]:
     """Return what is written beside the name of a namespace."""
     kinds = {CoverageKind.ESTIMATE: Mark.ABOUT, CoverageKind.PARTIAL: Mark.AT_LEAST}
     mark = kinds.get(report.head.coverage.kind, Mark.EXACT)
-    weigh = weigh_of(report)
     if has_memory(report):
-        return lambda node: fmt.size(weigh(node), mark)
-    return lambda node: SafeText(f"{fmt.short_count(weigh(node), mark)} keys")
+        return lambda node: written(node.stats.memory_bytes or 0, fmt.size, mark)
+    return lambda node: SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} keys")
 
 
 def _note(report: Report) -> Line:

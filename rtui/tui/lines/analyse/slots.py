@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from rtui.analysis.inference import share
 from rtui.analysis.report import CoverageKind, Report, SlotTag
 from rtui.analysis.slot_load import node_loads, skew
+from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.slots import cluster_of, slot_tags
 from rtui.analysis.tables.slots import slots as fullest_slots
 from rtui.analysis.tables.table import Table
@@ -91,8 +93,13 @@ class Loads:
 
     def text(self, value: float) -> SafeText:
         """Write a sum of slots; in an estimate it counts the sample, exactly."""
-        kind = CoverageKind.EXACT if self.kind is CoverageKind.ESTIMATE else self.kind
+        kind = _as_counted(self.kind)
         return size_text(value, kind) if self.is_bytes else joined((keys_text(value, kind), own("keys")), " ")
+
+
+def _as_counted(kind: CoverageKind) -> CoverageKind:
+    """Return how sums of slots are told: those of a sample are exact, of the sample."""
+    return CoverageKind.EXACT if kind is CoverageKind.ESTIMATE else kind
 
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
@@ -179,7 +186,7 @@ class SlotsView:
     def cursor_line(self, width: int) -> Line:
         """Tell in one line what is under the cursor, pointing at it."""
         here, ratio = self._share(self.loads)
-        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio_text(ratio)} even")]
+        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio} even")]
         parts += [SafeText(f"{tag_name(tag, 16)} {self._tag_keys(tag)}") for tag in self._tags()[:1]]
         pieces = [Piece(rank, (Span(part),)) for rank, part in enumerate(parts)]
         *before, mark = self.pointer()
@@ -195,7 +202,7 @@ class SlotsView:
         if not sum(self.owned[self.cell.start : self.cell.stop]):
             return [*lines, (Span(own("another node's"), Role.MUTED),)]
         here, ratio = self._share(self.loads)
-        even = SafeText(f" · {ratio_text(ratio)} an even spread")
+        even = SafeText(f" · {ratio} an even spread")
         lines.append((Span(self.loads.text(here), Role.STRONG), Span(even, Role.MUTED)))
         other = loads_of(self.report, by_bytes=not self.loads.is_bytes)
         if other.is_bytes is not self.loads.is_bytes:
@@ -223,12 +230,15 @@ class SlotsView:
         cell = self.cell
         return SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
-    def _share(self, loads: Loads) -> tuple[int, float]:
-        """Return what the cell holds, and how many times that is of an even spread; 0.0 where nothing is."""
+    def _share(self, loads: Loads) -> tuple[int, SafeText]:
+        """Return what the cell holds, and how many times that is of an even spread: of keys of a sample about."""
         cell, owned = self.cell, self.owned
         mine, total = sum(owned[cell.start : cell.stop]), sum(loads.values)
         here = sum(loads.values[cell.start : cell.stop])
-        return here, here / (total / sum(owned) * mine) if total and mine else 0.0
+        times = sum(owned) / mine if total and mine else 0.0
+        if loads.kind is CoverageKind.ESTIMATE and times and not loads.is_bytes:
+            return here, written(share(here, total).scaled(times), ratio_text)
+        return here, ratio_text(here / total * times if times else 0.0)
 
     def _tags(self) -> list[SlotTag]:
         return [tag for tag in self.report.summary.slots.tags if tag.slot in self.cell]
@@ -243,8 +253,9 @@ def tag_name(tag: SlotTag, cells: int) -> SafeText:
 
 
 def tag_keys(tag: SlotTag, kind: CoverageKind) -> SafeText:
-    """Return the keys of a tag, at least so many where it was not followed from the first on."""
-    return keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else kind)
+    """Return the keys of a tag, at least so many where it was not followed from the first on; those of a sample."""
+    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _as_counted(kind))
+    return SafeText(f"{text} sampled") if kind is CoverageKind.ESTIMATE else text
 
 
 def skew_text(report: Report) -> SafeText:
@@ -253,8 +264,9 @@ def skew_text(report: Report) -> SafeText:
     found = skew(slots.keys, slots.owned)
     if not found.keys:
         return own("There are no keys.")
+    sampled = " of the sample" if kind_of(report) is CoverageKind.ESTIMATE else ""
     text = (
-        f"The fullest slot is {found.slot:,} with {found.keys:,} keys, {ratio_text(found.ratio)} the mean of "
+        f"The fullest slot{sampled} is {found.slot:,} with {found.keys:,} keys, {ratio_text(found.ratio)} the mean of "
         f"{decimal(found.mean)}."
     )
     if found.is_chance:
@@ -286,7 +298,7 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
     bars = [
         Bar(
             SafeText(f"{one.first:,}–{one.last:,}"),
-            (loads.text(one.load), fmt.share(one.load / total if total else 0.0)),
+            (loads.text(one.load), _part(loads, one.load, total)),
             one.load / most if most else 0.0,
             Role.MUTED,
             Role.WARN if one.load > mean * UNEVEN else Role.BAR,
@@ -294,6 +306,13 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
         for one in found
     ]
     return [tuple(sizes), *bar_lines(bars, width)]
+
+
+def _part(loads: Loads, load: int, total: int) -> SafeText:
+    """Return a load as a share of all; that of a sample's keys with its interval."""
+    if loads.kind is CoverageKind.ESTIMATE and not loads.is_bytes and total:
+        return written(share(load, total), fmt.share)
+    return fmt.share(load / total if total else 0.0)
 
 
 def imagines_cluster(report: Report) -> bool:

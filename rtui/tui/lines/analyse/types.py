@@ -15,16 +15,15 @@ from rtui.analysis.report import (
     Report,
     TypeReport,
 )
+from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.kinds import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, type_role, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
 from rtui.tui.lines.analyse.figures import (
-    interval_text,
     keys_text,
     kind_of,
-    mark_of,
     share_text,
     size_text,
     value_of,
@@ -118,8 +117,9 @@ def _lengths(one: TypeReport) -> SafeText:
 
 
 def _length(figure: Figure, unit: str) -> SafeText:
-    value, mark = value_of(figure), mark_of(figure, CoverageKind.EXACT)
-    return fmt.size(value, mark) if unit == "bytes" else fmt.short_count(value, mark)
+    if unit == "bytes":
+        return size_text(figure, CoverageKind.EXACT)
+    return written(figure, fmt.short_count)
 
 
 def _encodings(report: Report, width: int, types: int) -> list[Line]:
@@ -136,7 +136,7 @@ def _encodings(report: Report, width: int, types: int) -> list[Line]:
 def _encoding(one: EncodingReport) -> Bar:
     name = joined((display(one.kind, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
     return Bar(
-        name, (share_text(one.share), interval_text(one.share)), value_of(one.share), type_role(one.kind),
+        name, (share_text(one.share),), value_of(one.share), type_role(one.kind),
         type_role(one.kind),
     )  # fmt: skip
 
