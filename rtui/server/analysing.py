@@ -211,6 +211,21 @@ class Analysing:
             self._failure = failure.happened
         self.stop(failure.happened.removesuffix("."))
 
+    @property
+    def hot_asked_at_s(self) -> float | None:
+        """When the hot keys of the report were asked for, in seconds since the epoch; None before that."""
+        return self._hot.asked_at_s
+
+    async def ask_hot(self) -> None:
+        """Ask the server again for its hot keys, once the last report is there; raises ConnectionLost."""
+        report = self.report
+        if report is None or not self.progress.state.is_over:
+            return
+        await self._hot.ask(report.summary, at_last=True)
+        if self.report is report:
+            self.report = replace(report, hot=self._hot.report)
+            self.revision += 1
+
     async def _inspect(self) -> None:
         await self._learn()
         work = self._work = await self._new_work()

@@ -28,6 +28,8 @@ class AnalysisStatus:
     """Whether a server can be asked; False for a report from a file."""
     is_estimate: bool = False
     """Whether what is under way, or was last, asks a sample only."""
+    hot_since_s: float = 0.0
+    """Seconds since the server was asked for its hot keys; 0 where that is not told, as in a report from a file."""
     age_s: float | None = None
     """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
     outdated: Outdated | None = None
@@ -52,6 +54,13 @@ class HotSessions(Protocol):
 
     async def start_hot_session(self, consent: Consent) -> None:
         """Start one, which ends by itself; raises RtuiError when it can't be."""
+
+    @property
+    def reports_hot_keys(self) -> bool:
+        """Whether the server itself knows which keys are hot, in a session or in windows of its own."""
+
+    async def ask_hot(self) -> None:
+        """Ask again which keys are hot, for the figures that are there; raises RtuiError when it can't be."""
 
 
 class AnalysisSource(Protocol):

@@ -1,14 +1,18 @@
-"""Starts a hot-key session on the server, once the user has agreed to it."""
+"""Starts a hot-key session on the server, once the user has agreed to it, and keeps what the panel says of it fresh."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 from textual.screen import Screen
 
+from rtui.server.connection import Online
 from rtui.server.errors import RtuiError
 from rtui.server.guard import Consent
+from rtui.server.hot.watch import HOT_EVERY_S
 from rtui.tui import format as fmt
 from rtui.tui.analysis_source import AnalysisSource, HotSessions
 from rtui.tui.command import When
@@ -23,6 +27,7 @@ class HotSessionDesk:
         self._screen = screen
         self._panel = panel
         self._source = source
+        self._asked_at_s = float("-inf")
 
     @property
     def offered(self) -> HotSessions | None:
@@ -35,6 +40,25 @@ class HotSessionDesk:
         is_here = HOT_SESSION in self._panel().switches and self.offered is not None
         is_free = is_here and not self._source.status.is_under_way
         return frozenset({When.HOT_SESSION}) if is_free else frozenset()
+
+    def watch(self) -> None:
+        """Ask again now and then, while the panel is shown, which keys are hot: a session may have begun or ended."""
+        source, now_s = self._source, asyncio.get_running_loop().time()
+        if HOT_SESSION not in self._panel().switches or not isinstance(source, HotSessions):
+            return
+        status = source.status
+        is_reachable = status.is_live and isinstance(status.link, Online) and not status.is_under_way
+        is_due = source.report is not None and now_s - self._asked_at_s >= HOT_EVERY_S
+        if is_reachable and is_due and source.reports_hot_keys:
+            self._asked_at_s = now_s
+            self._screen.run_worker(
+                self._ask_again(source), group="hot keys", exclusive=True, exit_on_error=False, description="hot keys"
+            )
+
+    async def _ask_again(self, sessions: HotSessions) -> None:
+        """Ask again; a lost connection is in the status bar, anything else comes again when every key is asked."""
+        with contextlib.suppress(RtuiError):
+            await sessions.ask_hot()
 
     def ask(self) -> None:
         """Ask the user."""
@@ -56,5 +80,8 @@ class HotSessionDesk:
             text = " ".join(filter(None, (error.happened, error.remedy)))
             self._screen.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
         else:
-            text = f"It ends by itself in {fmt.duration(consent.duration_s * fmt.SECOND_MS)}; then ask every key again."
+            self._asked_at_s = float("-inf")
+            self.watch()
+            lasts = fmt.duration(consent.duration_s * fmt.SECOND_MS)
+            text = f"It ends by itself in {lasts}; the panel shows what it finds."
             self._screen.notify(text, title="The server counts its hot keys", markup=False, timeout=10)

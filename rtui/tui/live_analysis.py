@@ -13,7 +13,7 @@ from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
 from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.connection import Connection
 from rtui.server.guard import Consent
-from rtui.server.hot.server_source import too_old
+from rtui.server.hot.server_source import reports_hot_keys, too_old
 from rtui.server.hot.session import start_session
 from rtui.server.inspection.heading import server_report
 from rtui.server.outdated import Seen, seen_now
@@ -63,6 +63,7 @@ class LiveAnalysis:
         """Everything but the figures, now."""
         now, now_s = self._analysing, self._clock()
         seen = self._seen if now is not None and now.report is not None and now.progress.state.is_over else None
+        asked_at_s = None if now is None else now.hot_asked_at_s
         return AnalysisStatus(
             server=server_report(self._connection),
             progress=self._progress(),
@@ -70,6 +71,7 @@ class LiveAnalysis:
             pace=self._pace if now is None else now.pace,
             link=self._connection.state,
             is_estimate=self._is_estimate,
+            hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
             age_s=None if seen is None else max(0.0, now_s - seen.at_s),
             outdated=None if seen is None else seen.outdated(self._connection, now_s),
         )
@@ -121,6 +123,16 @@ class LiveAnalysis:
         """Start a session of the server's own; raises SessionError, or ConnectionLost."""
         await start_session(self._connection, consent)
         self._revision += 1
+
+    @property
+    def reports_hot_keys(self) -> bool:
+        """Whether the server itself knows which keys are hot, if it is made to."""
+        return reports_hot_keys(self._connection.server)
+
+    async def ask_hot(self) -> None:
+        """Ask again which keys are hot, for the figures that are there; raises ConnectionLost."""
+        if self._analysing is not None:
+            await self._analysing.ask_hot()
 
     async def close(self) -> None:
         """End everything, without another word to the server."""

@@ -41,6 +41,8 @@ class Choices:
     """A slot that was chosen in the chart, and the subject at that time: it holds until the table's cursor moves on."""
     horizon: Horizon = Horizon.HOUR
     """How far ahead expiries are drawn."""
+    since_s: float = 0.0
+    """No choice but a fact of the moment: seconds that have passed since what the chart shows was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Panel:
     """What a click on a cell of the chart chooses."""
     move: Move | None = None
     """Where the cursor of the chart gets by so many columns and lines."""
+    grows_old: bool = False
+    """Whether the chart says how old its figures are."""
     switches: frozenset[str] = frozenset()
     """Names of the fields of `Choices` that commands change here."""
 

@@ -37,6 +37,7 @@ PANELS: Final = (
         listings=hot.listings,
         chart=hot.chart,
         chart_height=hot.chart_height,
+        grows_old=True,
         switches=frozenset({HOT_SESSION}),
     ),
     Panel(

@@ -183,6 +183,14 @@ def test_hot_keys_name_their_source_its_age_and_what_would_be_better() -> None:
     assert "Redis 8.6 has" in text
 
 
+def test_the_age_of_hot_keys_grows_after_they_were_asked_for() -> None:
+    made = made_report()
+    assert "(OBJECT FREQ) · 1m 4s old" in said(hot_lines(made, 120, 20, 60.0))
+    running = replace(made, hot=replace(made.hot, age_s=0.0))
+    assert "(OBJECT FREQ) · just now" in said(hot_lines(running, 120, 20))
+    assert "(OBJECT FREQ) · 3s old" in said(hot_lines(running, 120, 20, 3.7))
+
+
 def test_keys_at_the_top_of_the_counter_have_one_rate_and_no_rank() -> None:
     lines = hot_lines(made_report(), 120, 20)
     text = said(lines)

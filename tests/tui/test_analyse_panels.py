@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rtui.analysis.report import Report
@@ -24,6 +26,10 @@ class SessionAnalysis(FixedAnalysis):
         self.offers_hot_session = True
         self.refusal = refusal
         self.consents: list[Consent] = []
+        self.reports_hot_keys = True
+
+    async def ask_hot(self) -> None:
+        self.asked.append("hot")
 
     async def start_hot_session(self, consent: Consent) -> None:
         self.consents.append(consent)
@@ -44,6 +50,32 @@ async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
         await desk.until(lambda: bool(source.consents))
         assert source.consents == [Consent(300, 10, discards_result=True)]
         await desk.until_shown("The server counts its hot keys")
+
+
+async def test_the_hot_keys_grow_older_while_they_are_looked_at() -> None:
+    source = FixedAnalysis(made_report())
+    source.put(source.report, ScanState.DONE)
+    async with analysing(source) as desk:
+        await desk.press("3")
+        await desk.until_shown("4s old")
+        source.status = replace(source.status, hot_since_s=60.0)
+        desk.screen.flush()
+        await desk.until_shown("1m 4s old")
+        await desk.press("1", "3")
+        await desk.until_shown("1m 4s old")
+
+
+async def test_hot_keys_are_asked_for_again_only_while_they_are_shown() -> None:
+    source = SessionAnalysis(made_report())
+    async with analysing(source) as desk:
+        desk.screen.flush()
+        assert "hot" not in source.asked
+        await desk.press("3")
+        desk.screen.flush()
+        await desk.until(lambda: source.asked.count("hot") == 1)
+        desk.screen.flush()
+        await desk.pilot.pause()
+        assert source.asked.count("hot") == 1
 
 
 @pytest.mark.parametrize("key", ["escape", "q", "n"])

@@ -2,8 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
+from rtui.tui.screens.hot_session import HotSessionScreen
+from tests.conftest import Pool
+from tests.server.asking import raw
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import visiting
@@ -99,3 +104,51 @@ async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path
         await ask(visitor)
         await visitor.until(lambda: "restarted" not in visitor.text(), "figures of now")
         await visitor.until_shown("db0 is empty")
+
+
+@pytest.fixture(params=["redis-8.6", "redis-8.10"])
+def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    """A Redis with hot-key sessions, empty; each version that has them."""
+    name: str = request.param
+    return pool.take(name, name)
+
+
+async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
+    session_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.tui.hot_session_desk.HOT_EVERY_S", 0.1)
+    fill(session_server, 100)
+    async with visiting(target_of(session_server), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await ask(visitor)
+        await visitor.press("3")
+        await visitor.until_shown("No hot-key session has been run")
+        raw(session_server, *["HOTKEYS", "START", "METRICS", "2", "CPU", "NET", "DURATION", "3600"])
+        await visitor.until_shown("A hot-key session runs on this server", "has measured no key yet")
+        for _ in range(20):
+            session_server.admin.set("hot:key", "x" * 5_000)
+        await visitor.until_shown("the server's own hot-key report", "a session that runs", "hot:key")
+        raw(session_server, "HOTKEYS", "STOP")
+        await visitor.until(lambda: "a session that runs" not in visitor.text(), "the end of the session")
+        await visitor.until_shown("a session of ", "hot:key")
+
+
+async def test_a_session_that_the_user_begins_is_shown(session_server: Server, tmp_path: Path) -> None:
+    fill(session_server, 100)
+    async with visiting(target_of(session_server), tmp_path, size=(80, 24)) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        await ask(visitor)
+        await visitor.press("3")
+        await visitor.until_shown("No hot-key session has been run")
+        await visitor.press("H")
+        await visitor.until(lambda: isinstance(visitor.app.screen, HotSessionScreen), "the question")
+        await visitor.press("y")
+        await visitor.until(
+            lambda: (
+                "No hot-key session has been run" not in visitor.text()
+                and ("session runs" in visitor.text() or "session that runs" in visitor.text())
+            ),
+            "the session",
+        )

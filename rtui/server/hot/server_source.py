@@ -50,6 +50,11 @@ async def server_source(asking: Asking, *, now_s: float, looked_since_s: float |
     return Source(better=("The server's hot-key report has a shape that is not known.",))
 
 
+def reports_hot_keys(server: ServerIdentity) -> bool:
+    """Say whether this version is known to have a report of hot keys."""
+    return server.product in SINCE and not too_old(server)
+
+
 def too_old(server: ServerIdentity) -> str:
     """Say that this version has no report of hot keys; empty when it has or nobody knows."""
     since = SINCE.get(server.product)
@@ -74,8 +79,15 @@ def _of_session(session: HotSession, now_s: float, looked_since_s: float | None)
     )
     ended_s = None if session.started_s is None else session.started_s + session.lasted_s
     age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
-    better = () if lists else ("The hot-key session of this server has measured no key.",)
+    better = () if lists else (_no_key_yet(session),)
     return Source(HotSource.SERVER if lists else HotSource.NONE, lists, _about(session, looked_since_s), age_s, better)
+
+
+def _no_key_yet(session: HotSession) -> str:
+    if session.is_active:
+        lasted = duration(round(session.lasted_s * 1000))
+        return f"A hot-key session runs on this server, {lasted} so far, and has measured no key yet."
+    return "The hot-key session of this server has measured no key."
 
 
 def _about(session: HotSession, looked_since_s: float | None) -> str:

@@ -28,6 +28,8 @@ class HotWatch:
         self._lfu = LfuSettings()
         self._looked_since_s = time.time()
         self._asked_at = float("-inf")
+        self.asked_at_s: float | None = None
+        """When the report was asked for, in seconds since the epoch; None before that."""
 
     async def learn(self) -> None:
         """Read how access counters grow and fall; raises ConnectionLost."""
@@ -39,13 +41,14 @@ class HotWatch:
         is_due = at_last or now - self._asked_at >= HOT_EVERY_S
         if not (is_due and self._connection.is_online):
             return
-        self._asked_at = now
+        self._asked_at, now_s = now, time.time()
         self.report = await hot_report(
             self._connection,
             self._capabilities,
             summary,
             lfu=self._lfu,
             is_lfu_policy=self._connection.server.is_lfu,
-            now_s=time.time(),
+            now_s=now_s,
             looked_since_s=self._looked_since_s,
         )
+        self.asked_at_s = now_s

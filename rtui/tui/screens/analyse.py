@@ -154,6 +154,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if status.is_live or before != self._seen:
             self._say_bars()
             self._warn(status)
+            self.view.age(status.hot_since_s)
+            self._session.watch()
         if status.is_live:
             self._next_look.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 

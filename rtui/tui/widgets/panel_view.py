@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from textual import on
@@ -45,6 +46,7 @@ class PanelView(Vertical):
         self._note_bar = Bar(id="note")
         self._book = book
         self._shown: tuple[Report, Panel] | None = None
+        self._since_s = 0.0
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
@@ -96,6 +98,13 @@ class PanelView(Vertical):
         if self._shown is not None:
             self._show_chart(*self._shown, choices)
 
+    def age(self, since_s: float) -> None:
+        """Have the chart say how old it is: it shows what was asked for `since_s` seconds ago."""
+        self._since_s = since_s
+        if self._shown is not None and self._shown[1].grows_old:
+            report, panel = self._shown
+            self._show_chart(report, panel, self._book.choices_of(panel))
+
     def _say(self, report: Report, panel: Panel, listing: Listing) -> None:
         """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
         listings, rows = panel.listings(report, self._book.choices_of(panel)), self.table.rows
@@ -112,7 +121,8 @@ class PanelView(Vertical):
         self.chart.display = height > 0
         if chart is not None and height:
             self.chart.styles.height = height
-            self.chart.say(lambda width: chart(report, choices, Area(width, height)))
+            aged = replace(choices, since_s=self._since_s)
+            self.chart.say(lambda width: chart(report, aged, Area(width, height)))
 
     @on(TabBar.Chosen, "#lists")
     def _list_chosen(self, event: TabBar.Chosen) -> None:

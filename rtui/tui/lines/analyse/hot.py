@@ -107,12 +107,12 @@ def value_text(hot: HotKey, unit: str) -> SafeText:
     return _WRITERS.get(unit, decimal)(hot.value, Mark.AT_LEAST if hot.at_least else Mark.EXACT)
 
 
-def hot_lines(report: Report, width: int, height: int) -> list[Line]:
-    """Return the panel in at most `height` lines."""
+def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:
+    """Return the panel in at most `height` lines, `since_s` seconds after the server was asked."""
     hot = report.hot
     better = _better(hot, width)[: max(0, min(BETTER_LINES, height - 3))]
     is_low = height < LOW_LINES
-    lines = [*_source(hot, width), *([] if is_low else [()])]
+    lines = [*_source(hot, width, since_s), *([] if is_low else [()])]
     room = height - len(lines) - len(better) - (not is_low)
     blocks = [*(_list_block(one, room) for one in hot.lists), *([_slot_block(hot.slots, room)] if hot.slots else [])]
     lines += _arranged(blocks, width, room)
@@ -121,14 +121,15 @@ def hot_lines(report: Report, width: int, height: int) -> list[Line]:
     return [clip(line, width) for line in lines[:height]]
 
 
-def _source(hot: HotReport, width: int) -> list[Line]:
+def _source(hot: HotReport, width: int, since_s: float) -> list[Line]:
     """Name the source, what it measures and how old it is."""
     role = Role.WARN if hot.source is HotSource.NONE else Role.STRONG
     spans = [Span(own("from "), Role.MUTED)] if hot.source is not HotSource.NONE else []
     spans.append(Span(_SOURCES[hot.source], role))
     if hot.age_s is not None:
-        age = fmt.duration(round(max(0.0, hot.age_s) * fmt.SECOND_MS))
-        spans.append(Span(SafeText(f" · {age} old"), Role.MUTED))
+        age_s = int(max(0.0, hot.age_s) + since_s)
+        age = f"{fmt.duration(age_s * fmt.SECOND_MS)} old" if age_s else "just now"
+        spans.append(Span(SafeText(f" · {age}"), Role.MUTED))
     if hot.lfu is not None:
         assumed = " (assumed)" if hot.lfu.assumed else ""
         settings = f" · log factor {hot.lfu.log_factor}, decay {hot.lfu.decay_minutes} min{assumed}"
@@ -265,9 +266,9 @@ def _hot_table(report: Report, at: int) -> Table:
     return replace(hot_keys(report)[at], note="")
 
 
-def chart(report: Report, _choices: Choices, area: Area) -> list[Line]:
+def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
     """Return the chart."""
-    return inset(hot_lines(report, area.width - 2, area.height))
+    return inset(hot_lines(report, area.width - 2, area.height, choices.since_s))
 
 
 def chart_height(report: Report, _choices: Choices, room: Area) -> int:
