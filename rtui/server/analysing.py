@@ -24,7 +24,7 @@ from rtui.server.identity import ServerIdentity
 from rtui.server.inspection.conveyor import Conveyor
 from rtui.server.inspection.covered import covered
 from rtui.server.inspection.finishing import TOUCHED, TOUCHED_NOTE, complete_top
-from rtui.server.inspection.heading import columns_report, head, unread_notes
+from rtui.server.inspection.heading import columns_report, head, own_read_notes, unread_notes
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.keysizes import key_sizes
@@ -105,7 +105,11 @@ class Analysing:
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
         self._conveyor = Conveyor(
-            self._plan, self._findings, encoding_every=options.encoding_every, on_server=self._learn_of
+            self._plan,
+            self._findings,
+            encoding_every=options.encoding_every,
+            on_server=self._learn_of,
+            own_reads=connection.own_reads,
         )
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None
@@ -387,7 +391,12 @@ class Analysing:
             coverage=coverage,
             cost=self.cost,
             columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
-            notes=(*scanned, *self._notes, *unread_notes(self._conveyor.unread)),
+            notes=(
+                *scanned,
+                *self._notes,
+                *unread_notes(self._conveyor.unread),
+                *own_read_notes(self._conveyor.own_read_keys),
+            ),
             made_at_s=time.time(),
         )
         slots = replace(summary.slots, owned=self._slots)

@@ -58,6 +58,20 @@ def test_what_was_seen_before_the_last_read_is_held_against_the_one_before() -> 
     assert own_reads.idle(b"key", 40, NOW_S + 99) == Idle(40)
 
 
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 500), st.booleans()), max_size=30))
+def test_many_keys_are_told_as_each_alone(found: list[tuple[int, int, bool]]) -> None:
+    own_reads = OwnReads()
+    for number, seconds, is_read in found:
+        if is_read:
+            own_reads.note(b"key:%d" % number, NOW_S - seconds, used_s=NOW_S - seconds - number)
+    keys = [b"key:%d" % number for number, _, _ in found]
+    idle_s = [seconds for _, seconds, _ in found]
+    alone = [own_reads.idle(key, seconds, NOW_S) for key, seconds in zip(keys, idle_s, strict=True)]
+    told, count = own_reads.without_own(keys, idle_s, NOW_S)
+    assert list(told) == [one.seconds for one in alone]
+    assert count == sum(one.is_own_read for one in alone)
+
+
 def test_a_read_that_changed_nothing_is_not_taken_for_the_last_use() -> None:
     own_reads = OwnReads()
     own_reads.note(b"key", NOW_S, used_s=NOW_S - 230)

@@ -19,9 +19,6 @@ ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay
 """What is wrong with rates when CONFIG GET is denied."""
 
 
-OWN_READ: Final = "rtui itself has read it since; the idle time is that before"
-"""What one has to know of a key whose last use was rtui's own."""
-
 READS_COUNT: Final = (
     "Reading a key counts as a use here, since the server has no CLIENT NO-TOUCH or denies it: "
     "what an earlier session of rtui showed, or an earlier report listed as largest, may be here for that alone."
@@ -78,16 +75,11 @@ def _counted(record: KeyRecord, lfu: LfuSettings) -> HotKey:
 
 
 def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads) -> Source:
-    found = [(one, own_reads.idle(one.key, one.idle_s or 0, one.asked_at_s)) for one in records]
-    by_others = [HotKey(one, float(idle.seconds or 0)) for one, idle in found if not idle.is_own_read]
-    coldest_s = max((hot.value for hot in by_others), default=float("inf"))
-    corrected = [
-        HotKey(replace(one, idle_s=idle.seconds, note=OWN_READ), float(idle.seconds))
-        for one, idle in found
-        if idle.is_own_read and idle.seconds is not None and idle.seconds <= coldest_s
-    ]
-    keys = sorted((*by_others, *corrected), key=lambda hot: (hot.value, hot.record.key))
-    left_out = len(found) - len(keys)
+    by_others = [one for one in records if not own_reads.idle(one.key, one.idle_s or 0, one.asked_at_s).is_own_read]
+    keys = sorted(
+        (HotKey(one, float(one.idle_s or 0)) for one in by_others), key=lambda hot: (hot.value, hot.record.key)
+    )
+    left_out = len(records) - len(keys)
     use = "write" if basis is IdleBasis.WRITE else "use"
     about = f"time since the last {use}, to the second; keys in use all the time can't be told apart"
     better = "The server keeps no access counters; an LFU maxmemory-policy such as allkeys-lfu would rank keys by use."

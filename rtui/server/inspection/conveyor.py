@@ -22,6 +22,7 @@ from rtui.server.inspection.plan import NAMES, Plan
 from rtui.server.inspection.stations import Station
 from rtui.server.inspection.watch import CostWatch
 from rtui.server.lane import Lane
+from rtui.server.own_reads import OwnReads
 from rtui.server.rider import Ride
 from rtui.server.unknowns import concerns_command
 
@@ -61,10 +62,12 @@ class Conveyor:
         encoding_every: int = 16,
         clock: Callable[[], float] = time.time,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
+        own_reads: OwnReads | None = None,
     ) -> None:
         """Ask the encoding of every n-th key of a type, 1 for all; `clock` gives seconds since the epoch.
 
         `on_server` is called when it was found out anew what the server allows, such as after a reconnect.
+        `own_reads` is what rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
         self.findings = findings
@@ -73,6 +76,9 @@ class Conveyor:
         self.watch = CostWatch()
         self.unread: Counter[str] = Counter()
         """By command, answers that can't be what was asked for; their facts are unknown."""
+        self.own_read_keys = 0
+        """Keys that rtui itself has used last: their idle time is that before."""
+        self.own_reads = OwnReads() if own_reads is None else own_reads
         self._on_server = on_server
         self._listed: list[bytes] = []
         self._looked = Station()
@@ -132,6 +138,7 @@ class Conveyor:
         self._watched.clear()
         self._chosen = {}
         self._is_watching = False
+        self.own_read_keys = 0
 
     def look_again(self, keys: Sequence[bytes]) -> None:
         """Put keys back whose first questions were not answered."""
@@ -140,6 +147,10 @@ class Conveyor:
     def look_done(self, batch: Inspected) -> None:
         """Let keys whose type is known wait for what depends on it; hand on those of which no more is asked."""
         self._choose(batch)
+        if batch.idle_s is not None and self.plan.resets_idle_times:
+            idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self.clock())
+            batch = replace(batch, idle_s=idle_s)
+            self.own_read_keys += count
         is_asked = self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None
         if is_asked:
             self._looked.put(batch)

@@ -68,9 +68,7 @@ def _mark(touched: Mapping[bytes, KeyRecord], learner: Learner, own_reads: OwnRe
     now_s = time.time()
     for key, record in touched.items():
         used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
-        found = None if record.idle_s is None else own_reads.idle(key, record.idle_s, record.asked_at_s)
-        is_new = found is None or not found.is_own_read
-        own_reads.note(key, now_s, used_s=used_s if is_new else None, counter=record.frequency)
+        own_reads.note(key, now_s, used_s=used_s, counter=record.frequency)
         learner.learn(key, note=TOUCHED)
 
 

@@ -78,6 +78,15 @@ def unread_notes(unread: Mapping[str, int]) -> tuple[SafeText, ...]:
     )
 
 
+def own_read_notes(keys: int) -> tuple[SafeText, ...]:
+    """Say of how many keys the last use was rtui's own reading, where there are any."""
+    if not keys:
+        return ()
+    one = "The idle time of 1 key is that before rtui itself read it."
+    more = f"The idle times of {keys:,} keys are those before rtui itself read them."
+    return (SafeText(one if keys == 1 else more),)
+
+
 def head(
     connection: Connection,
     plan: Plan,

@@ -87,6 +87,11 @@ class Plan:
         return self.no_touch is NoTouch.ON
 
     @property
+    def resets_idle_times(self) -> bool:
+        """Whether rtui's own reading of a key has set its idle time to 0."""
+        return not self.asks_lengths and "lrm" not in (self.server.maxmemory_policy or "")
+
+    @property
     def look(self) -> tuple[PerKey, ...]:
         """What is asked first, in this order: type, TTL, idle time or frequency; nothing of it touches a key."""
         if self._revision != self.capabilities.revision:

@@ -9,7 +9,7 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report import HotSource, KeyRecord
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.errors import ServerError
-from rtui.server.hot.counted_source import ASSUMED, NO_RATE, OWN_READ, READS_COUNT, counted_source
+from rtui.server.hot.counted_source import ASSUMED, NO_RATE, READS_COUNT, counted_source
 from rtui.server.hot.source import Source
 from rtui.server.own_reads import OwnReads
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
@@ -72,18 +72,6 @@ def test_idle_times_where_there_are_no_counters() -> None:
     assert [(one.record.key, one.value) for one in hot.keys] == [(b"now", 0.0), (b"late", 90.0)]
     assert "last use" in found.about
     assert "LFU" in found.better[0]
-
-
-def test_keys_that_rtui_used_last_are_ranked_by_the_use_before() -> None:
-    own_reads = OwnReads()
-    own_reads.note(b"shown", ASKED_AT_S - 1, used_s=ASKED_AT_S - 60)
-    found = source_of(idle(b"late", 90), idle(b"shown", 1), idle(b"now", 0), is_lfu_policy=False, own_reads=own_reads)
-    (hot,) = found.lists
-    assert [(one.record.key, one.value, one.record.idle_s, one.record.note) for one in hot.keys] == [
-        *((b"now", 0.0, 0, ""), (b"shown", 60.0, 60, OWN_READ), (b"late", 90.0, 90, "")),
-    ]
-    assert found.better[-1] == READS_COUNT
-    assert not any("left out" in text for text in found.better)
 
 
 def test_keys_whose_last_use_was_rtuis_own_do_not_lead_the_list() -> None:
