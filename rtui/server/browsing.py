@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
 from rtui.keyspace.display import SafeText
@@ -41,6 +41,15 @@ REFRESH_EVERY_S: Final = 3.0
 
 GIVE_WAY_S: Final = 0.015
 """A key needs ten turns of the event loop until it is painted; the scan takes none of them for so long."""
+
+
+class Unfiltered(NamedTuple):
+    """The scan of all keys while it is not shown."""
+
+    store: NamespaceStore
+    keys: KeyspacePass
+    size_when_done: int | None
+    """Keys of the database when it was over."""
 
 
 class Browsing:
@@ -90,8 +99,11 @@ class Browsing:
         self._others = 0
         """How many things are under way that the scan rests for."""
         self._pass = self._new_pass()
+        self._whole: Unfiltered | None = None
+        """The scan of all keys, held while a filter shows some of them; None when it is the one that is shown."""
         self._care: asyncio.Task[None] | None = None
         self._replacing: asyncio.Task[None] | None = None
+        self._is_rescan = False
         self._next: bool | None = None
         """Whether the pass that was asked for goes on from a saved one; None when none was asked for."""
         self._faults: dict[SafeText, None] = {}
@@ -128,7 +140,7 @@ class Browsing:
             link=self.connection.state,
             pace=self._pace,
             progress=now.progress,
-            cost=self._spent + now.cost,
+            cost=self._spent + now.cost + (Cost() if self._whole is None else self._whole.keys.cost),
             match=self._only.match,
             kind=self._only.kind,
             total=now.sample.total if size is None else size,
@@ -156,6 +168,8 @@ class Browsing:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await self._pass.end()
+        if self._whole is not None:
+            await self._whole.keys.end()
         await self.connection.close()
 
     def pause(self) -> None:
@@ -193,14 +207,18 @@ class Browsing:
         self.pace = self._pace.slower()
 
     async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
-        """Begin again with other names or types; raises PatternError or GuardError for one beyond the bounds."""
+        """Show other names or types; raises PatternError or GuardError for a filter beyond the bounds.
+
+        What a filter lets through is scanned into a store of its own. The scan of all keys rests meanwhile, and without
+        a filter it is shown again and goes on: `store` is another object then.
+        """
         await self._again(ScanFilter(match, kind), resume=self._resume)
 
     async def rescan(self) -> None:
         """Begin again with the same filter, from the beginning; what was denied is tried once more."""
         self.connection.forget_denied()
         self.capabilities.forget()
-        await self._again(self._only, resume=False)
+        await self._again(self._only, resume=False, is_rescan=True)
 
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
@@ -261,12 +279,13 @@ class Browsing:
             return why
         return outdated_by_size(self.store.keys, self._size_when_done, self._size_since)
 
-    async def _again(self, only: ScanFilter, *, resume: bool) -> None:
+    async def _again(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
         """Replace the pass by another one into the emptied store; of several requests the last one counts.
 
         It is done in a task of its own: whoever asked may be cancelled in the middle, and one pass runs at a time.
         """
         self._only = only
+        self._is_rescan = is_rescan
         self._next = resume
         if self._replacing is None or self._replacing.done():
             self._replacing = supervised(self._replace_pass(), name="rtui new pass", failed=self._broke)
@@ -275,10 +294,16 @@ class Browsing:
     async def _replace_pass(self) -> None:
         """End the pass that runs, and begin what was asked for last."""
         while self._next is not None:
-            await self._pass.end()
+            if self._whole is None and self._pass.only.is_open and not self._only.is_open:
+                self._hold_unfiltered()
+            else:
+                await self._pass.end()
+                self._spent += self._pass.cost
+                self._revision += self._pass.revision
             resume, self._next = self._next, None
-            self._revision += self._pass.revision
-            self._spent += self._pass.cost
+            if self._whole is not None and self._only.is_open and not self._is_rescan:
+                self._show_unfiltered()
+                continue
             self.store.reset()
             self._size_when_done = self._size_since = None
             self._pass = self._new_pass()
@@ -286,6 +311,23 @@ class Browsing:
                 self._pass.rest()
             self._pass.begin(resume=resume)
             self._revision += 1
+
+    def _hold_unfiltered(self) -> None:
+        """Let the scan of all keys rest with what it has found, and take an empty store for what a filter shows."""
+        self._pass.rest()
+        self._whole = Unfiltered(self.store, self._pass, self._size_when_done)
+        self._revision += self._pass.revision + self.store.revision
+        self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
+
+    def _show_unfiltered(self) -> None:
+        """Go on with the scan of all keys, where it was when the filter came."""
+        if self._whole is None:
+            return
+        self._revision += self.store.revision + 1
+        (self.store, self._pass, self._size_when_done), self._whole, self._size_since = self._whole, None, None
+        self._pass.pace = self._pace
+        if not self._others:
+            self._pass.wake()
 
     def _broke(self, failure: RtuiError) -> None:
         """Take up that something which runs beside the pass has ended, so that it is seen."""

@@ -78,7 +78,7 @@ class KeyspacePass:
         self._connection = connection
         self._store = store
         self._file = file
-        self._only = only
+        self.only = self._only = only
         self._pace = pace
         self._is_filling = is_filling
         self._clock = clock

@@ -201,7 +201,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Go back one step: close what was opened last.",
         Group.APP,
         Scope.BROWSE,
-        when(When.DETAIL_OPEN, When.FILTERED),
+        when(When.DETAIL_OPEN, When.BEHIND),
         footer=9,
     ),
     Command(

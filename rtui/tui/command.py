@@ -61,6 +61,7 @@ class When(Enum):
     PAGES = "the value has more pages"
     DETAIL_OPEN = "the detail has the keyboard"
     FILTERED = "a filter is set"
+    BEHIND = "there is something to go back to"
     FAILED = "the connection failed"
     LIVE = "there is a server to ask"
     READY = "nothing is under way on a server that can be asked"

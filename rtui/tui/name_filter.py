@@ -18,11 +18,30 @@ class NameFilter:
 
     def __init__(self, store: NamespaceStore) -> None:
         self._all = VisibleRows(store)
+        self._before: tuple[VisibleRows, Row | None] | None = None
         self._filtered: Filtered | None = None
         self.rows = self._all
         self.needle: bytes | None = None
         self.cursor: Row | None = None
         self.is_searching = False
+
+    @property
+    def source(self) -> NamespaceStore:
+        """The store whose names are searched."""
+        return self._all.store
+
+    def use(self, store: NamespaceStore, cursor: Row | None) -> bool:
+        """Show the rows of another store; True if it is the one before, whose rows are as they were left.
+
+        `cursor` is where the rows that were shown so far are left.
+        """
+        before, self._before = self._before, (self._all, cursor)
+        is_back = before is not None and before[0].store is store
+        self._all, self.cursor = before if before is not None and is_back else (VisibleRows(store), None)
+        if is_back:
+            self._before = None
+        self._filtered, self.needle, self.rows, self.is_searching = None, None, self._all, False
+        return is_back
 
     @property
     def revision(self) -> int:

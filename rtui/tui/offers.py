@@ -10,9 +10,15 @@ from rtui.tui.cursor_detail import Detail
 
 
 def conditions(
-    status: BrowsingStatus, detail: Detail, cursor: Row | None, *, is_filtered: bool, is_reading: bool
+    status: BrowsingStatus,
+    detail: Detail,
+    cursor: Row | None,
+    *,
+    is_filtered: bool,
+    can_go_back: bool,
+    is_reading: bool,
 ) -> frozenset[When]:
-    """Return all that holds."""
+    """Return all that holds; `can_go_back` says that Escape leads somewhere from the tree."""
     state = status.progress.state
     preview = detail.preview
     found = {
@@ -25,5 +31,6 @@ def conditions(
         When.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
         When.DETAIL_OPEN: is_reading,
         When.FILTERED: is_filtered,
+        When.BEHIND: can_go_back,
     }
     return frozenset(condition for condition, holds in found.items() if holds)

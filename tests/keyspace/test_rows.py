@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from rtui.keyspace.expanding import ALL_BELOW_LEVELS
 from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.ordering import Sort
+from rtui.keyspace.ordering import Sort, natural
 from rtui.keyspace.packed import CHUNK_NAMES
 from rtui.keyspace.refill import Refill
 from rtui.keyspace.rows import Change, Kind, Row, VisibleRows
@@ -188,9 +189,9 @@ def named(rows: VisibleRows, *path: bytes) -> Namespace:
     return node
 
 
-def test_namespaces_by_count_then_by_name_and_keys_as_they_arrived() -> None:
+def test_namespaces_by_count_then_by_name_and_keys_by_name() -> None:
     rows = rows_over([b"z", b"b:1", b"c:1", b"c:2", b"a:1", b"y"])
-    assert names(rows) == [b"c", b"a", b"b", b"z", b"y"]
+    assert names(rows) == [b"c", b"a", b"b", b"y", b"z"]
 
 
 def test_an_expected_namespace_is_sorted_by_what_is_expected() -> None:
@@ -208,7 +209,7 @@ def test_what_arrives_is_listed_behind_its_kind_until_sorted_again() -> None:
     assert names(rows) == [b"b", b"a", b"k2", b"k1"]
     assert rows.refresh(key) == Change(changed=False, shift=0)
     finish(rows.sort(Sort.COUNT))
-    assert names(rows) == [b"a", b"b", b"k2", b"k1"]
+    assert names(rows) == [b"a", b"b", b"k1", b"k2"]
     finish(rows.sort(Sort.NAME))
     assert names(rows) == [b"a", b"b", b"k1", b"k2"]
     rows.store.add([b"0:1", b"k0"])
@@ -233,6 +234,32 @@ def test_what_disappears_leaves_the_others_in_place() -> None:
     assert not rows.is_expanded(store.root.child(b"a:"))
 
 
+def naturally(name: bytes) -> list[tuple[int, int, bytes, int]]:
+    """A number is one thing, with how many digits it has, them and its leading zeros; so is any other byte."""
+    found = []
+    for part in re.findall(rb"[0-9]+|[^0-9]", name, re.DOTALL):
+        digits = (part.lstrip(b"0") or b"0") if part.isdigit() else b""
+        found.append((48, len(digits), digits, len(part) - len(digits)) if digits else (part[0], 0, b"", 0))
+    return found
+
+
+@pytest.mark.parametrize("order", Sort)
+def test_numbers_are_listed_by_their_value(order: Sort) -> None:
+    store = NamespaceStore()
+    store.add([b"user:10", b"user:9a", b"user:2", b"user:02", b"user:1", b"user:a", b"user:", b"page10:x", b"page9:x"])
+    rows = VisibleRows(store)
+    finish(rows.expand(store.root.child(b"user:")))
+    finish(rows.sort(order))
+    listed = [row.name for row in everything(rows) if row.kind is Kind.KEY]
+    assert listed == [b"", b"1", b"2", b"02", b"9a", b"10", b"a"]
+    assert [row.name for row in everything(rows) if row.name.startswith(b"page")] == [b"page9", b"page10"]
+
+
+@given(st.lists(st.text("019a:", max_size=8).map(str.encode), unique=True))
+def test_natural_order_is_that_of_a_naive_model(some: list[bytes]) -> None:
+    assert sorted(some, key=natural) == sorted(some, key=naturally)
+
+
 @pytest.mark.usefixtures("tiny")
 @given(st.lists(KEYS, max_size=60, unique=True), SEPARATOR_SETS, st.sampled_from(Sort))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -248,10 +275,14 @@ def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[byte
 
     def walk(path: Path) -> None:
         namespaces, leaves = tree[path]
-        for segment in sorted(namespaces, key=lambda one: (-namespaces[one] if order is Sort.COUNT else 0, one.name)):
+
+        def place(one: Segment) -> tuple[float, object]:
+            return (-namespaces[one] if order is Sort.COUNT else 0, naturally(one.name))
+
+        for segment in sorted(namespaces, key=place):
             expected.append((len(path), segment.name))
             walk((*path, segment))
-        expected.extend((len(path), name) for name in (sorted(leaves) if order is Sort.NAME else leaves))
+        expected.extend((len(path), name) for name in sorted(leaves, key=naturally))
 
     walk(())
     assert [(row.depth, row.name) for row in everything(rows)] == expected

@@ -13,6 +13,7 @@ import pytest
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.keyspace.glob import PatternError
+from rtui.keyspace.matcher import Matcher
 from rtui.keyspace.segments import Segment
 from rtui.server.browsing import Browsing
 from rtui.server.capability import Feature, Verdict
@@ -125,6 +126,44 @@ async def test_filters_begin_again(valkey: Server, tmp_path: Path) -> None:
         await session.filter(None)
         await whole(session)
         assert session.store.keys == 5001
+
+
+async def test_the_scan_of_all_keys_is_kept_while_a_filter_shows_some(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(3000, b"user:"))
+    plant(valkey, numbered(2000, b"cart:"))
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        everything, cost, revision = session.store, session.status.cost.commands, session.revision
+        for match in (b"cart:*", b"user:1*"):
+            await session.filter(match)
+            await whole(session)
+            assert session.store is not everything
+            assert session.store.keys == len([key for key in numbered(3000, b"user:") + numbered(2000, b"cart:")
+                                              if Matcher(match)(key)])  # fmt: skip
+            assert session.revision > revision
+            revision = session.revision
+        assert everything.keys == 5000
+        filtered = session.status.cost.commands
+        assert filtered > cost
+        await session.filter(None)
+        assert session.store is everything
+        assert session.status.progress.state is ScanState.DONE
+        assert session.status.cost.commands == filtered
+        assert session.revision > revision
+
+
+async def test_a_scan_that_a_filter_interrupts_goes_on_behind_it(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey, numbered(20_000, b"user:"))
+    async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
+        await until(session, lambda: session.store.keys > 0)
+        everything, seen = session.store, session.store.keys
+        await session.filter(b"user:1?")
+        await whole(session)
+        assert seen <= everything.keys < 20_000
+        await session.filter(None)
+        assert session.store is everything
+        await whole(session)
+        assert everything.keys == 20_000
 
 
 async def test_pause_and_resume(valkey: Server, tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ class BrowseScreen(CommandScreen[None]):
         self._generation = session.status.generation
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
+        self._returns_to_analysis = False
+        """Whether Escape goes back to the analysis: the user came from there to a key."""
         self._book = PanelBook()
         self._next_look = NextLook(self, self.flush)
 
@@ -146,6 +148,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def show_changes(self) -> None:
         """Show what has changed since the last look."""
+        self._follow_store()
         status = self.session.status
         if self._scan.has_just_been_filled():
             self.action_rescan()
@@ -194,6 +197,16 @@ class BrowseScreen(CommandScreen[None]):
         """Show at once what time has done while another screen was over this one."""
         self._ticked_at_s = 0.0
         self.call_later(self.flush)
+
+    def _follow_store(self) -> None:
+        """Show the rows of the session's store when it is another: a filter's, or that of all keys as it was left."""
+        if self.session.store is self._names.source:
+            return
+        if self._names.use(self.session.store, self.trees.key_tree.cursor):
+            self.trees.keep_order()
+        else:
+            self.trees.begin_anew()
+        self._show_rows()
 
     def _whole(self) -> Whole:
         """Return what shares are parts of."""
@@ -298,6 +311,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
+        self._returns_to_analysis = self._returns_to_analysis and not text
         self._names.choose(text.encode("utf-8", "surrogateescape"), self.trees.key_tree.cursor)
         self._show_rows()
         if self._names.needle is not None:
@@ -312,16 +326,25 @@ class BrowseScreen(CommandScreen[None]):
             self.trees.reveal(name)
         elif is_glob:
             self._search("")
+            await self._filter_keys(name)
+
+    async def _filter_keys(self, match: bytes | None) -> None:
+        """Have the server show keys that match, or all."""
+        self._returns_to_analysis = False
+        before = self.session.store
+        if match is not None or self.session.status.match is None:
             self.trees.begin_anew()
-            await self.session.filter(name)
+        await self.session.filter(match)
+        self._follow_store()
+        if match is None and self.session.store is before:
+            self.trees.begin_anew()
 
     def action_clear_filter(self) -> None:
         """Show everything again."""
         if self._names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
-            self.trees.begin_anew()
-            self._run(partial(self.session.filter, None), "filter")
+            self._run(partial(self._filter_keys, None), "filter")
 
     def _close_filter(self) -> None:
         self.filter_input.close()
@@ -345,6 +368,8 @@ class BrowseScreen(CommandScreen[None]):
         elif self.pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
             self.trees.key_tree.focus()
+        elif self._returns_to_analysis:
+            self.action_analyse()
         else:
             self.action_clear_filter()
 
@@ -354,10 +379,12 @@ class BrowseScreen(CommandScreen[None]):
         """Show what the keyspace holds; the screen is dismissed with a key to go to."""
         from rtui.tui.screens.analyse import AnalyseScreen  # noqa: PLC0415 - when it is wanted
 
+        self._returns_to_analysis = False
         self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book, label=self._label), self._go_to)
 
     def _go_to(self, key: bytes | None) -> None:
         """Go to a key, opening what it lies in; None: stay."""
+        self._returns_to_analysis = key is not None
         if key is not None:
             self._run(partial(self._look_up, key, is_glob=False), "look up")
 
@@ -379,7 +406,9 @@ class BrowseScreen(CommandScreen[None]):
         """Return what holds just now."""
         status = self.session.status
         is_filtered = self._names.needle is not None or status.match is not None
+        can_go_back = self._returns_to_analysis or is_filtered
         return conditions(status, self._detail.detail, self.trees.key_tree.cursor, is_filtered=is_filtered,
+                          can_go_back=can_go_back,
                           is_reading=self.pane.body.has_focus)  # fmt: skip
 
     def _offer_commands(self) -> None:

@@ -130,6 +130,10 @@ class TreePane(Vertical):
         self._facts.doubt()
         self._want_facts()
 
+    def keep_order(self) -> None:
+        """Leave rows in their places, as the user has them."""
+        self._is_touched = True
+
     def begin_anew(self) -> None:
         """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
         self._is_touched = False

@@ -44,6 +44,8 @@ class TreeView(RowsView, can_focus=True):
         self._columns = ALL_COLUMNS
         self._plan = plan(0)
         self._cursor: Row | None = None
+        self._rows_told: list[Row] = []
+        """The rows that were in view when it was last said that others are."""
         self._key_lines: dict[Row, tuple[RowFacts | None, Plan, Line]] = {}
 
     @property
@@ -165,6 +167,14 @@ class TreeView(RowsView, can_focus=True):
         """Return what a row says, None where there is no such row."""
         rows = self._rows
         return None if rows is None or not 0 <= number < len(rows) else self._line_of(rows.row(number))
+
+    def repaint_changes(self) -> None:
+        """Repaint what looks different, and say so when other rows are in view, whatever brought them there."""
+        super().repaint_changes()
+        rows = self.rows_in_view
+        if rows != self._rows_told:
+            self._rows_told = rows
+            self.post_message(self.ViewChanged())
 
     def _line_of(self, row: Row) -> Line:
         """Return what a row says."""
