@@ -15,12 +15,13 @@ from textual import events, on
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
-from textual.command import Provider
+from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import ThemeProvider
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
@@ -32,7 +33,7 @@ from rtui.tui.css import CSS_FILE, all_css
 from rtui.tui.failure import failure_text
 from rtui.tui.ink import own
 from rtui.tui.line_filter import AsciiFilter, HostileFilter
-from rtui.tui.palette import CommandProvider
+from rtui.tui.palette import CommandProvider, PaletteScreen
 from rtui.tui.screens.command_screen import is_reachable
 from rtui.tui.screens.connect import ConnectScreen
 from rtui.tui.shown import choose_ascii, display_text
@@ -224,7 +225,12 @@ class RtuiApp(App[int]):
 
     def action_theme(self) -> None:
         """Choose another theme."""
-        self.search_themes()
+        self.push_screen(PaletteScreen(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def action_command_palette(self) -> None:
+        """Search all commands."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(PaletteScreen())
 
     def _register_themes(self, palette: Palette) -> None:
         """Take up the themes that parse; say which did not."""

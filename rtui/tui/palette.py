@@ -6,10 +6,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandInput, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widget import Widget
 
 from rtui.tui.commands import Command
+from rtui.tui.screens.command_screen import FocusScreen
 
 Run = Callable[[], Coroutine[Any, Any, None]]
 
@@ -23,6 +25,15 @@ class CarriesOut(Protocol):
 
     async def carry_out(self, command: Command) -> None:
         """Carry a command out wherever it belongs."""
+
+
+class PaletteScreen(CommandPalette, FocusScreen[None]):
+    """Textual's palette; several clicks beside it close it once, and not the screen below too."""
+
+    @property
+    def focus_home(self) -> Widget:
+        """The line that is typed."""
+        return self.query_one(CommandInput)
 
 
 class CommandProvider(Provider):

@@ -7,6 +7,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from rtui.keyspace.display import SafeText
+from rtui.keyspace.ordering import natural
 from rtui.keyspace.rows import Kind
 from rtui.server.connection import Lost
 from rtui.server.errors import ConnectionLost
@@ -69,7 +70,7 @@ async def test_sorting_by_name_and_back() -> None:
     async with browsing() as desk:
         await desk.press("s")
         names = [row.name for row in desk.screen.trees.key_tree.rows_in_view if row.kind is Kind.NAMESPACE]
-        assert names == sorted(names)
+        assert names == sorted(names, key=natural)
         await desk.press("s", "home")
         assert desk.name == b"shop:"
 

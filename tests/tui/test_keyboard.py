@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from rich.console import RenderableType
+from textual import events
+from textual.command import CommandPalette
 from textual.screen import Screen
 
 from rtui.analysis.report import Node, NodeKind
@@ -180,6 +182,20 @@ async def test_a_terminal_that_was_resized_over_a_covered_screen_is_found_again(
         await desk.until(lambda: app.screen is browse)
         await desk.until(lambda: browse.has_class("-narrow"))
         await desk.until(lambda: browse.trees.region.width == 70)
+
+
+@pytest.mark.parametrize("key", ["ctrl+p", "t"])
+async def test_a_second_click_beside_the_palette_leaves_what_is_under_it(key: str) -> None:
+    async with browsing() as desk:
+        app = desk.screen.app
+        await desk.pilot.press(key)
+        await desk.until(lambda: isinstance(app.screen, CommandPalette) and bool(app.screen.region))
+        for _ in range(2):
+            for kind in (events.MouseDown, events.MouseUp):
+                app.post_message(kind(None, 0, 35, 0, 0, 1, False, False, False, 0, 35))
+        await desk.until(lambda: app.screen is desk.screen)
+        await desk.settled()
+        assert app.screen is desk.screen
 
 
 @pytest.mark.parametrize("key", ["question_mark", "c"])

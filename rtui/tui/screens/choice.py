@@ -36,7 +36,7 @@ class ChoiceList(OptionList):
         return super().get_content_height(container, viewport, max(width, padding + 1))
 
 
-class ChoiceScreen(FocusScreen[int | None], ModalScreen[int | None]):
+class ChoiceScreen(ModalScreen[int | None], FocusScreen[int | None]):
     """Returns the number of the chosen entry, None when nothing was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
@@ -62,7 +62,7 @@ class ChoiceScreen(FocusScreen[int | None], ModalScreen[int | None]):
         self.dismiss(event.option_index)
 
 
-class ColumnsScreen(FocusScreen[None], ModalScreen[None]):
+class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
     """Switches columns on and off; each change shows at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS

@@ -32,7 +32,7 @@ LEGEND: Final = (
 """What the marks mean, below the commands."""
 
 
-class HelpScreen(FocusScreen[None], ModalScreen[None]):
+class HelpScreen(ModalScreen[None], FocusScreen[None]):
     """Lists the commands; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]

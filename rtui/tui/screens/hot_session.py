@@ -21,7 +21,7 @@ from rtui.tui.widgets.detail_pane import DetailBody
 Option = TypeVar("Option")
 
 
-class HotSessionScreen(FocusScreen[Consent | None], ModalScreen[Consent | None]):
+class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None]):
     """Returns what the user has agreed to by pressing `y`, None for anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -1,0 +1,287 @@
+"""A user who presses anything: random keys, clicks, sizes, data and faults, in an order that a seed gives again.
+
+`RTUI_MONKEY_SEED=7` has one seed walked again, `RTUI_MONKEY_STEPS=5000` sets how long each walk is,
+`RTUI_MONKEY_SEEDS=200` how many there are:
+
+    RTUI_MONKEY_SEEDS=50 RTUI_MONKEY_STEPS=2000 pytest tests/tui/test_monkey.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import string
+from collections import deque
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import Final, TypeAlias
+
+import redis
+from textual import events
+from textual.app import App
+from textual.geometry import Size
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from rtui.keyspace.namespace import Namespace
+from rtui.keyspace.rows import VisibleRows
+from rtui.keyspace.store import NamespaceStore
+from rtui.tui.commands import COMMANDS
+from rtui.tui.screens.browse import BrowseScreen
+from rtui.tui.screens.command_screen import FocusScreen, is_ready
+from tests.servers import Server
+
+STEPS: Final = int(os.environ.get("RTUI_MONKEY_STEPS", "150"))
+"""How many things are done in a walk."""
+
+QUIT_KEYS: Final = frozenset(key for command in COMMANDS if command.id == "quit" for key in command.keys)
+"""Pressed at the end only."""
+
+BOUND_KEYS: Final = sorted({key for command in COMMANDS for key in command.keys} - QUIT_KEYS)
+"""Every key that does something anywhere."""
+
+OTHER_KEYS: Final = (
+    *string.ascii_letters, *string.digits, *"*?[]\\:{}'\"%-_=+,.;<>|~`!@#$^&()é日\u0301", "ctrl+a", "ctrl+d", "ctrl+k",
+    "ctrl+u", "ctrl+w", "delete", "insert", "f2", "f12", "shift+up", "shift+down", "shift+left", "ctrl+right",
+)  # fmt: skip
+"""Keys that mean something in a line of text or nothing at all."""
+
+SIZES: Final = ((10, 3), (1, 1), (24, 6), (40, 12), (80, 24), (99, 30), (100, 30), (120, 36), (200, 50), (300, 100))
+
+NAMES: Final = (b"shop", b"user", b"cart", b"\x1b[31m", b"[/]", b"", b"42", b"7", b"deadbeef", b"x" * 300, b"{tag}")
+
+Deed: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class MonkeyError(AssertionError):
+    """Something that must always hold does not."""
+
+
+class Monkey:
+    """Does things to an application, and to the server behind it where there is one."""
+
+    def __init__(self, pilot: Pilot[int], seed: int, server: Server | None = None) -> None:
+        self.pilot = pilot
+        self.app: App[int] = pilot.app
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.server = server
+        self.log: deque[str] = deque(maxlen=60)
+        self._thaw: asyncio.TimerHandle | None = None
+        self._deeds: dict[Deed, int] = {
+            self.press_bound: 50, self.press_other: 8, self.press_many: 8, self.scroll: 10, self.click: 10,
+            self.resize: 5, self.wait: 12,
+        }  # fmt: skip
+        if server is not None:
+            self._deeds |= {self.write: 8, self.flush: 1, self.kill: 2, self.hold: 1, self.freeze: 1}
+
+    async def walk(self, steps: int = STEPS) -> None:
+        """Do so many things, then quit; MonkeyError, with the seed and the last deeds, when something is wrong."""
+        deeds, weights = list(self._deeds), list(self._deeds.values())
+        try:
+            for _ in range(steps):
+                (deed,) = self.random.choices(deeds, weights)
+                await deed()
+                self.check_alive()
+                if self.random.random() < 0.1:
+                    await self.settle()
+            await self.settle()
+            await self.quit()
+        except MonkeyError as wrong:
+            raise MonkeyError(f"{wrong}\nseed {self.seed}, the last deeds: {' | '.join(self.log)}") from None
+        finally:
+            self._go_on()
+
+    # what it does
+
+    async def press(self, key: str) -> None:
+        """Press a key as the terminal sends it."""
+        character = key if len(key) == 1 else None
+        self.app.post_message(events.Key(_character_to_key(key) if character else key, character))
+        await asyncio.sleep(0)
+
+    async def press_bound(self) -> None:
+        """Press a key that means something somewhere."""
+        key = self.random.choice(BOUND_KEYS)
+        self.note(key)
+        await self.press(key)
+
+    async def press_other(self) -> None:
+        """Press any other key, but none that quits unless it is typed into a line."""
+        key = self.random.choice(OTHER_KEYS)
+        if key not in QUIT_KEYS or isinstance(self.app.focused, Input):
+            self.note(key)
+            await self.press(key)
+
+    async def press_many(self) -> None:
+        """Press several keys that come in one packet."""
+        keys = self.random.choices(BOUND_KEYS, k=self.random.randrange(2, 12))
+        self.note("+".join(keys))
+        for key in keys:
+            character = key if len(key) == 1 else None
+            self.app.post_message(events.Key(_character_to_key(key) if character else key, character))
+        await asyncio.sleep(0)
+
+    async def scroll(self) -> None:
+        """Turn the wheel somewhere."""
+        kind = self.random.choice((events.MouseScrollDown, events.MouseScrollUp))
+        x, y = self._somewhere()
+        self.note(f"{kind.__name__} {x},{y}")
+        for _ in range(self.random.randrange(1, 6)):
+            self.app.post_message(kind(None, x, y, 0, 0, 0, False, False, False, x, y))
+        await asyncio.sleep(0)
+
+    async def click(self) -> None:
+        """Click somewhere, sometimes twice."""
+        x, y = self._somewhere()
+        times = self.random.choice((1, 1, 2))
+        self.note(f"click {x},{y} ×{times}")
+        self.app.post_message(events.MouseMove(None, x, y, 0, 0, 0, False, False, False, x, y))
+        for _ in range(times):
+            self.app.post_message(events.MouseDown(None, x, y, 0, 0, 1, False, False, False, x, y))
+            self.app.post_message(events.MouseUp(None, x, y, 0, 0, 1, False, False, False, x, y))
+        await asyncio.sleep(0)
+
+    async def resize(self) -> None:
+        """Give the terminal another size, not waiting for what comes of it."""
+        size = Size(*self.random.choice(SIZES))
+        self.note(f"size {size.width}x{size.height}")
+        driver = self.app._driver
+        if driver is not None:
+            driver._size = size
+        self.app.post_message(events.Resize(size, size))
+        await asyncio.sleep(0)
+
+    async def wait(self) -> None:
+        """Leave the application to itself for a while."""
+        await asyncio.sleep(self.random.choice((0.0, 0.001, 0.01, 0.05, 0.12)))
+
+    async def write(self) -> None:
+        """Have another client change keys."""
+        keys = [b":".join(self.random.choices(NAMES, k=self.random.randrange(1, 5))) for _ in range(8)]
+        many = {b"many:%d:%d" % (self.random.randrange(4), self.random.randrange(9_999)): b"x" for _ in range(50)}
+        self.note("write")
+
+        def change(client: redis.Redis) -> None:
+            pipeline = client.pipeline(transaction=False)
+            pipeline.delete(*keys)
+            pipeline.set(keys[0], b"text")
+            pipeline.hset(keys[1], mapping={b"a": b"1", b"b": b"2"})
+            pipeline.rpush(keys[2], *many)
+            pipeline.zadd(keys[3], {b"m": 1.5})
+            pipeline.xadd(keys[4], {b"f": b"v"})
+            pipeline.set(keys[5], b"soon gone", px=self.random.randrange(20, 3_000))
+            pipeline.mset(many)
+            pipeline.delete(*self.random.sample(sorted(many), 10))
+            pipeline.execute(raise_on_error=False)
+
+        await self._do(change)
+
+    async def flush(self) -> None:
+        """Have another client take all keys away."""
+        self.note("flush")
+        await self._do(lambda client: client.flushall())
+
+    async def kill(self) -> None:
+        """Cut all connections."""
+        self.note("kill")
+        await self._do(lambda client: client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
+
+    async def hold(self) -> None:
+        """Have the server answer nobody for a moment."""
+        self.note("hold")
+        await self._do(lambda client: client.execute_command("CLIENT", "PAUSE", "200", "ALL"))
+
+    async def freeze(self) -> None:
+        """Stop the process of the server for a moment."""
+        if self.server is not None and self._thaw is None:
+            self.note("freeze")
+            self.server.freeze()
+            self._thaw = asyncio.get_running_loop().call_later(0.3, self._go_on)
+
+    async def quit(self) -> None:
+        """Leave, agreeing to whatever is asked before."""
+        for key in ("ctrl+q", "y", "enter", "ctrl+q", "ctrl+q"):
+            await self.press(key)
+            for _ in range(400):
+                await asyncio.sleep(0.01)
+                if not self.app.is_running or self.app._exit:
+                    return
+                if key != "ctrl+q":
+                    break
+        raise MonkeyError("it can't be quit")
+
+    # what must hold
+
+    def check_alive(self) -> None:
+        """Fail if the application has ended or has nothing to show."""
+        error = self.app._exception
+        if error is not None:
+            raise MonkeyError(f"{type(error).__name__}: {error}") from error
+        if self.app._exit or not self.app.is_running:
+            raise MonkeyError("it has left without being asked to")
+        if not self.app.screen_stack:
+            raise MonkeyError("there is no screen")
+
+    async def settle(self) -> None:
+        """Wait until what was done is dealt with, and look at all that must hold then."""
+        self._go_on()
+        await asyncio.wait_for(self.pilot.pause(), 30)
+        self.check_alive()
+        screen = self.app.screen
+        if isinstance(screen, FocusScreen) and is_ready(screen):
+            focused = screen.focused
+            if focused is None or not focused.is_attached or focused.screen is not screen:
+                raise MonkeyError(f"the keyboard is nobody's on {screen}: {focused}")
+        for browse in self.app.screen_stack:
+            if isinstance(browse, BrowseScreen):
+                check_counts(browse.session.store)
+                rows = browse.trees.key_tree.rows
+                if rows is not None:
+                    check_rows(rows)
+
+    def note(self, deed: str) -> None:
+        """Remember what was done."""
+        self.log.append(deed)
+
+    def _somewhere(self) -> tuple[int, int]:
+        width, height = self.app.size
+        return self.random.randrange(max(1, width)), self.random.randrange(max(1, height))
+
+    async def _do(self, deed: Callable[[redis.Redis], object]) -> None:
+        """Have another client of the server do something, unless the server is stopped."""
+        if self.server is not None and self._thaw is None:
+            client = self.server.admin
+            with contextlib.suppress(redis.RedisError):
+                await asyncio.to_thread(deed, client)
+
+    def _go_on(self) -> None:
+        """Let the server go on if it was stopped."""
+        if self._thaw is not None and self.server is not None:
+            self._thaw.cancel()
+            self._thaw = None
+            self.server.thaw()
+
+
+def check_counts(store: NamespaceStore) -> None:
+    """Fail unless the children of each namespace that is divided add up to it."""
+    waiting = [store.root]
+    while waiting:
+        node = waiting.pop()
+        if node.children is None or not node.opened:
+            continue
+        below = sum(node.count_at(ordinal) for ordinal in range(len(node.labels)))
+        named = node.key_total + node.unlisted
+        if node.count != below + named:
+            raise MonkeyError(f"{node.path()!r} counts {node.count}, in it are {below} and {named}")
+        waiting += [child for child in node.children.values() if isinstance(child, Namespace)]
+
+
+def check_rows(rows: VisibleRows) -> None:
+    """Fail unless each of the first rows is found where it is listed."""
+    for index, row in enumerate(islice(rows.window(0, 60), len(rows))):
+        if rows.index_of(row) != index:
+            raise MonkeyError(f"row {index}, {row.key()!r}, is found at {rows.index_of(row)}")
