@@ -19,9 +19,10 @@ async def test_escape_after_a_glob_finds_the_tree_as_it_was(valkey: Server, tmp_
         await visitor.whole()
         assert await visitor.down()
         await visitor.open()
-        await visitor.press("down")
+        assert await visitor.down()
         await visitor.open()
-        await visitor.press("down", "down", "down")
+        for _ in range(3):
+            assert await visitor.down()
         await visitor.settled()
         browse, row, rows, commands = visitor.browse, visitor.row, visitor.tree.rows, visitor.session.status.cost
         shown = [one.key() for one in visitor.tree.rows_in_view]
