@@ -15,7 +15,7 @@ from rtui.keyspace.display import display_text
 from rtui.server import tls
 from rtui.server.dial import Peer, dial
 from rtui.server.errors import ConnectionLost, FailureKind, ServerError
-from rtui.server.failures import tls_failure
+from rtui.server.failures import os_failure, tls_failure
 from rtui.server.guard import Command
 from rtui.server.identity import NoTouch, ServerIdentity
 from rtui.server.reply import Reply
@@ -111,7 +111,10 @@ class Lane:
         """Let the event loop read the socket, through TLS where there is a context."""
         target = self.target
         if secured is None or target.tls is None:
-            await self._loop.create_connection(lambda: self._wire, sock=sock)
+            try:
+                await self._loop.create_connection(lambda: self._wire, sock=sock)
+            except OSError as error:
+                raise os_failure(target, error) from None
             return
         name = target.tls.sni or target.host
         try:

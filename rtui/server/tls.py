@@ -5,11 +5,15 @@ from __future__ import annotations
 import ssl
 
 from rtui.server.errors import TargetError
+from rtui.server.failures import limit_failure
 from rtui.server.target import Tls
 
 
 def context(tls: Tls) -> ssl.SSLContext:
-    """A client context that checks certificate and host name unless `insecure`; `TargetError` for unusable files."""
+    """A client context that checks certificate and host name unless `insecure`; `TargetError` for unusable files.
+
+    `ConnectFailure` when no further file can be opened.
+    """
     made = ssl.create_default_context() if tls.insecure else _checking(tls)
     if tls.insecure:
         made.check_hostname = False
@@ -24,7 +28,7 @@ def _checking(tls: Tls) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=tls.cacert, capath=tls.cacertdir)
     except (OSError, ValueError) as error:
-        raise _unusable("CA certificate", "--cacert and --cacertdir", error) from None
+        raise limit_failure(error) or _unusable("CA certificate", "--cacert and --cacertdir", error) from None
 
 
 def _load_own_certificate(made: ssl.SSLContext, tls: Tls) -> None:
@@ -34,7 +38,7 @@ def _load_own_certificate(made: ssl.SSLContext, tls: Tls) -> None:
     try:
         made.load_cert_chain(tls.cert, tls.key, password=_no_passphrase)
     except (OSError, ValueError) as error:
-        raise _unusable("client certificate or its key", "--cert and --key", error) from None
+        raise limit_failure(error) or _unusable("client certificate or its key", "--cert and --key", error) from None
 
 
 def _no_passphrase() -> str:

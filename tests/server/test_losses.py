@@ -250,7 +250,9 @@ def _use_up(taken: list[int]) -> None:
         return
 
 
-async def test_without_a_file_left_it_says_so_and_goes_on_trying(valkey: Server) -> None:
+@pytest.mark.parametrize("which", ["valkey", "tls_server", "unix_server"])
+async def test_without_a_file_left_it_says_so_and_goes_on_trying(request: pytest.FixtureRequest, which: str) -> None:
+    server: Server = request.getfixturevalue(which)
     with _few_files() as taken:
 
         async def pause(pause_s: float) -> None:
@@ -259,8 +261,8 @@ async def test_without_a_file_left_it_says_so_and_goes_on_trying(valkey: Server)
             await asyncio.sleep(0)
 
         is_over = False
-        async with connected(target_of(valkey), sleep=pause) as connection:
-            valkey.admin.client_kill_filter(_type="normal")
+        async with connected(target_of(server), sleep=pause) as connection:
+            server.admin.client_kill_filter(_type="normal")
             await until(connection, lambda: isinstance(connection.state, Lost) and connection.state.attempt >= 3)
             assert isinstance(connection.state, Lost)
             assert isinstance(connection.state.reason, ConnectFailure)
