@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from random import Random
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.pauses import FIRST_PAUSE_S, LONGEST_PAUSE_S, pause_s
+from rtui.server.lane import Lane
+from rtui.server.pauses import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Retries, pause_s
 
 
 @given(st.integers(1, 10_000), st.integers())
@@ -28,3 +30,25 @@ def test_the_bound_is_used() -> None:
 def test_a_shorter_bound_can_be_asked_for() -> None:
     rng = Random(3)
     assert max(pause_s(20, rng, 2.0) for _ in range(100)) <= 2.0
+
+
+class Ended:
+    """A lane that is gone, as far as pauses look at it."""
+
+    def __init__(self, worked_s: float | None) -> None:
+        self.worked_s = worked_s
+
+
+@given(st.lists(st.sampled_from(["failed", "cut", "brief", "worked"]), max_size=40), st.integers())
+def test_only_work_makes_pauses_short_again(events: list[str], seed: int) -> None:
+    retries = Retries(Random(seed))
+    in_vain = 0
+    for event in events:
+        if event == "failed":
+            retries.attempt_failed()
+        else:
+            worked_s = {"cut": None, "brief": HEALTHY_S / 2, "worked": HEALTHY_S}[event]
+            retries.lane_ended(cast(Lane, Ended(worked_s)))
+        in_vain = 0 if event == "worked" else in_vain + 1
+        assert 0.0 <= retries.pause_s() <= min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** max(0, in_vain - 1))
+    assert retries.failed == in_vain
