@@ -17,12 +17,15 @@ from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Closed, Lost
 from rtui.server.errors import RtuiError
 from rtui.server.handshake import NoTouch
+from rtui.server.outdated import Outdated
 from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
 from rtui.server.progress import Progress, ScanState
 from rtui.tui.columns import plan
 from rtui.tui.format import Mark
-from rtui.tui.ink import Line, line_width
+from rtui.tui.ink import Line, Role, line_width
+from rtui.tui.lines.banner import browse_banner
 from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines, moment
+from rtui.tui.lines.namespace import namespace_lines
 from rtui.tui.lines.preview import cell_text, preview_lines
 from rtui.tui.lines.slot import slot_lines
 from rtui.tui.lines.status import status_line
@@ -69,6 +72,44 @@ def test_a_lost_connection_counts_down_and_hides_no_number() -> None:
 def test_a_connection_that_a_fault_has_ended_says_so() -> None:
     ended = replace(RUNNING, link=Closed(RtuiError("A fault of rtui itself", "KeyError: 'a'")))
     assert "connection ended · A fault of rtui itself" in said(status_line(ended, 100.0, 120))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_figures_of_a_lost_server_are_told_as_the_last_that_are_known(width: int) -> None:
+    lost = replace(COMPLETE, total=5_260, link=Lost(None, 2, 107.4))
+    assert "last known" in said(title_line(lost, width))
+    assert "5,260 keys" in said(title_line(lost, width))
+    assert "ops/s" not in said(title_line(lost, width))
+    assert "last known" not in said(title_line(replace(lost, link=COMPLETE.link), width))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -> None:
+    outdated = replace(COMPLETE, outdated=Outdated.RESTARTED, seen_age_s=125.0)
+    text = said(status_line(outdated, 0.0, width))
+    assert "outdated" in text
+    assert "seen 2m ago" in text
+    assert "complete" not in text
+    make = browse_banner(outdated)
+    assert make is not None
+    assert said(make(width)).strip() == "The server was restarted. What is listed was seen 2m ago. R scans again."
+    assert browse_banner(COMPLETE) is None
+    store = NamespaceStore()
+    store.add([b"a:1", b"a:2"])
+    node, whole = store.root.child(b"a:"), Whole(2, complete=True, is_outdated=True)
+    assert "exact" not in "".join(said(line) for line in namespace_lines(node, whole, width))
+    (row,) = VisibleRows(store).window(0, 1)
+    roles = {span.role for span in row_line(row, plan(60), whole, is_open=False, facts={}) if span.text.strip()}
+    assert Role.TEXT not in roles
+
+
+@pytest.mark.parametrize("why", Outdated)
+@given(WIDTHS)
+def test_a_banner_fits_its_line_and_begins_with_the_reason(why: Outdated, width: int) -> None:
+    make = browse_banner(replace(COMPLETE, outdated=why, seen_age_s=4.0))
+    assert make is not None
+    assert line_width(make(width)) <= width
+    assert said(make(width)).strip().startswith(why.value[:20])
 
 
 def test_a_count_says_what_it_is() -> None:

@@ -7,6 +7,7 @@ from typing import Final
 from rtui.analysis.estimate import Estimate
 from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.connection import Lost
 from rtui.server.handshake import NoTouch
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
@@ -59,18 +60,19 @@ def _no_touch(state: NoTouch) -> Piece:
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:
-    """Return the figures at the right end."""
-    server = status.server
-    pieces: list[Piece] = []
+    """Return the figures at the right end, the last ones that the server told while the connection is lost."""
+    server, is_lost = status.server, isinstance(status.link, Lost)
+    role = Role.MUTED if is_lost else Role.TEXT
+    pieces: list[Piece] = [Piece(0, (Span(own("last known"), Role.WARN),))] if is_lost else []
     if server.used_memory_bytes is not None:
         used = fmt.size(server.used_memory_bytes)
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
-        pieces.append(Piece(2, (Span(own("mem "), Role.MUTED), Span(text))))
+        pieces.append(Piece(2, (Span(own("mem "), Role.MUTED), Span(text, role))))
     keys = _keys(status)
     if keys is not None:
-        pieces.append(Piece(0, (Span(keys), Span(own(" keys"), Role.MUTED))))
-    if server.ops_per_s is not None:
+        pieces.append(Piece(0, (Span(keys, role), Span(own(" keys"), Role.MUTED))))
+    if server.ops_per_s is not None and not is_lost:
         pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(own(" ops/s"), Role.MUTED))))
     return pieces
 
