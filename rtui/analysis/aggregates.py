@@ -14,7 +14,7 @@ from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale, keep_within
 from rtui.analysis.figures import Exact, Figures
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.pattern_tree import PatternTree
-from rtui.analysis.places import Places
+from rtui.analysis.places import NO_FACTS, Places
 from rtui.analysis.presets import preset
 from rtui.analysis.report import Scope, Summary
 from rtui.analysis.sampled import Sampled, SampleOf
@@ -22,6 +22,7 @@ from rtui.analysis.sketch import Sketch
 from rtui.analysis.slot_load import SlotLoad
 from rtui.analysis.summary import Rollup, encoding_reports, type_reports
 from rtui.analysis.top_keys import TopKeys
+from rtui.analysis.undecided import Undecided
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.slices import Slicer, Slices
 
@@ -33,9 +34,6 @@ MOST_EXPIRY_BINS: Final = 65_536
 
 KEYS_BETWEEN_FITS: Final = 32_768
 """So many keys are taken up before the bins of expiries are counted again."""
-
-_NO_FACTS: Final = (0,)
-"""What a key of which nothing is known leaves in a buffer."""
 
 _values_of: Final = attrgetter("values")
 
@@ -119,28 +117,35 @@ class Aggregates:
         for kind, lengths in other.lengths.items():
             self.lengths.setdefault(kind, Sketch()).merge(lengths)
         self.tree.merge(other.tree)
+        self._places.undecided.adopt(other._places.undecided)
+        self._forget_merged()
         self.big.merge(other.big)
         self.slots.merge(other.slots)
 
     def settle(self) -> None:
         """Count everything that waits; not while a summary is being made."""
         self._take_held(len(self._held))
-        for buffer in self._places.buffers:
-            self._waiting -= buffer.flush()
+        self._places.flush()
+        self._waiting = 0
 
-    def summary(self, sample: SampleOf | None = None) -> Generator[Summary | None, None, None]:
+    def summary(
+        self, sample: SampleOf | None = None, *, is_final: bool = True
+    ) -> Generator[Summary | None, None, None]:
         """Say what the keys add up to: None after every few milliseconds of work, at last the summary.
 
-        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A summary
+        that is not final leaves open which names will be among the heavy ones; after a final one, that is decided.
         """
         self._summaries += 1
         try:
-            summary = yield from self._summary(sample)
+            summary = yield from self._summary(sample, is_final=is_final)
         finally:
             self._summaries -= 1
+            if not self._summaries:
+                self._places.undecided.hide()
         yield summary
 
-    def _summary(self, sample: SampleOf | None) -> Slices[Summary]:
+    def _summary(self, sample: SampleOf | None, *, is_final: bool) -> Slices[Summary]:
         root, slicer = self.tree.root, Slicer()
         while self._held and self._summaries == 1:
             self._take(*self._held.pop(0))
@@ -150,6 +155,9 @@ class Aggregates:
             self._waiting -= buffer.flush()
             if slicer.over():
                 yield
+        if self._summaries == 1:
+            self._decide(is_final=is_final)
+        yield
         figures = self._figures(sample)
         rollup = Rollup(figures, self._scale, slicer)
         node = yield from rollup.root(root)
@@ -177,6 +185,20 @@ class Aggregates:
             memory.merge(sketch)
         return Sampled(sample, keys, memory)
 
+    def _decide(self, *, is_final: bool) -> None:
+        """Decide which names get a node, if that is wanted or due; what stays open is counted where it is seen."""
+        undecided = self._places.undecided
+        if is_final or undecided.is_full:
+            undecided.decide(is_final=is_final)
+            self._waiting = 0
+        undecided.trim(is_final=is_final)
+        self._forget_merged()
+        undecided.show()
+
+    def _forget_merged(self) -> None:
+        if self._places.forget_poured():
+            self._waiting = sum(buffer.keys for buffer in self._places.buffers)
+
     def _take_held(self, most: int) -> None:
         held, self._held = self._held[:most], self._held[most:]
         for batch, asked_at_s in held:
@@ -187,18 +209,22 @@ class Aggregates:
         if not keys:
             return
         layout, columns = _laid_out(batch, asked_at_s)
-        rows = zip(*columns, strict=False) if columns else repeat(_NO_FACTS)
-        found = map(_values_of, self._places.find(keys, batch.kind, layout))
-        deque(map(list.extend, found, rows), maxlen=0)
+        rows = zip(*columns, strict=False) if columns else repeat(NO_FACTS)
+        found, homeless = self._places.find(keys, batch.kind, layout)
+        deque(map(list.extend, map(_values_of, found), rows), maxlen=0)
+        for index, slot in homeless:
+            self._places.undecided.add(Undecided(keys[index], batch.kind, layout, _row(columns, index), slot))
         if batch.kind is not None and batch.lengths is not None:
             self.lengths.setdefault(batch.kind, Sketch()).add(batch.lengths)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
-        self._waiting += len(keys)
+        self._waiting += len(keys) - len(homeless)
         self._unfitted += len(keys)
-        self.tree.fold()
-        if self._places.forget_poured():
-            self._waiting = sum(buffer.keys for buffer in self._places.buffers)
+        if self._places.undecided.is_full:
+            self._places.undecided.decide(is_final=False)
+            self._waiting = 0
+            self._places.undecided.trim(is_final=False)
+            self._forget_merged()
         self._count_some()
         if self._unfitted > KEYS_BETWEEN_FITS:
             self._unfitted = 0
@@ -228,3 +254,8 @@ def _laid_out(batch: Inspected, asked_at_s: float) -> tuple[Layout, list[Iterabl
     }
     there = {name: column for name, column in columns.items() if column is not None}
     return tuple(there), list(there.values())
+
+
+def _row(columns: Sequence[Iterable[int]], index: int) -> tuple[int, ...]:
+    """What the columns say of one key."""
+    return tuple(column[index] if isinstance(column, Sequence) else next(iter(column)) for column in columns)

@@ -77,7 +77,7 @@ def most_specific(cliffs: list[Cliff]) -> list[Cliff]:
 
 def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place], slicer: Slicer) -> Slices[int]:
     """Note the namespaces below that have a part of a pattern's keys that expire; returns how many it has."""
-    parts = [cell.tally.life for cell in pattern.cells.values()]
+    parts = [tally.life for tally in pattern.own()]
     total = sum(life.expiries.total for life in parts if life is not None and life.expiries is not None)
     below = []
     for child in pattern.children.values():

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from rtui.analysis.cell import Buffer, Layout
-from rtui.analysis.pattern_tree import PatternTree
+from rtui.analysis.cell import Buffer, Cell, Layout
+from rtui.analysis.pattern_tree import Pattern, PatternTree, Slot
+from rtui.analysis.undecided import Undecided, UndecidedKeys
 from rtui.keyspace.identifiers import DIGITS, MARKS
 from rtui.keyspace.segments import Separators
 from rtui.keyspace.shapes import Shapes
@@ -20,6 +21,9 @@ LONGEST_SHAPE: Final = 128
 
 Place: TypeAlias = tuple[Buffer, int]
 """Where a key belongs, and which keys belong there too: see `PatternTree.place`."""
+
+NO_FACTS: Final = (0,)
+"""What a key of which nothing is known leaves in a buffer."""
 
 
 @dataclass(slots=True)
@@ -36,14 +40,24 @@ class Places:
     def __init__(self, tree: PatternTree, separators: Separators) -> None:
         self.buffers: list[Buffer] = []
         """All there are."""
+        self.undecided = UndecidedKeys(tree, self._put, self.flush)
+        """Keys that have no place yet."""
+        self._nowhere = Buffer(Cell(tree.scale), ())
         self._tree = tree
         self._folds = tree.folds
         self._shapes = Shapes(separators.values)
         self._known: dict[tuple[bytes | None, Layout], _Known] = {}
         self._remembered = 0
 
-    def find(self, keys: Sequence[bytes], kind: bytes | None, layout: Layout) -> Sequence[Buffer]:
-        """The buffers of keys of one type, of which the facts of this layout are known."""
+    def find(
+        self, keys: Sequence[bytes], kind: bytes | None, layout: Layout
+    ) -> tuple[Sequence[Buffer], Sequence[tuple[int, Slot]]]:
+        """The buffers of keys of one type, of which the facts of this layout are known.
+
+        And which of them have no place yet: their index, and the place they want. Their buffer counts nothing.
+        """
+        self._nowhere.values.clear()
+        homeless: list[tuple[int, Slot]] = []
         known = self._known.get((kind, layout))
         if known is None:
             known = self._known[kind, layout] = _Known()
@@ -55,13 +69,23 @@ class Places:
             for index, shape in zip(missing, marked, strict=True):
                 place = None if shape is None else known.by_marks.get(shape)
                 if place is None:
-                    place = self._place(keys[index], kind, layout)
-                    if place[1] & MARKS and shape is not None and self._has_room(shape):
+                    node, likeness, wanted = self._tree.place(keys[index])
+                    if wanted is not None:
+                        homeless.append((index, wanted))
+                        found[index] = self._nowhere
+                        continue
+                    place = self._buffer(node, kind, layout), likeness
+                    if likeness & MARKS and shape is not None and self._has_room(shape):
                         known.by_marks[shape] = place
                 found[index], likeness = place
                 if likeness & DIGITS and self._has_room(shapes[index]):
                     known.by_digits[shapes[index]] = place[0]
-        return cast("list[Buffer]", found)
+        return cast("list[Buffer]", found), homeless
+
+    def flush(self) -> None:
+        """Count all keys that wait in buffers."""
+        for buffer in self.buffers:
+            buffer.flush()
 
     def forget_poured(self) -> bool:
         """Let go of the buffers whose cells were poured into others; returns whether there may have been any."""
@@ -72,13 +96,16 @@ class Places:
         self.buffers = [buffer for buffer in self.buffers if not buffer.cell.is_poured]
         return True
 
-    def _place(self, key: bytes, kind: bytes | None, layout: Layout) -> Place:
-        """Find the place of one key by its segments."""
-        node, likeness = self._tree.place(key)
+    def _buffer(self, node: Pattern, kind: bytes | None, layout: Layout) -> Buffer:
+        """The buffer for the keys of one type there."""
         buffer, is_new = self._tree.cell(node, kind).buffer(layout)
         if is_new:
             self.buffers.append(buffer)
-        return buffer, likeness
+        return buffer
+
+    def _put(self, node: Pattern, one: Undecided) -> None:
+        """Count a key whose place is decided."""
+        self._buffer(node, one.kind, one.layout).values.extend(one.row or NO_FACTS)
 
     def _has_room(self, shape: bytes) -> bool:
         """Whether a shape may be remembered; all others may have been forgotten for it."""

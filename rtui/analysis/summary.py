@@ -49,14 +49,14 @@ class Rollup:
             below.append(part)
         if self._slicer.over():
             yield
-        own = sum(cell.tally.keys for cell in pattern.cells.values())
+        own = sum(tally.keys for tally in pattern.own())
         if pattern.kind is NodeKind.OTHER:
             self.beyond_budget += own
-        if not pattern.cells and len(below) == 1:
+        if not pattern.cells and not pattern.undecided and len(below) == 1:
             stats, rolled = below[0][0].stats, below[0][1]
         else:
             cells = {kind: cell.tally for kind, cell in pattern.cells.items()}
-            rolled = Rolled([cells, *(part.by_kind for _, part, _ in below)], self._scale)
+            rolled = Rolled([cells, pattern.undecided, *(part.by_kind for _, part, _ in below)], self._scale)
             stats = rolled.stats(self._figures)
         names = max([own, *(most for _, _, most in below)])
         node = Node(

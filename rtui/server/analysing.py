@@ -361,15 +361,15 @@ class Analysing:
                 continue
             seen = self._findings.revision
             began = loop.time()
-            summary = await self._summary()
+            summary = await self._summary(is_final=False)
             with contextlib.suppress(RtuiError):
                 await self._hot.ask(summary)
             self._publish(summary)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
-    async def _summary(self) -> Summary:
+    async def _summary(self, *, is_final: bool = True) -> Summary:
         """Add up, in slices; batches are held back until that is done or given up."""
-        with contextlib.closing(self._findings.summary(self._sample_of())) as slices:
+        with contextlib.closing(self._findings.summary(self._sample_of(), is_final=is_final)) as slices:
             found = next(slices)
             while found is None:
                 await asyncio.sleep(0)
