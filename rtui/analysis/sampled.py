@@ -42,6 +42,8 @@ class Sampled:
 
     def keys(self, count: float) -> Figure:
         """Their share of the sample, of the whole."""
+        if count > self._keys:  # of keys that were gone before the rest of them was asked
+            return Estimate(count, count, inf)
         return inference.count(count, self._keys, self._population) or Estimate(count, count, inf)
 
     def share_keys(self, count: int) -> Figure:

@@ -16,7 +16,7 @@ from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server.asking import Looks
 from rtui.server.capability import Capabilities, Feature
 from rtui.server.connection import Connection
-from rtui.server.count_check import Standing, disagreement, questions, standing
+from rtui.server.count_check import Standing, disagreement, missing, questions, standing
 from rtui.server.cursor import Dialect
 from rtui.server.errors import ConnectionLost, RtuiError
 from rtui.server.hot.watch import HotWatch
@@ -60,6 +60,12 @@ NOT_HERE: Final = SafeText(
     "no estimate, but every key can be inspected."
 )
 """Why there is no estimate of a node of a newer cluster."""
+
+NOT_KNOWN: Final = SafeText(
+    "It is not known how this server counts its cursors, so random ones may not reach every key with the same chance: "
+    "no estimate, but every key can be inspected."
+)
+"""Why there is none of a server that is no Redis or Valkey, or does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +280,7 @@ class Analysing:
         is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.kind is None:
             if not can_sample(dialect):
-                raise RtuiError("No estimate", NOT_HERE)
+                raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
             await self._bound()
             return SamplePass(
                 self._connection, self._conveyor, keys=wanted, size=self._size, only=self._only, pace=self._pace
@@ -338,17 +344,20 @@ class Analysing:
         return asked
 
     async def _check_count(self) -> None:
-        """Note when a whole pass has found another number of keys than the server counts."""
-        work = self._work
-        if not isinstance(work, Scan) or work.state is not ScanState.DONE or not self._only.is_open:
+        """Note what can't be right: another number of keys than the server counts, or keys gone that did not go."""
+        work, before, findings = self._work, self._before, self._findings
+        found = findings.keys + findings.unread_keys
+        is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self._only.is_open
+        is_suspect = findings.vanished > 0 or (is_whole and before is not None and found != before.size)
+        if before is None or not is_suspect or not self._capabilities.may(Feature.DBSIZE):
             return
-        if self._before is None or not self._capabilities.may(Feature.DBSIZE):
-            return
-        found = self._findings.keys + self._findings.unread_keys
+        after = await self._standing(self._connection)
         is_replica = self._connection.server.role == "replica"
-        note = disagreement(self._before, await self._standing(self._connection), found, is_replica=is_replica)
-        if note is not None:
-            self._notes.append(note)
+        notes = [
+            disagreement(before, after, found, is_replica=is_replica) if is_whole else None,
+            missing(before, after, findings.vanished),
+        ]
+        self._notes += [note for note in notes if note is not None]
 
     async def _report_now_and_then(self) -> None:
         """Make a report again and again while the pass runs."""

@@ -77,6 +77,14 @@ def disagreement(before: Standing, after: Standing, keys: int, *, is_replica: bo
     return None
 
 
+def missing(before: Standing, after: Standing, gone: int) -> SafeText | None:
+    """Say that more keys were said to be gone, when they were asked about, than can have gone; None when they can."""
+    changes = None if before.run_id != after.run_id else _changes(before, after)
+    if changes is None or gone <= changes:
+        return None
+    return SafeText(f"{gone:,} keys were said to be gone when they were asked about, but too few went meanwhile.")
+
+
 _IMPOSSIBLE: Final = "both can't be right, since too few keys came and went meanwhile"
 _UNLIKELY: Final = "both are right only if very many keys came and went meanwhile"
 

@@ -132,7 +132,9 @@ class KeyspacePass:
         if self._failure is not None:
             return Progress(state=ScanState.FAILED, keys=keys, fraction=None, reason=self._failure)
         if self.scan is not None:
-            return replace(self.scan.progress, keys=keys)
+            now = replace(self.scan.progress, keys=keys)
+            is_counted = now.state is not ScanState.DONE or self._store.complete
+            return now if is_counted else replace(now, state=ScanState.RUNNING)
         if self._store.complete:
             return Progress(state=ScanState.DONE, fraction=1.0, keys=keys)
         if self._waits_for is not None:
@@ -329,12 +331,13 @@ class KeyspacePass:
         if scan.state is ScanState.DONE:
             self._has_repeats = self._has_repeats or scan.repeats_possible
             await self._complete()
-            await self._check_count()
             self._file.remove()
 
     async def _check_count(self) -> None:
         """Note when the scan has found another number of keys than the server counts."""
         if self._before is None or not self._only.is_open or self._has_repeats:
+            return
+        if self._store.keys == self._before.size:
             return
         connection = self._connection
         with contextlib.suppress(ConnectionLost):
@@ -351,6 +354,7 @@ class KeyspacePass:
         for _ in self._store.settle():
             await asyncio.sleep(BREATH_S)
         self._store.drop_estimates()
+        await self._check_count()
         self._store.complete = True
         self._saw()
 

@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.estimate import Estimate, wilson
 from rtui.keyspace.display import SafeText
 from rtui.server import guard
-from rtui.server.errors import ServerBusyError
+from rtui.server.errors import ScanRefusedError, ServerBusyError
 from rtui.server.inspection.conveyor import KEY_US, Conveyor
 from rtui.server.lane import Lane
 from rtui.server.lane_source import LaneSource
@@ -156,6 +156,8 @@ class SamplePass:
         self._estimate_population(taken)
         if taken.failure is not None:
             raise taken.failure
+        if self._size and not self.drawn and not self._stopping.is_set():
+            raise ScanRefusedError(f"Random places hold no keys, but the server counts {self._size:,} (DBSIZE).")
 
     def _estimate_population(self, taken: Sample) -> None:
         """Say how many keys the sample stands for: nothing where no key was drawn."""

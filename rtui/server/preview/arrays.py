@@ -6,8 +6,8 @@ from rtui.server import guard
 from rtui.server.guard.value_entries import MAX_ARRAY_INDEX
 from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview
-from rtui.server.preview.replies import cell, pairs, whole
-from rtui.server.preview.source import Refused, Source, needed, optional
+from rtui.server.preview.replies import cell, needed_items, pairs, whole
+from rtui.server.preview.source import Refused, Source, optional
 
 COLUMNS = (Column("index", Meaning.INDEX), Column("element", Meaning.VALUE))
 """What a page of an array shows."""
@@ -22,8 +22,8 @@ async def read_array(source: Source, page: Page) -> Preview:
     reply, highest = await source.begin(
         guard.arscan(source.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(source.key)
     )
-    found = [(whole(index), cell(element)) for index, element in pairs(needed(reply))]
-    rows = tuple((index, element) for index, element in found if index is not None)
+    found = [(whole(index), cell(element)) for index, element in pairs(needed_items(reply))]
+    rows = tuple((index, element) for index, element in found if index is not None and 0 <= index <= MAX_ARRAY_INDEX)
     last = rows[-1][0] if rows else start
     return Preview(
         key=source.key,

@@ -28,9 +28,9 @@ from rtui.server.preview.bounds import (
 )
 from rtui.server.preview.fields import sizes_and_ttls, small_values, ttls
 from rtui.server.preview.page import Cell, Column, Kind, Meaning, Page, Preview, Unread
-from rtui.server.preview.replies import byte_items, cell, items, pairs, scan_page
+from rtui.server.preview.replies import byte_items, cell, needed_items, pairs, scan_page
 from rtui.server.preview.scanning import scanned
-from rtui.server.preview.source import Refused, Source, needed
+from rtui.server.preview.source import Refused, Source
 from rtui.server.reply import Reply
 
 COLUMNS = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
@@ -60,7 +60,7 @@ async def read_hash(source: Source, page: Page) -> Preview:
 async def _whole(source: Source, page: Page) -> Preview:
     """Read a small compact hash in one reply, whatever COUNT says."""
     (reply,) = await source.begin(guard.hscan(source.key, 0, count=PAGE_ITEMS, evidence=source.collection))
-    values = _values(scan_page(needed(reply))[1])
+    values = _values(scan_page(reply)[1])
     return _shown(source, page, values, await ttls(source, list(values)), None)
 
 
@@ -102,7 +102,7 @@ async def _sampled(source: Source, page: Page) -> Preview:
     if count > known.look_ups:
         return await _sampled_compact(source, page, count)
     (reply,) = await source.begin(guard.hrandfield(source.key, count, evidence=known))
-    names = byte_items(needed(reply))
+    names = byte_items(needed_items(reply))
     sampled = await _named(source, page, names, None)
     if isinstance(facts.length, int) and facts.length <= count:
         return sampled
@@ -120,7 +120,7 @@ async def _sampled_compact(source: Source, page: Page, count: int) -> Preview:
     withvalues = isinstance(memory, int) and memory <= PAGE_BYTES
     ask = guard.hrandfield(source.key, count, withvalues=withvalues, evidence=source.collection)
     (reply,) = await source.begin(ask)
-    found = items(needed(reply))
+    found = needed_items(reply)
     values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
     return replace(
         _shown(source, page, values, None, None),

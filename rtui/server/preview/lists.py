@@ -5,8 +5,8 @@ from __future__ import annotations
 from rtui.server import guard
 from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview
-from rtui.server.preview.replies import cell, items
-from rtui.server.preview.source import Refused, Source, needed
+from rtui.server.preview.replies import cell, needed_items
+from rtui.server.preview.source import Refused, Source
 
 COLUMNS = (Column("index", Meaning.INDEX), Column("item", Meaning.VALUE))
 """What a page of a list shows."""
@@ -19,7 +19,7 @@ async def read_list(source: Source, page: Page) -> Preview:
     if not count:
         raise Refused(too_large(source.facts, "item"))
     (reply,) = await source.begin(guard.lrange(source.key, start, start + count - 1))
-    found = items(needed(reply))
+    found = needed_items(reply)
     return Preview(
         key=source.key,
         type=source.facts.type,

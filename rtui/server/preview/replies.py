@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from rtui.analysis.facts import Reason, Unknown
 from rtui.server.preview.page import Cell
+from rtui.server.preview.source import Refused, needed
 from rtui.server.reply import Reply
+
+NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")
+"""Why nothing is shown of an answer that can't be read."""
+
+_CURSORS: Final = range(1 << 64)
+
+_DIGITS: Final = 20
+"""Most digits of an unsigned number of 64 bits."""
 
 
 def items(reply: Reply) -> list[Reply]:
@@ -44,7 +55,7 @@ def cell(reply: Reply) -> Cell:
 
 def whole(reply: Reply) -> int | None:
     """Take a number; one that does not fit into 64 bits with a sign comes as text."""
-    if isinstance(reply, bytes) and reply.isdigit():
+    if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= _DIGITS:
         return int(reply)
     return reply if isinstance(reply, int) else None
 
@@ -60,9 +71,24 @@ def score(reply: Reply) -> float | None:
 
 
 def scan_page(reply: Reply) -> tuple[int, list[Reply]]:
-    """Take the next cursor and the elements of HSCAN, SSCAN or ZSCAN."""
-    parts = items(reply)
-    if len(parts) != 2:
-        return 0, []
-    cursor, found = parts
-    return int(cursor) if isinstance(cursor, (bytes, int)) else 0, items(found)
+    """Take the next cursor and the elements of HSCAN or SSCAN; raises Refused for what is no page."""
+    parts = needed_items(reply)
+    cursor = whole(parts[0]) if len(parts) == 2 else None
+    if cursor is None or cursor not in _CURSORS:
+        raise Refused(NO_ANSWER)
+    return cursor, needed_items(parts[1])
+
+
+def needed_items(reply: Reply) -> list[Reply]:
+    """Take an array without which there is nothing to show; raises Refused for anything else, error or not."""
+    if isinstance(needed(reply), (list, set, frozenset)):
+        return items(reply)
+    raise Refused(NO_ANSWER)
+
+
+def needed_bytes(reply: Reply) -> bytes:
+    """Take a byte string without which there is nothing to show; raises Refused for anything else, error or not."""
+    found = needed(reply)
+    if isinstance(found, bytes):
+        return found
+    raise Refused(NO_ANSWER)

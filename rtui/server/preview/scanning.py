@@ -8,7 +8,7 @@ from typing import Final
 from rtui.server.guard import Command
 from rtui.server.preview.page import Page
 from rtui.server.preview.replies import scan_page
-from rtui.server.preview.source import Source, needed
+from rtui.server.preview.source import Source
 from rtui.server.reply import Reply
 
 MAX_EMPTY_CALLS: Final = 10
@@ -19,10 +19,10 @@ async def scanned(source: Source, page: Page, ask: Callable[[int], Command]) -> 
     """Scan from the page's cursor until something is found; give the cursor behind it, 0 at the end, and what it is."""
     cursor = page.position if isinstance(page.position, int) else 0
     (reply,) = await source.begin(ask(cursor))
-    cursor, found = scan_page(needed(reply))
+    cursor, found = scan_page(reply)
     for _ in range(MAX_EMPTY_CALLS - 1):
         if found or not cursor:
             break
         (reply,) = await source.more(ask(cursor))
-        cursor, found = scan_page(needed(reply))
+        cursor, found = scan_page(reply)
     return cursor, found

@@ -12,9 +12,9 @@ from rtui.server.preview.bounds import (
     too_large,
 )
 from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview, Row
-from rtui.server.preview.replies import cell, items
+from rtui.server.preview.replies import cell, needed_items
 from rtui.server.preview.scanning import scanned
-from rtui.server.preview.source import Refused, Source, needed
+from rtui.server.preview.source import Refused, Source
 
 COLUMNS = (Column("member", Meaning.NAME),)
 """What a page of a set shows."""
@@ -37,7 +37,7 @@ async def _sample(source: Source, page: Page, count: int) -> Preview:
     if not source.collection.may_be_sampled:
         raise Refused(no_sample(source.facts, "SRANDMEMBER"))
     (reply,) = await source.begin(guard.srandmember(source.key, count, evidence=source.collection))
-    rows = tuple((cell(member),) for member in items(needed(reply)))
+    rows = tuple((cell(member),) for member in needed_items(reply))
     note = f"a random sample of {len(rows)} members: {all_at_once(source.facts, 'SSCAN')}"
     return _shown(source, page, rows, None, (note,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from rtui.analysis.facts import Unknown
@@ -10,12 +11,15 @@ from rtui.server.guard import EntryEvidence
 from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.groups import read_groups
 from rtui.server.preview.page import FIRST, Cell, Column, Kind, Meaning, Page, Preview, Row
-from rtui.server.preview.replies import cell, items, mapping, pairs
-from rtui.server.preview.source import Refused, Source, needed, optional
+from rtui.server.preview.replies import cell, items, mapping, needed_items, pairs
+from rtui.server.preview.source import Refused, Source, optional
 from rtui.server.reply import Reply
 
 COLUMNS = (Column("entry", Meaning.STREAM_ID), Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
 """What a page of a stream shows: a row a field, the id on the first of an entry."""
+
+_ID: Final = re.compile(rb"[0-9]{1,20}(?:-[0-9]{1,20})?")
+"""What an entry is called: milliseconds and a number."""
 
 MAX_SEQUENCE: Final = (1 << 64) - 1
 """The highest second half of an entry id."""
@@ -34,7 +38,7 @@ async def read_stream(source: Source, page: Page) -> Preview:
     known = EntryEvidence(source.facts.mean_element_bytes)
     describes_at_once = page == FIRST and known.is_light
     replies = await source.begin(entries, *([guard.xinfo_stream(source.key, known)] if describes_at_once else []))
-    found = items(needed(replies[0]))
+    found = needed_items(replies[0])
     rows = [row for entry in found for row in _rows(entry)]
     last = _id_of(found[-1]) if found else None
     if page == FIRST and known.mean_bytes is None:
@@ -78,7 +82,8 @@ def _mean_bytes(entries: list[Reply]) -> float:
 
 def _id_of(entry: Reply) -> bytes | None:
     parts = items(entry)
-    return parts[0] if parts and isinstance(parts[0], bytes) else None
+    found = parts[0] if parts else None
+    return found if isinstance(found, bytes) and _ID.fullmatch(found) else None
 
 
 def _rows(entry: Reply) -> list[Row]:

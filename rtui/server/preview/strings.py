@@ -14,9 +14,9 @@ from rtui.server.preview.encodedtext import is_text, whole_characters
 from rtui.server.preview.hyperloglog import HyperLogLog, read_hyperloglog
 from rtui.server.preview.page import Cell, Column, Kind, Meaning, Page, Preview, Section, Window
 from rtui.server.preview.prettyjson import MAX_JSON_BYTES, json_lines, starts_like_json
+from rtui.server.preview.replies import needed_bytes
 from rtui.server.preview.signature import signature_of
-from rtui.server.preview.source import Source, needed
-from rtui.server.reply import Reply
+from rtui.server.preview.source import Source
 
 _STALE_COUNT: Final = Unknown(
     Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, and PFCOUNT would write the new count into the key"
@@ -28,10 +28,10 @@ async def read_string(source: Source, page: Page, window_bytes: int = STRING_WIN
     offset = page.position if isinstance(page.position, int) else 0
     total = source.facts.length
     (reply,) = await source.begin(guard.getrange(source.key, offset, offset + window_bytes - 1))
-    data = _bytes(needed(reply))
+    data = needed_bytes(reply)
     if offset == 0 and isinstance(total, int) and window_bytes < total <= MAX_JSON_BYTES and starts_like_json(data):
         (rest,) = await source.more(guard.getrange(source.key, len(data), total - 1))
-        data += _bytes(needed(rest))
+        data += needed_bytes(rest)
     ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
     shown = Preview(
         key=source.key, type=source.facts.type, kind=Kind.BINARY, page=page, total=total, touched=source.touches
@@ -53,10 +53,6 @@ async def read_string(source: Source, page: Page, window_bytes: int = STRING_WIN
     if signature is not None:
         shown = replace(shown, notes=(f"it begins as {signature} does",))
     return _windowed(shown, data, ends=ends)
-
-
-def _bytes(reply: Reply) -> bytes:
-    return reply if isinstance(reply, bytes) else b""
 
 
 def _windowed(shown: Preview, data: bytes, *, ends: bool) -> Preview:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rtui.server import guard
 from rtui.server.preview.bounds import page_items, size_notes, too_large
 from rtui.server.preview.page import Column, Kind, Meaning, Page, Preview
-from rtui.server.preview.replies import cell, pairs, score
-from rtui.server.preview.source import Refused, Source, needed
+from rtui.server.preview.replies import cell, needed_items, pairs, score
+from rtui.server.preview.source import Refused, Source
 
 COLUMNS = (Column("rank", Meaning.INDEX), Column("member", Meaning.NAME), Column("score", Meaning.SCORE))
 """What a page of a sorted set shows."""
@@ -19,7 +19,7 @@ async def read_zset(source: Source, page: Page) -> Preview:
     if not count:
         raise Refused(too_large(source.facts, "member"))
     (reply,) = await source.begin(guard.zrange(source.key, start, start + count - 1))
-    found = list(pairs(needed(reply)))
+    found = list(pairs(needed_items(reply)))
     return Preview(
         key=source.key,
         type=source.facts.type,

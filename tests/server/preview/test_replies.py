@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.preview.described import summary_of
 from rtui.server.preview.replies import cell, items, mapping, pairs, scan_page, score, whole
 from rtui.server.preview.signature import signature_of
+from rtui.server.preview.source import Refused
 from rtui.server.preview.streams import before
 from rtui.server.reply import Reply
 
@@ -26,8 +28,16 @@ def test_what_is_not_a_map_has_nothing() -> None:
     assert mapping(None) == mapping(b"text") == mapping(7) == {}
     assert mapping([1, 2, b"name", 3]) == {b"name": 3}
     assert items(b"text") == []
-    assert scan_page(b"text") == (0, [])
     assert scan_page([b"17", [b"a"]]) == (17, [b"a"])
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, b"text", 7, [], [b"0"], [b"0", b"a"], [b"-1", []], [b"7" * 5000, []], [b"%d" % (1 << 64), []], [None, []]],
+)
+def test_what_is_no_page_is_refused_and_not_an_empty_one(reply: Reply) -> None:
+    with pytest.raises(Refused):
+        scan_page(reply)
 
 
 @given(st.floats(allow_nan=False))

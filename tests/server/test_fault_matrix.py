@@ -1,0 +1,319 @@
+"""Each command of the closed list, answered in each wrong way, under everything that asks the server.
+
+Whatever is answered: the work ends, or waits and says for what; it says why; a fact that was not told is unknown and
+never a number; nothing is left running; and once the server answers again, the same work is done in full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.facts import Unknown
+from rtui.analysis.report import CoverageKind
+from rtui.server import pauses
+from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.browsing import Browsing
+from rtui.server.capability import Capabilities
+from rtui.server.connection import Connection
+from rtui.server.errors import RtuiError
+from rtui.server.guard.spec import MODULE_GROUPS, Group
+from rtui.server.guard.table import TABLE
+from rtui.server.hot.report import hot_report
+from rtui.server.inspect import key_facts, row_facts
+from rtui.server.keysizes import key_sizes
+from rtui.server.lfu_settings import lfu_settings
+from rtui.server.pace import Pace
+from rtui.server.preview import preview
+from rtui.server.progress import Progress, ScanState
+from tests.faults import FAULTS, Fault, FaultProxy, Words
+from tests.server import zoo
+from tests.server.hot.summaries import summary_of
+from tests.server.scanned import numbered, plant
+from tests.server.targets import target_of
+from tests.servers import Server
+
+KEYS = 120
+"""Enough for an estimate of 50 keys."""
+
+OPEN_S = 0.2
+"""A server that says that it loads its data is waited for no longer."""
+
+ONE_SLOT = b"{slot}:"
+"""How names begin that one command may hold on a node of a cluster."""
+
+LIMIT_S = 20.0
+"""No work takes so long; a test that does hangs."""
+
+Work = Callable[[FaultProxy, Server], Awaitable[None]]
+"""Does something through a proxy and checks what has come of it, whatever that is."""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses of a few milliseconds."""
+    monkeypatch.setattr(pauses, "FIRST_PAUSE_S", 0.0005)
+
+
+def connection_to(proxy: FaultProxy, server: Server) -> Connection:
+    """A connection that is not open yet and soon gives up."""
+    return Connection(target_of(server, port=proxy.port), connect_timeout_s=0.3, reply_timeout_s=0.3)
+
+
+@asynccontextmanager
+async def opened(proxy: FaultProxy, server: Server) -> AsyncIterator[Connection | None]:
+    """An open connection, None where it can't be opened, which says why."""
+    connection = connection_to(proxy, server)
+    try:
+        try:
+            async with asyncio.timeout(OPEN_S):
+                await connection.open()
+        except RtuiError as failed:
+            assert failed.happened
+            yield None
+        except TimeoutError:
+            assert isinstance(proxy.fault, tuple)
+            assert proxy.fault[1].is_passing
+            yield None
+        else:
+            yield connection
+    finally:
+        await connection.close()
+
+
+async def settled(progress: Callable[[], Progress]) -> Progress:
+    """Wait until it is over, or waits for something that it names."""
+    while True:
+        now = progress()
+        if now.state.is_over or (now.state is ScanState.WAITING and now.reason):
+            return now
+        await asyncio.sleep(0.001)
+
+
+def check_ended(now: Progress) -> None:
+    """What is over for another reason than that all is done says which."""
+    assert now.state in (ScanState.DONE, ScanState.STOPPED) or now.reason
+    assert "fault of rtui" not in (now.reason or "")
+
+
+def is_known(fact: object) -> bool:
+    return not isinstance(fact, Unknown)
+
+
+# what asks the server
+
+
+async def browse(proxy: FaultProxy, server: Server) -> None:
+    browsing = Browsing(
+        target_of(server),
+        pace=Pace.FULL,
+        resume=False,
+        state_folder=Path(server.folder),
+        connection=connection_to(proxy, server),
+    )
+    try:
+        try:
+            async with asyncio.timeout(OPEN_S):
+                await browsing.start()
+        except (RtuiError, TimeoutError):
+            return
+        now = await settled(lambda: browsing.status.progress)
+        check_ended(now)
+        status = browsing.status
+        if now.state is ScanState.DONE:
+            assert browsing.store.keys == KEYS or status.notes
+        assert status.total is None or not isinstance(status.total, int) or status.total >= 0
+        proxy.heal()
+        if now.state is ScanState.DONE:
+            return
+        browsing.connection.retry_now()
+        await browsing.rescan()
+        while browsing.status.progress.state is not ScanState.DONE:
+            assert browsing.status.progress.state is not ScanState.FAILED
+            await asyncio.sleep(0.001)
+        assert browsing.store.keys == KEYS
+    finally:
+        await browsing.close()
+
+
+async def details(proxy: FaultProxy, server: Server) -> None:
+    names = sorted(server.admin.scan_iter(count=1000))
+    wanted = [name for name in names if not name.startswith(b"key:")] or names[:1]
+    async with opened(proxy, server) as connection:
+        if connection is None:
+            return
+        capabilities = Capabilities()
+        for ask in (_facts_of_rows, _facts_and_values):
+            try:
+                await ask(connection, wanted, capabilities)
+            except RtuiError as failed:
+                assert failed.happened
+
+
+async def _facts_of_rows(connection: Connection, names: list[bytes], capabilities: Capabilities) -> None:
+    for row in await row_facts(connection, names, capabilities):
+        for fact in (row.ttl_ms, row.memory_bytes):
+            assert not isinstance(fact, int) or fact >= 0
+
+
+async def _facts_and_values(connection: Connection, names: list[bytes], capabilities: Capabilities) -> None:
+    for name in names:
+        facts = await key_facts(connection, name, capabilities)
+        for fact in (facts.length, facts.memory_bytes, facts.idle_s, facts.ttl_ms):
+            assert not isinstance(fact, int) or fact >= 0
+        await preview(connection, facts, capabilities=capabilities)
+
+
+async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None) -> None:
+    options = AnalysisOptions(pace=Pace.FULL, estimate_keys=estimate_keys, encoding_every=1)
+    async with opened(proxy, server) as connection:
+        if connection is None:
+            return
+        analysis = Analysing(connection, options)
+        running = asyncio.create_task(analysis.run())
+        now = await settled(lambda: analysis.progress)
+        check_ended(now)
+        analysis.stop()
+        await running
+        check_ended(analysis.progress)
+        report = analysis.report
+        assert report is not None or analysis.progress.state is ScanState.FAILED
+        if report is not None and now.state is ScanState.DONE:
+            keys = report.head.coverage.keys
+            assert keys == ((estimate_keys and keys) or KEYS) or report.head.notes
+            assert estimate_keys is None or keys > 0 or report.head.notes
+        elif report is not None:
+            assert report.head.coverage.kind is not CoverageKind.EXACT
+            assert report.head.coverage.reason
+        proxy.heal()
+        connection.retry_now()
+        if now.state is ScanState.DONE:
+            return
+        await connection.online()
+        await connection.refresh()  # who it is may have been garbage, too
+        again = Analysing(connection, options)
+        await again.run()
+        assert again.progress.state is ScanState.DONE, again.progress
+        assert again.report is not None
+        assert again.report.head.coverage.keys >= (20 if estimate_keys else KEYS)
+
+
+async def inspect(proxy: FaultProxy, server: Server) -> None:
+    await _analyse(proxy, server, None)
+
+
+async def estimate(proxy: FaultProxy, server: Server) -> None:
+    await _analyse(proxy, server, 50)
+
+
+async def hot_keys(proxy: FaultProxy, server: Server) -> None:
+    async with opened(proxy, server) as connection:
+        if connection is None:
+            return
+        capabilities = Capabilities()
+        try:
+            lfu = await lfu_settings(connection, capabilities)
+            await key_sizes(connection, capabilities, 0)
+            report = await hot_report(connection, capabilities, summary_of(), lfu=lfu, is_lfu_policy=True, now_s=1e9)
+        except RtuiError as failed:
+            assert failed.happened
+            return
+        assert all(hot.value >= 0 for one in report.lists for hot in one.keys)
+        assert all(value >= 0 for load in report.slots for value in load.values.values())
+
+
+# the matrix
+
+WORKS: dict[str, Work] = {
+    "browse": browse,
+    "details": details,
+    "inspect": inspect,
+    "estimate": estimate,
+    "hot keys": hot_keys,
+}
+
+
+ELSEWHERE: frozenset[bytes] = frozenset()
+"""Commands that have tests of their own: """
+
+
+async def sent_by(work: Work, server: Server) -> list[Words]:
+    """The commands of the closed list that some work sends to a server that answers.
+
+    Those that make a connection ready are sent by all of it: browsing stands for them.
+    """
+    async with FaultProxy(server.port) as proxy:
+        await work(proxy, server)
+    groups = set(Group) if work is browse else set(Group) - {Group.CONNECTION}
+    specs = dict.fromkeys((spec.words, spec.group) for spec in TABLE if b" ".join(spec.words) in proxy.seen)
+    return [words for words, group in specs if group in groups]
+
+
+def fill(server: Server) -> None:
+    types = zoo.fill(server, server.client())
+    plant(server, numbered(KEYS - len(types)))
+    assert server.admin.dbsize() == KEYS
+
+
+async def strike(work: Work, server: Server, proxy: FaultProxy, words: Words, fault: Fault) -> None:
+    proxy.strike(words, fault)
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            await work(proxy, server)
+    except Exception as error:
+        error.add_note(f"{b' '.join(words).decode()} answered with {fault.name}")
+        raise
+    left = {task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("rtui")}
+    assert not left, (words, fault.name)
+
+
+@pytest.fixture(autouse=True)
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """No task may end by an exception that nobody foresaw: these are logged."""
+    yield
+    assert not [record for record in caplog.records if record.name == "rtui" and record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("name", WORKS)
+async def test_whatever_a_command_is_answered_the_work_ends_and_says_why(
+    name: str, fault: Fault, redis810: Server
+) -> None:
+    work = WORKS[name]
+    fill(redis810)
+    commands = await sent_by(work, redis810)
+    assert commands
+    async with FaultProxy(redis810.port) as proxy:
+        for words in commands:
+            await strike(work, redis810, proxy, words, fault)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+async def test_the_same_of_what_only_a_cluster_is_asked(fault: Fault, cluster_node: Server) -> None:
+    plant(cluster_node, numbered(KEYS, ONE_SLOT))
+    for work in (browse, hot_keys):
+        async with FaultProxy(cluster_node.port) as proxy:
+            for words in await sent_by(work, cluster_node):
+                if words[0] == b"CLUSTER":
+                    await strike(work, cluster_node, proxy, words, fault)
+
+
+async def test_the_matrix_holds_every_command_but_those_of_modules_and_of_other_servers(
+    redis810: Server, valkey: Server, cluster_node: Server
+) -> None:
+    struck: set[Words] = set()
+    fill(redis810)
+    fill(valkey)
+    plant(cluster_node, numbered(KEYS, ONE_SLOT))
+    for server in (redis810, valkey):
+        for work in WORKS.values():
+            struck.update(await sent_by(work, server))
+    for work in (browse, hot_keys):
+        struck.update(await sent_by(work, cluster_node))
+    left = {b" ".join(spec.words) for spec in TABLE if spec.words not in struck and spec.group not in MODULE_GROUPS}
+    assert left == ELSEWHERE
