@@ -22,6 +22,7 @@ LOG.addHandler(logging.NullHandler())
 async def ended(work: Coroutine[Any, Any, object], *, name: str) -> RtuiError | None:
     """Run work to its end; return why it failed, None when it did not. Only cancellation is raised."""
     task = asyncio.create_task(work, name=name)
+    task.add_done_callback(_retrieve)
     try:
         await asyncio.wait([task])
     finally:
@@ -57,6 +58,12 @@ def foreseen(error: BaseException, name: str) -> RtuiError:
         return first
     LOG.error("%s has ended by an exception that nobody foresaw", name, exc_info=first)
     return InternalError(first)
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Take the exception of a task that nobody may be left to take, since whoever waited for it was cancelled."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _first(error: BaseException) -> BaseException:
