@@ -245,7 +245,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     ),
     Command(
         "copy_row",
-        ("c", "y"),
+        ("y",),
         "Copy",
         "Copy the name of the row, or the whole row where it has none.",
         Group.TABLE,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from rtui.analysis.report import CostReport, CoverageKind, Report, ServerReport
+from rtui.analysis.words import counted, duration
 from rtui.keyspace.display import SafeText
 from rtui.server.connection import Online, State
 from rtui.server.guard import Consent
@@ -42,6 +43,19 @@ class AnalysisStatus:
         """Whether an analysis has begun and not ended, be it paused."""
         state = self.progress.state
         return self.is_live and state is not ScanState.READY and not state.is_over
+
+
+ASK_FROM_S: Final = 10.0
+"""An analysis that has run for so long is not ended by a key without a question."""
+
+
+def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
+    """Return a sentence about what an analysis loses when rtui ends now; None for nothing that took long."""
+    elapsed_s, keys = status.cost.elapsed_s, status.progress.keys
+    if not status.is_under_way or elapsed_s < ASK_FROM_S:
+        return None
+    asked = counted(keys, "key")
+    return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
 
 
 @runtime_checkable

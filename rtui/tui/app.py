@@ -204,7 +204,22 @@ class RtuiApp(App[int]):
         self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
-        """Leave; the session saves where it stands."""
+        """Leave, after a question where something would be lost; asked again, leave at once."""
+        from rtui.tui.screens.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
+
+        lost = None if self._session is None else self._session.lost_by_leaving
+        if lost is None or isinstance(self.screen, QuitScreen):
+            await self._leave()
+            return
+
+        def answered(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self.run_worker(self._leave(), group="quit", exclusive=True, description="quit")
+
+        self.push_screen(QuitScreen(lost), answered)
+
+    async def _leave(self) -> None:
+        """End; the session saves where it stands."""
         if self._session is not None:
             await self._session.close()
         self.exit(0)

@@ -33,6 +33,9 @@ MIN_NAME_CELLS: Final = 22
 WIDE_NAME_CELLS: Final = 34
 """Keys and namespaces get places of their own when the name has at least this width then."""
 
+LONG_NAME_CELLS: Final = 44
+"""Names that need it get up to this width, which is what a terminal of 80 columns gives; places go before."""
+
 _WIDTHS: Final = {
     Column.KEYS: 11,
     Column.SHARE: 5,
@@ -73,16 +76,23 @@ _SHARED: Final = (
 )
 
 
-def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS) -> Plan:
-    """Divide `width` cells among the name and the enabled columns, as many as fit."""
+def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: int = 0) -> Plan:
+    """Divide `width` cells among the name and the enabled columns, as many as fit.
+
+    `longest` is what the longest name takes with its indent: so that it is shown whole, or in `LONG_NAME_CELLS`, all
+    places but the first give way.
+    """
+    wanted = min(longest, LONG_NAME_CELLS)
     apart = tuple(
         Place(None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column])
         for column in Column
         if column in enabled
     )
-    if _rest(width, apart) >= WIDE_NAME_CELLS:
+    if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
         return Plan(_rest(width, apart), apart)
     places = tuple(place for pair in _SHARED if (place := _shared(*pair, enabled)))
+    while len(places) > 1 and _rest(width, places) < wanted:
+        places = places[:-1]
     while places and _rest(width, places) < MIN_NAME_CELLS:
         places = places[:-1]
     return Plan(_rest(width, places), places)

@@ -1,4 +1,4 @@
-"""Puts texts onto the clipboard of the terminal, and says so."""
+"""Sends texts to the terminal for its clipboard; whether it takes them up, it does not tell."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Copier:
         self._screen = screen
 
     def copy(self, text: str) -> None:
-        """Copy a text."""
+        """Send a text to the terminal by OSC 52."""
         self._screen.app.copy_to_clipboard(text)
         shown = cut_middle(display_text(text), SHOWN_CELLS)
-        self._screen.notify(shown, title="Copied", markup=False, timeout=2)
+        self._screen.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
 
     def choose(self, entries: Sequence[Copy]) -> None:
         """Have the user choose what to copy."""

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.segments import Separators
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import Browsing
 from rtui.server.pace import Pace
 from rtui.server.preview import preview
 from rtui.server.preview.page import Page, Preview
+from rtui.tui.analysis_source import lost_by_leaving
 
 if TYPE_CHECKING:
     from rtui.server.analysing import AnalysisOptions
@@ -38,6 +40,11 @@ class LiveSession(Browsing):
 
         status = self.status
         return AnalysisOptions(self.store.separators.values, status.match, status.kind, pace=self.pace)
+
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
+        return None if self._analysis is None else lost_by_leaving(self._analysis.status)
 
     def give_way(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""

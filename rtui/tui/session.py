@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.keyspace.display import SafeText
 from rtui.keyspace.namespace import Namespace
 from rtui.keyspace.store import NamespaceStore
 from rtui.server.browsing_status import BrowsingStatus
@@ -34,6 +35,10 @@ class Session(Protocol):
     @property
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
+
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """What is lost when rtui ends now, as a sentence; None for nothing."""
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""

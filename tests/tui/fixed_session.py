@@ -21,7 +21,7 @@ from rtui.server.pace import Pace
 from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.server.target import Target
-from rtui.tui.analysis_source import AnalysisSource, FixedAnalysis
+from rtui.tui.analysis_source import AnalysisSource, FixedAnalysis, lost_by_leaving
 from tests.made_report import empty_report
 
 ASKED_AT_S = 1_798_761_600.0
@@ -108,6 +108,11 @@ class FixedSession:
     def clock(self) -> float:
         """The time, which stands still unless a test moves it."""
         return self.now_s
+
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """What an analysis that is under way loses."""
+        return lost_by_leaving(self.analysis.status)
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Nothing is ever lost."""

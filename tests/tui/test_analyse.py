@@ -248,7 +248,7 @@ async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
 
 async def test_a_row_is_copied() -> None:
     async with analysing(done()) as desk:
-        await desk.press("c")
+        await desk.press("y")
         assert desk.screen.app.clipboard == "shop:"
         await desk.press("2", "down", "down", "down", "y")
         assert desk.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'

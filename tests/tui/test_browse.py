@@ -284,3 +284,23 @@ async def test_another_scan_puts_the_largest_first_again() -> None:
         desk.session.status = replace(desk.session.status, complete=True)
         desk.session.revision += 1
         await desk.until(lambda: desk.listed == [b"b:", b"a:"] and desk.name == b"b:")
+
+
+LONG_LEAF = b"shop:cart:3f2b8c1e-77aa-4d10-9c55-0123456789ab"
+
+
+async def test_a_name_that_is_whole_at_80_columns_is_whole_at_120() -> None:
+    async with browsing(FixedSession(names=[LONG_LEAF, b"short"]), size=(80, 24)) as desk:
+        tree = desk.screen.trees.key_tree
+        name = LONG_LEAF.rsplit(b":")[-1].decode()
+
+        def is_shown() -> bool:
+            return any(name in "".join(span.text for span in line) for line in tree.lines_in_view)
+
+        await desk.go(LONG_LEAF)
+        assert is_shown()
+        await desk.pilot.resize_terminal(120, 36)
+        await desk.until(lambda: not desk.screen.has_class("-narrow"))
+        await desk.settled()
+        assert is_shown()
+        assert tree.plan.places

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui.columns import ALL_COLUMNS, GAP_CELLS, MIN_NAME_CELLS, Column, plan
+from rtui.tui.columns import ALL_COLUMNS, GAP_CELLS, LONG_NAME_CELLS, MIN_NAME_CELLS, Column, plan
 
 columns = st.frozensets(st.sampled_from(list(Column)))
 
@@ -42,3 +42,17 @@ def test_narrow_trees_share_places_between_namespaces_and_keys() -> None:
 
 def test_very_narrow_trees_have_names_only() -> None:
     assert plan(24).places == ()
+
+
+@given(st.integers(66, 300), columns, st.integers(0, 600))
+def test_a_name_that_a_small_terminal_shows_is_not_cut_harder_in_a_larger_one(
+    width: int, enabled: frozenset[Column], longest: int
+) -> None:
+    assert plan(width, enabled, longest).name_cells >= min(
+        longest, plan(78, enabled, longest).name_cells, LONG_NAME_CELLS
+    )
+
+
+@given(st.integers(0, 300), columns, st.integers(0, 600))
+def test_the_first_place_stays_however_long_names_are(width: int, enabled: frozenset[Column], longest: int) -> None:
+    assert bool(plan(width, enabled, longest).places) == bool(plan(width, enabled).places)

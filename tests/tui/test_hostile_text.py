@@ -133,7 +133,7 @@ async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
             await visitor.whole()
             await visitor.until(lambda: visitor.tree.cursor is not None, "a row")
             await visitor.settled()
-            for keys, shown in (("2", "CRC16"), ("1", "Value"), ("y", "Copied"), ("i", "commands")):
+            for keys, shown in (("2", "CRC16"), ("1", "Value"), ("y", "Sent to the terminal"), ("i", "commands")):
                 await visitor.press(keys)
                 await visitor.until_shown(shown)
                 visitor.check_harmless()

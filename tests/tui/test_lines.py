@@ -259,3 +259,19 @@ def test_hex_has_as_many_bytes_a_line_as_fit() -> None:
     shown = Preview(b"k", b"string", Kind.BINARY, window=Window(0, bytes(range(32)), 32))
     assert "00000010  10 11" in "\n".join(said(line) for line in preview_lines(shown, 100))
     assert "00000008  08 09" in "\n".join(said(line) for line in preview_lines(shown, 50))
+
+
+@given(WIDTHS)
+def test_facts_about_a_value_are_broken_between_words(width: int) -> None:
+    label, why = "distinct elements, as last counted", "elements were added since PFCOUNT last ran, which would write"
+    shown = Preview(
+        key=b"visitors",
+        type=b"string",
+        kind=Kind.HYPERLOGLOG,
+        page=FIRST,
+        summary=((label, Unknown(Reason.NOT_ASKED, why)), ("registers", b"dense")),
+    )
+    lines = preview_lines(shown, width)
+    assert all(line_width(line) <= width for line in lines)
+    words = [word for line in lines for word in said(line).split()]
+    assert words == [*label.split(), *why.split(), "registers", "dense"]

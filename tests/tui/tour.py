@@ -257,7 +257,7 @@ async def _read(visitor: Visitor) -> None:
 
 async def _copy(visitor: Visitor, done: Tour) -> None:
     await visitor.press("y")
-    await visitor.until_shown("Copied")
+    await visitor.until_shown("Sent to the terminal")
     done.copied.append(visitor.app.clipboard)
     for steps in range(3):
         await visitor.press("Y")

@@ -101,17 +101,26 @@ def _summary_lines(summary: Sequence[tuple[str, Cell | Unknown]], width: int) ->
     if not summary:
         return []
     labels = [display_text(label, limit=40) for label, _ in summary]
-    room = min(max(width_of(label) for label in labels) + _BETWEEN, width // 2)
+    room = max(width_of(label) for label in labels) + _BETWEEN
+    is_beside = room <= width // 2
     lines: list[Line] = []
     for label, (_, value) in zip(labels, summary, strict=True):
-        if isinstance(value, Unknown):
-            text, role = display_text(value.detail or value.reason.value), Role.FAINT
+        indent = room if is_beside else _BETWEEN
+        found = _summary_value(value, max(width - indent, MIN_COLUMN_CELLS + 2 * MARGIN))
+        if is_beside:
+            title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
+            lines += [(*title, *found[0][1:]), *((gap(indent), *line) for line in found[1:])]
         else:
-            text, role = cell_text(value, Meaning.VALUE), Role.TEXT
-        parts = wrap(text, max(width - 2 * MARGIN - room, MIN_COLUMN_CELLS), CELL_LINES)
-        for index, part in enumerate(parts):
-            lines.append((gap(MARGIN), Span(left(label if not index else own(""), room), Role.MUTED), Span(part, role)))
+            lines += [*prose(label, width, Role.MUTED), *((gap(indent), *line) for line in found)]
     return [*lines, ()]
+
+
+def _summary_value(value: Cell | Unknown, width: int) -> list[Line]:
+    """Return a fact of a value, or the sentence that says why it is not known, as lines with a margin."""
+    if isinstance(value, Unknown):
+        return prose(display_text(value.detail or value.reason.value), width, Role.MUTED)
+    room = max(width - 2 * MARGIN, MIN_COLUMN_CELLS)
+    return [(gap(MARGIN), Span(part)) for part in wrap(cell_text(value, Meaning.VALUE), room, CELL_LINES)]
 
 
 def _window_lines(kind: Kind, window: Window, width: int) -> list[Line]:

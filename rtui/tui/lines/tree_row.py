@@ -97,6 +97,14 @@ def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownF
     return (*head, *_key_places(found, plan.places))
 
 
+def name_cells(row: Row) -> int:
+    """Return the cells that a name takes when nothing of it is cut, with its indent and sign.
+
+    A byte is taken for a cell: names of other letters than those of ASCII get more room than they need.
+    """
+    return MARGIN + row.depth * INDENT_CELLS + width_of(_NONE) + len(row.name) + 1
+
+
 def sign_cells(row: Row, name_cells: int) -> int:
     """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
     return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)

@@ -62,6 +62,45 @@ class ChoiceScreen(ModalScreen[int | None], FocusScreen[int | None]):
         self.dismiss(event.option_index)
 
 
+class QuitScreen(ModalScreen[bool], FocusScreen[bool]):
+    """Asks whether to quit although something is lost; returns whether the user has agreed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n", "answer(False)", show=False),
+        Binding("q,y", "answer(True)", show=False),
+        Binding("j", "app.simulate_key('down')", show=False),
+        Binding("k", "app.simulate_key('up')", show=False),
+    ]
+
+    def __init__(self, lost: SafeText) -> None:
+        """`lost` is the sentence that says what is lost."""
+        super().__init__()
+        self.options = ChoiceList(Option(Content(lost), disabled=True), "Stay", "Quit", markup=False, id="choices")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The answers."""
+        return self.options
+
+    def compose(self) -> ComposeResult:
+        """Show what is lost and the answers."""
+        self.options.border_title = "Quit?"
+        self.options.border_subtitle = "q quits · esc stays"
+        yield self.options
+
+    def on_mount(self) -> None:
+        """Begin on the answer that loses nothing."""
+        self.options.highlighted = 1
+
+    def action_answer(self, is_wanted: bool) -> None:
+        """Give the answer of a key."""
+        self.dismiss(is_wanted)
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_index == 2)
+
+
 class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
     """Switches columns on and off; each change shows at once."""
 

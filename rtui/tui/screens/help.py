@@ -27,6 +27,8 @@ TITLE_CELLS: Final = 18
 LEGEND: Final = (
     own("1,204 is exact. ≥ 1,204 has been seen so far. ≈ 1.2k comes from a sample or is what the server estimates. "
         "– means that there is nothing, denied that the server does not tell."),
+    own("What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
+        "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."),
     own("rtui only reads. What it may send is a closed list: rtui commands prints it, rtui acl a user for it."),
 )  # fmt: skip
 """What the marks mean, below the commands."""

@@ -15,7 +15,7 @@ from rtui.keyspace.rows import Kind, Row, VisibleRows
 from rtui.tui.columns import ALL_COLUMNS, Column, Plan, plan
 from rtui.tui.ink import Line
 from rtui.tui.lines.facts_grid import MARGIN
-from rtui.tui.lines.tree_row import KnownFacts, Whole, row_line, sign_cells
+from rtui.tui.lines.tree_row import KnownFacts, Whole, name_cells, row_line, sign_cells
 from rtui.tui.widgets.content_size import set_content_height
 from rtui.tui.widgets.rows_view import RowsView
 
@@ -43,6 +43,8 @@ class TreeView(RowsView, can_focus=True):
         self._facts: KnownFacts = {}
         self._columns = ALL_COLUMNS
         self._plan = plan(0)
+        self._longest = 0
+        """Cells of the longest name seen in these rows, with its indent: columns give way once, not to and fro."""
         self._cursor: Row | None = None
         self._rows_told: list[Row] = []
         """The rows that were in view when it was last said that others are."""
@@ -74,9 +76,11 @@ class TreeView(RowsView, can_focus=True):
         """Show these rows, with the cursor on one of them or on the first; `facts` is looked into at each repaint."""
         rows.refresh()  # what has come while others were shown: later it would move the cursor
         self._rows, self._facts = rows, facts
+        self._longest = 0
         self._cursor, self._cursor_line = None, 0
         self._painted.clear()
         self._recount()
+        self._replan()
         line = self._index(cursor)
         self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self.move_to(0 if line is None else line)
@@ -156,6 +160,7 @@ class TreeView(RowsView, can_focus=True):
         """Say that other rows are in view."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
+            self._make_room()
             self.post_message(self.ViewChanged())
 
     @property
@@ -220,6 +225,7 @@ class TreeView(RowsView, can_focus=True):
             self._cursor_line, self._cursor = found, self._rows.row(found)
         else:
             self.move_to(self._cursor_line if self._cursor is None else self._nearest(self._cursor))
+        self._make_room()
         self.repaint_changes()
 
     def _nearest(self, row: Row) -> int:
@@ -239,8 +245,16 @@ class TreeView(RowsView, can_focus=True):
             set_content_height(self, count)
             self.post_message(self.ViewChanged())
 
+    def _make_room(self) -> None:
+        """Let columns give way where a name in view is longer than all before it."""
+        longest = max(map(name_cells, self.rows_in_view), default=0)
+        if longest > self._longest:
+            self._longest = longest
+            if longest > self._plan.name_cells:
+                self._replan()
+
     def _replan(self) -> None:
         """Divide the rows anew."""
-        self._plan = plan(self.scrollable_content_region.width - MARGIN, self._columns)
+        self._plan = plan(self.scrollable_content_region.width - MARGIN, self._columns, self._longest)
         self.refresh()
         self.post_message(self.ViewChanged())

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from rtui.server.progress import ScanState
+from rtui.tui.analysis_source import AnalysisStatus, lost_by_leaving
+from rtui.tui.screens.choice import QuitScreen
+from tests.made_report import made_report
+from tests.tui.analysing import Analyst, analysing
+from tests.tui.browsing import browsing
+from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
+
+LONG = replace(RUNNING, cost=replace(RUNNING.cost, elapsed_s=1_812.0))
+OVER = replace(LONG, progress=replace(LONG.progress, state=ScanState.DONE))
+PAUSED = replace(LONG, progress=replace(LONG.progress, state=ScanState.PAUSED))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (READY, None),
+        (RUNNING, None),
+        (OVER, None),
+        (LONG, "430,000 keys in 30m 12s"),
+        (PAUSED, "430,000 keys in 30m 12s"),
+    ],
+    ids=["not-begun", "just-begun", "over", "long", "paused"],
+)
+def test_only_what_took_long_is_lost(status: AnalysisStatus, said: str | None) -> None:
+    lost = lost_by_leaving(status)
+    assert said is None if lost is None else said is not None and said in lost
+
+
+@asynccontextmanager
+async def asked(key: str) -> AsyncIterator[Analyst]:
+    """The question that the key brings up during a long analysis."""
+    async with analysing(FixedAnalysis(made_report(), LONG)) as desk:
+        await desk.press(key)
+        await desk.until(lambda: isinstance(desk.screen.app.screen, QuitScreen))
+        yield desk
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
+async def test_quitting_during_a_long_analysis_asks_and_the_same_key_again_quits(key: str) -> None:
+    async with asked(key) as desk:
+        app = desk.screen.app
+        await desk.until_shown("An analysis is under way: 430,000 keys in 30m 12s.", "Stay", "Quit?")
+        assert app.is_running
+        await desk.press(key)
+        await desk.until(lambda: app.return_code == 0)
+
+
+@pytest.mark.parametrize("keys", [("escape",), ("n",), ("enter",)], ids=" ".join)
+async def test_the_first_answer_stays(keys: tuple[str, ...]) -> None:
+    async with asked("q") as desk:
+        await desk.press(*keys)
+        await desk.until(lambda: desk.screen.app.screen is desk.screen)
+        assert desk.screen.app.return_code is None
+        assert desk.screen.app._exit is False
+
+
+async def test_the_second_answer_quits() -> None:
+    async with asked("q") as desk:
+        await desk.press("down", "enter")
+        await desk.until(lambda: desk.screen.app._exit)
+
+
+async def test_quitting_asks_nothing_when_nothing_is_lost() -> None:
+    async with browsing() as desk:
+        await desk.pilot.press("q")
+        assert desk.screen.app._exit
