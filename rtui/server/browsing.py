@@ -217,6 +217,7 @@ class Browsing:
     async def rescan(self) -> None:
         """Begin again with the same filter, from the beginning; what was denied is tried once more."""
         self.connection.forget_denied()
+        self.connection.retry_now()
         self.capabilities.forget()
         await self._again(self._only, resume=False, is_rescan=True)
 

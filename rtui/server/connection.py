@@ -17,7 +17,7 @@ from rtui.server.handshake import Learned, NoTouch
 from rtui.server.identity import ServerIdentity
 from rtui.server.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Peer
 from rtui.server.own_reads import OwnReads
-from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, Retries
+from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S, Retries
 from rtui.server.reply import Reply
 from rtui.server.target import Target
 
@@ -346,8 +346,7 @@ class Connection:
 
     async def _pause(self, reason: RtuiError, attempt: int) -> None:
         """Say why and until when, then wait that long or until somebody is in a hurry."""
-        loading = isinstance(reason, ConnectFailure) and reason.kind.passes
-        pause_s = self._main_retries.pause_s(LONGEST_LOADING_PAUSE_S if loading else LONGEST_PAUSE_S)
+        pause_s = self._main_retries.pause_s(_longest_pause_s(reason))
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))
         await self._wait(pause_s)
 
@@ -373,6 +372,14 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
+
+
+def _longest_pause_s(reason: RtuiError) -> float:
+    """The longest pause before another attempt that may end for the same reason."""
+    kind = reason.kind if isinstance(reason, ConnectFailure) else FailureKind.CLOSED
+    if kind.passes:
+        return LONGEST_LOADING_PAUSE_S
+    return LONGEST_REFUSED_PAUSE_S if kind.refuses_user else LONGEST_PAUSE_S
 
 
 def _close_opened(opening: asyncio.Task[Lane]) -> None:

@@ -83,6 +83,17 @@ class FailureKind(StrEnum):
         """Whether waiting may cure it, so that the first connection too is tried again."""
         return self is FailureKind.LOADING
 
+    @property
+    def refuses_user(self) -> bool:
+        """Whether the server is there and turns this user away, so that waiting alone cures nothing."""
+        return self in {
+            FailureKind.NOAUTH,
+            FailureKind.WRONGPASS,
+            FailureKind.NOPERM,
+            FailureKind.PROTECTED,
+            FailureKind.DATABASE,
+        }
+
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
     """A connection that could not be made; `kind` says which step failed."""

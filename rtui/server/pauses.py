@@ -13,11 +13,13 @@ FIRST_PAUSE_S: Final = 0.25
 LONGEST_PAUSE_S: Final = 15.0
 """No pause is longer, so that a server that is back is seen soon."""
 
-
 _MOST_DOUBLINGS: Final = 16
 
 LONGEST_LOADING_PAUSE_S: Final = 2.0
 """While a server loads it answers how far it is, so asking often costs nothing and shows something."""
+
+LONGEST_REFUSED_PAUSE_S: Final = 120.0
+"""A server that refuses the user writes each try into its log, and somebody has to change that first."""
 
 
 def pause_s(attempt: int, rng: Random, longest_s: float = LONGEST_PAUSE_S) -> float:

@@ -19,10 +19,11 @@ from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.lane import Lane, Peer
 from rtui.server.node_scan import MAX_LOSSES
 from rtui.server.pace import Pace
-from rtui.server.pauses import FIRST_PAUSE_S, LONGEST_PAUSE_S
+from rtui.server.pauses import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
 from rtui.server.progress import ScanState
 from rtui.server.scan import Scan
 from rtui.server.scan_node import ScanNode
+from rtui.server.secret import Secret
 from rtui.server.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
@@ -138,6 +139,25 @@ async def test_a_server_that_kills_every_client_is_left_in_peace(server: Server)
         connection.retry_now()
         await running
     assert made <= 30
+
+
+async def test_a_password_that_is_no_longer_right_is_tried_ever_more_seldom(server: Server) -> None:
+    """Each try is an entry in the server's ACL LOG."""
+    pauses = Pauses()
+    server.admin.execute_command("ACL", "SETUSER", "some", "on", ">old", "~*", "+@all")
+    target = target_of(server, user="some", password=Secret("old"))
+    async with connected(target, sleep=pauses, rng=Highest()) as connection:
+        server.admin.execute_command("ACL", "SETUSER", "some", "resetpass", ">new")
+        server.admin.client_kill_filter(_type="normal")
+        await until(connection, lambda: isinstance(connection.state, Lost) and connection.state.attempt >= 14)
+        assert isinstance(connection.state, Lost)
+        assert isinstance(connection.state.reason, ConnectFailure)
+        assert connection.state.reason.kind is FailureKind.WRONGPASS
+        assert pauses.taken[:2] == [0.25, 0.5]
+        assert max(pauses.taken) == LONGEST_REFUSED_PAUSE_S
+        server.admin.execute_command("ACL", "SETUSER", "some", ">old")
+        connection.retry_now()
+        await connection.online()
 
 
 async def test_somebody_in_a_hurry_waits_for_no_lane(valkey: Server) -> None:
