@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from contextlib import ExitStack
 from shutil import get_terminal_size
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.browse import MAX_DEMO_KEYS
+from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import Given, connection_options
 from rtui.cli.scope_options import scope_options
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
@@ -33,8 +36,9 @@ Exit codes
   0    the report is written; also when --budget-seconds ran out (the report is then
        marked partial and says why) and when the user may not ask everything (the
        report and standard error say what was denied)
-  1    the server could not be reached or refused, or the file could not be written;
-       what had been inspected until then is written, marked partial
+  1    the server could not be reached or refused, its connection was lost for good, or
+       the file could not be written; what had been inspected until then is written,
+       marked partial
   2    the command line makes no sense
   130  Ctrl-C or SIGTERM: what had been inspected is written, marked partial; a second
        one leaves at once and writes nothing
@@ -118,7 +122,10 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
     from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415
     from rtui.server.errors import RtuiError  # noqa: PLC0415
     from rtui.server.pace import Pace  # noqa: PLC0415
+    from rtui.server.tasks import LOG  # noqa: PLC0415
 
+    if os.environ.get(DEBUG_VARIABLE):
+        LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
     if not asked["separators"]:
         del asked["separators"]
@@ -152,7 +159,7 @@ def _say(report: Report) -> None:
     from rtui.analysis.report import ColumnState, CoverageKind  # noqa: PLC0415
 
     coverage = report.head.coverage
-    if coverage.kind is CoverageKind.PARTIAL:
+    if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
         click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
     denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
     if denied:

@@ -80,3 +80,4 @@ async def _watched(analysing: Analysing, bar: ProgressBar, interrupts: Interrupt
         await running
     finally:
         running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

@@ -195,8 +195,9 @@ class RtuiApp(App[int]):
         """Show what nobody foresaw on the first screen; the others have their own way."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
-            unforeseen = RtuiError("rtui has failed", f"{type(error).__name__} while connecting", "Please report it.")
-            self._connect_failed(unforeseen)
+            from rtui.server.tasks import foreseen  # noqa: PLC0415 - only then
+
+            self._connect_failed(foreseen(error, "connecting"))
 
     def action_redraw(self) -> None:
         """Send everything again: something else has written to the terminal."""

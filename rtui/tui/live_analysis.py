@@ -9,15 +9,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from rtui.analysis.report import Report
+from rtui.keyspace.display import SafeText
 from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
 from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.connection import Connection
+from rtui.server.errors import RtuiError
 from rtui.server.guard import Consent
 from rtui.server.hot.server_source import reports_hot_keys, too_old
 from rtui.server.hot.session import start_session
 from rtui.server.inspection.heading import server_report
 from rtui.server.outdated import Seen, seen_now
 from rtui.server.progress import Cost, Progress, ScanState
+from rtui.server.tasks import supervised
 from rtui.tui.analysis_source import AnalysisStatus
 
 
@@ -46,6 +49,8 @@ class LiveAnalysis:
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
         self._is_estimate = False
+        self._fault: SafeText | None = None
+        """Why an analysis has ended that could not say so itself."""
 
     @property
     def revision(self) -> int:
@@ -83,7 +88,8 @@ class LiveAnalysis:
         self._is_estimate = estimate
         options = replace(self._options(), pace=self._pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
         self._analysing = Analysing(self._connection, options)
-        self._task = asyncio.create_task(self._run(before, self._analysing), name="rtui analysis")
+        self._fault = None
+        self._task = supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
 
     def pause(self) -> None:
         """Send nothing until `resume`."""
@@ -156,6 +162,10 @@ class LiveAnalysis:
         is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
         return ended if began is None or is_whole else replace(began, at_s=ended.at_s)
 
+    def _broke(self, failure: RtuiError) -> None:
+        self._fault = failure.happened
+        self._revision += 1
+
     def _set_pace(self, *, faster: bool) -> None:
         self._pace = self._pace.faster() if faster else self._pace.slower()
         self._revision += 1
@@ -167,6 +177,8 @@ class LiveAnalysis:
         if self._analysing is None:
             return Progress()
         progress = self._analysing.progress
+        if self._fault is not None:
+            return replace(progress, state=ScanState.FAILED, fraction=None, reason=self._fault)
         if progress.state is ScanState.READY:
             return replace(progress, state=ScanState.RUNNING, fraction=None)
         return progress

@@ -6,13 +6,17 @@ from rtui.keyspace.display import SafeText
 from rtui.keyspace.glob import PatternError
 from rtui.server.errors import RtuiError
 from rtui.server.guard import GuardError
+from rtui.server.tasks import foreseen
 from rtui.tui.shown import display_text
 
 
 def failure_notice(error: BaseException) -> SafeText:
-    """Return one line for a failure that costs only what was asked for: its words where they are meant to be read."""
+    """Return one line for a failure that costs only what was asked for: its words where they are meant to be read.
+
+    What nobody foresaw is logged, and the line says where in rtui it was.
+    """
     if isinstance(error, RtuiError):
         return error.happened
     if isinstance(error, PatternError | GuardError):
         return display_text(str(error))
-    return display_text(type(error).__name__)
+    return foreseen(error, "a worker of the interface").happened

@@ -53,7 +53,7 @@ async def test_the_application_ends_with_those_words_and_without_a_traceback() -
     [
         (ConnectionLost("the server closed the connection"), "the server closed the connection"),
         (PatternError("a pattern has at most 16 stars"), "a pattern has at most 16 stars"),
-        (KeyError(HELD), "KeyError"),
+        (KeyError(HELD), "a fault of rtui itself (KeyError)."),
     ],
 )
 def test_a_notice_repeats_only_words_meant_to_be_read(error: Exception, text: str) -> None:

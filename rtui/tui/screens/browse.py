@@ -11,12 +11,13 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
-from textual.worker import Worker, WorkerState
+from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Online
+from rtui.server.errors import RtuiError
 from rtui.tui.columns import Column
 from rtui.tui.commands import BROWSE_SCOPES, Scope, When, bindings, footer_commands
 from rtui.tui.copy_desk import CopyDesk, Subject
@@ -29,7 +30,6 @@ from rtui.tui.lines.notice import notice_lines
 from rtui.tui.lines.tree_row import Whole
 from rtui.tui.name_filter import NameFilter
 from rtui.tui.next_look import FLUSH_S, REST_S, NextLook
-from rtui.tui.notices import failure_notice
 from rtui.tui.offers import conditions
 from rtui.tui.panel_book import PanelBook
 from rtui.tui.scan_desk import Bars, ScanDesk
@@ -430,9 +430,10 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Look at what has come of it; turn a failure into a message, but a lost connection is in the status bar."""
+        """Look at what has come of it."""
         if event.worker.is_finished:
             self.call_later(self.flush)
-        error = event.worker.error
-        if event.state is WorkerState.ERROR and error is not None and isinstance(self.session.status.link, Online):
-            self.notify(failure_notice(error), title=event.worker.description, severity="error", markup=False)
+
+    def says(self, error: BaseException) -> bool:
+        """Whether a failure is told in a message: a lost connection is in the status bar."""
+        return not isinstance(error, RtuiError) or isinstance(self.session.status.link, Online)

@@ -15,9 +15,11 @@ from textual.binding import Binding
 from textual.dom import DOMNode, NoScreen
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from rtui.tui.commands import BY_BINDING_ID, COMMANDS, Command, Scope, When, bindings
 from rtui.tui.ink import INK_CLASSES
+from rtui.tui.notices import failure_notice
 from rtui.tui.widgets.bars import FooterBar
 
 
@@ -118,6 +120,17 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         """Adapt to a terminal that was resized while another screen covered this one."""
         if self._size and self._size != self.app.size:
             self.post_message(events.Resize(self.app.size, self.app.size))
+
+    def says(self, error: BaseException) -> bool:
+        """Whether a failure of work is told in a message of its own; else the screen shows it anyway."""
+        return True
+
+    @on(Worker.StateChanged)
+    def _work_failed(self, event: Worker.StateChanged) -> None:
+        """Turn a failure of work into a message."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None and self.says(error):
+            self.notify(failure_notice(error), title=event.worker.description, severity="error", markup=False)
 
     @on(FooterBar.Clicked)
     async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
