@@ -77,7 +77,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "estimate_keys",
     metavar="N",
     type=click.IntRange(100, 10_000_000),
-    help="Ask N keys from random places instead of all; every figure has its 95 % interval.",
+    help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
 @click.option(
     "--budget-seconds",

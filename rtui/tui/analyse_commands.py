@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rtui.server.analysing import ESTIMATE_KEYS
 from rtui.tui.command import Command, Group, Scope, When, when
 from rtui.tui.panels import PANELS
 
@@ -33,7 +34,7 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
         "estimate",
         ("e",),
         "Estimate",
-        "Ask a sample of random keys: about a second, every figure with its interval.",
+        f"Ask {ESTIMATE_KEYS:,} random keys: seconds, however many there are; every figure with its interval.",
         Group.ANALYSE,
         Scope.RUN,
         when(When.READY),

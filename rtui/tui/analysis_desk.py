@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from rtui.analysis.report import CoverageKind
+from rtui.analysis.words import keys
+from rtui.keyspace.display import SafeText
 from rtui.server.progress import ScanState
 from rtui.tui.analysis_source import AnalysisSource
 from rtui.tui.commands import When
 
+KEEP: Final = SafeText("Keep them")
+REPLACE: Final = SafeText("Replace them by an estimate from random keys")
+"""What can be done where an estimate would take the place of exact figures."""
+
 
 class AnalysisDesk:
-    """Speaks with the source; `say` is called when something about it is to be shown."""
+    """Speaks with the source; `say` is called when something about it is to be shown.
 
-    def __init__(self, source: AnalysisSource, say: Callable[[], None]) -> None:
+    `ask` asks the user to choose one of some entries, under a title, and calls back with its number or None.
+    """
+
+    def __init__(
+        self,
+        source: AnalysisSource,
+        say: Callable[[], None],
+        ask: Callable[[SafeText, Sequence[SafeText], Callable[[int | None], None]], object],
+    ) -> None:
         self._source = source
+        self._ask = ask
         self._say = say
         self.shows_cost = False
 
@@ -36,10 +53,23 @@ class AnalysisDesk:
             self._say()
 
     def estimate(self) -> None:
-        """Ask a sample."""
-        if When.READY in self.holds():
-            self._source.begin(estimate=True)
-            self._say()
+        """Ask a sample; where it would take the place of exact figures, only if the user says so."""
+        if When.READY not in self.holds():
+            return
+        report = self._source.report
+        if report is not None and report.head.coverage.kind is CoverageKind.EXACT and report.head.coverage.keys:
+            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
+            self._ask(title, (KEEP, REPLACE), self._answered)
+        else:
+            self._estimate()
+
+    def _answered(self, choice: int | None) -> None:
+        if choice == 1 and When.READY in self.holds():
+            self._estimate()
+
+    def _estimate(self) -> None:
+        self._source.begin(estimate=True)
+        self._say()
 
     def pause(self) -> None:
         """Pause, or go on."""

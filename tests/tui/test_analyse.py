@@ -49,6 +49,28 @@ async def test_an_estimate_is_one_key_away() -> None:
         assert desk.source.asked == ["estimate"]
 
 
+async def test_an_estimate_takes_the_place_of_exact_figures_only_if_the_user_says_so() -> None:
+    async with analysing(done()) as desk:
+        await desk.press("e")
+        await desk.until_shown("The figures of 1,000,000 keys are exact", "Keep them")
+        await desk.press("enter")
+        await desk.press("e")
+        await desk.until_shown("Keep them")
+        await desk.press("escape")
+        assert desk.source.asked == []
+        await desk.press("e")
+        await desk.until_shown("Keep them")
+        await desk.press("down", "enter")
+        assert desk.source.asked == ["estimate"]
+
+
+@pytest.mark.parametrize("report", [estimate_report(), partial_report()], ids=["estimate", "partial"])
+async def test_what_is_not_exact_gives_way_to_an_estimate_at_once(report: Report) -> None:
+    async with analysing(done(report)) as desk:
+        await desk.press("e")
+        assert desk.source.asked == ["estimate"]
+
+
 async def test_a_pass_can_be_paused_and_stopped() -> None:
     async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
         await desk.until_shown("43%", "86k/s", "7s left", "pace normal", "server 10%")

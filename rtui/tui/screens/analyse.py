@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
@@ -28,6 +29,7 @@ from rtui.tui.panel_book import PanelBook
 from rtui.tui.panel_desk import PanelDesk
 from rtui.tui.panels import BY_ID, PANELS
 from rtui.tui.row_desk import RowDesk
+from rtui.tui.screens.choice import ChoiceScreen
 from rtui.tui.screens.command_screen import CommandScreen, carried
 from rtui.tui.table_file import SUFFIXES
 from rtui.tui.widgets.bars import Banner, Bar
@@ -82,7 +84,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
-        self._pass = AnalysisDesk(source, self._asked)
+        self._pass = AnalysisDesk(source, self._asked, self._ask_user)
         self._row = RowDesk(self, lambda: self.table)
         self._desk = PanelDesk(self, self._choose)
         self._session = HotSessionDesk(self, source, lambda: self.panel)
@@ -169,6 +171,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Say what has been asked of the analysis, and look soon what comes of it."""
         self._say_bars()
         self._next_look.after(AT_ONCE_S)
+
+    def _ask_user(self, title: SafeText, entries: Sequence[SafeText], answered: Callable[[int | None], None]) -> None:
+        """Have the user choose one of some entries."""
+        self.app.push_screen(ChoiceScreen(title, entries), answered)
 
     def _say_bars(self) -> None:
         """Say whose numbers these are, how the analysis is doing, and what can be done."""

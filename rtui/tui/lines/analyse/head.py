@@ -9,6 +9,7 @@ from rtui.analysis import words
 from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, ServerReport
 from rtui.analysis.tables.cell_text import written
 from rtui.keyspace.display import SafeText
+from rtui.server.analysing import ESTIMATE_KEYS
 from rtui.server.connection import Lost
 from rtui.server.handshake import NoTouch
 from rtui.server.progress import ScanState
@@ -224,7 +225,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     about = _LENGTHS_TOO if status.server.no_touch == NoTouch.ON else _NO_LENGTHS
     choices = (
         (own("enter"), own("ask every key, at the pace below")),
-        (own("e"), own("estimate from a sample of random keys, in about a second")),
+        (own("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
         (own("+ -"), own("choose another pace first")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
