@@ -6,9 +6,13 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from random import Random
+from secrets import randbits
+
+import pytest
 
 from rtui.analysis.estimate import Estimate
 from rtui.analysis.report import CoverageKind, Figure, Report, Stats
+from tests.oracles import heavy_tails
 from tests.oracles.analysed import report_on
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -124,3 +128,32 @@ async def test_a_sample_of_all_that_is_asked_for_is_exact(valkey: Server) -> Non
     asked_for_all = await report_on(target_of(valkey), estimate_keys=500)
     assert asked_for_all.head.coverage.kind is CoverageKind.EXACT
     assert asked_for_all.summary.root.stats == whole.summary.root.stats
+
+
+HEAVY_KEYS, HEAVY_SAMPLE, HEAVY_RUNS = 8_000, 1_500, 12
+
+
+@pytest.mark.parametrize("number", range(3))
+async def test_intervals_hold_the_truth_of_keyspaces_with_heavy_tails(valkey: Server, number: int) -> None:
+    """Keyspaces never seen before, whose figures hang together: a sort of them may be held a bit less often."""
+    seed = randbits(48)
+    told = heavy_tails.plant(valkey.client(), Random(seed), HEAVY_KEYS)
+    truth = {(what, whose): value for what, whose, value in figures(await report_on(target_of(valkey)))}
+    used = int(valkey.client().info("memory")["used_memory"])
+    held: defaultdict[str, list[bool]] = defaultdict(list)
+    reports = [report_on(target_of(valkey), estimate_keys=HEAVY_SAMPLE) for _ in range(HEAVY_RUNS)]
+    for report in await asyncio.gather(*reports):
+        for what, whose, said in figures(report):
+            exact = truth.get((what, whose))
+            if exact is None or not isinstance(said, Estimate):
+                continue
+            assert isinstance(exact, int | float)
+            held[what].append(said.low * 0.98 <= exact <= said.high * 1.02)
+            if what == "sum of memory":
+                assert said.high <= 1.1 * used
+    made = f"keyspace {number} of seed {seed}: {told}"
+    assert {"sum of memory", "share of memory", "keys"} <= set(held), made
+    every = [one for hits in held.values() for one in hits]
+    assert sum(every) >= 0.9 * len(every), made
+    rates = {what: sum(hits) / len(hits) for what, hits in held.items()}
+    assert min(rates.values()) >= 0.8, (made, rates)
