@@ -15,6 +15,7 @@ from rtui.server.connection import Lost
 from rtui.server.errors import ConnectFailure, FailureKind
 from rtui.server.handshake import NoTouch
 from rtui.server.identity import ServerIdentity
+from rtui.server.outdated import Outdated
 from rtui.server.pace import Pace
 from rtui.server.progress import Cost, Progress, ScanState
 from rtui.server.target import Target
@@ -130,6 +131,7 @@ def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]
     ("name", "status"),
     [
         ("paused", replace(SCANNING, progress=replace(SCANNING.progress, state=ScanState.PAUSED), pace=Pace.NORMAL)),
+        ("outdated", replace(COMPLETE, outdated=Outdated.RESTARTED, seen_age_s=125.0)),
         ("lost", replace(SCANNING, link=Lost(None, 2, 0.0))),
         ("no-touch-denied", replace(COMPLETE, no_touch=NoTouch.DENIED)),
         ("failed", replace(COMPLETE, complete=False, progress=REFUSED)),
