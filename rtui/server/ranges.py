@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -14,6 +15,15 @@ Slots: TypeAlias = Sequence[tuple[int, int]]
 HEAD_KEYS: Final = 4 * 1000
 """Keys of a range's beginning that are remembered until all ranges before it have ended: more than a page, which
 is what they can run over by."""
+
+HEAD_BYTES: Final = 4 << 20
+"""The names of these keys have so many bytes together at most, and likewise those of a tail."""
+
+RECENT_KEYS: Final = 2 * 1000
+"""About so many keys of a range's last pages are remembered, and at least its last page ..."""
+
+RECENT_BYTES: Final = 1 << 20
+"""... unless their names have more bytes together."""
 
 
 class CursorOrderError(Exception):
@@ -31,7 +41,22 @@ class Span:
 class Range:
     """One span under way: the cursor to send next and what its seam with the range before needs."""
 
-    __slots__ = ("cursor", "end", "head", "head_end", "is_done", "is_started", "position", "start", "tail", "tail_end")
+    __slots__ = (
+        "_recent",
+        "_recent_bytes",
+        "_recent_keys",
+        "cursor",
+        "end",
+        "head",
+        "head_bytes",
+        "head_end",
+        "is_done",
+        "is_started",
+        "position",
+        "start",
+        "tail",
+        "tail_end",
+    )
 
     def __init__(self, span: Span, cursor: int, *, has_seam: bool) -> None:
         self.start = span.start
@@ -43,15 +68,35 @@ class Range:
         self.head: set[bytes] | None = set() if has_seam else None
         """Keys returned between `start` and `head_end`, while a range before is still under way."""
         self.head_end = span.start
+        self.head_bytes = 0
+        self._recent: deque[tuple[int, Sequence[bytes], int]] = deque()
+        self._recent_bytes = 0
+        self._recent_keys = 0
         self.tail: set[bytes] = set()
         """Keys that ranges before delivered from beyond their ends, to be left out up to `tail_end`."""
         self.tail_end = span.start
 
     def remember(self, keys: Sequence[bytes], reached: int) -> None:
         """Keep the keys of a page that went up to `reached` while the head is still growing."""
+        size = sum(map(len, keys))
         if self.head is not None and self.head_end == self.position and len(self.head) < HEAD_KEYS:
-            self.head.update(keys)
-            self.head_end = reached
+            self.head_bytes += size
+            if self.head_bytes <= HEAD_BYTES:
+                self.head.update(keys)
+                self.head_end = reached
+        if size > RECENT_BYTES:
+            keys, size = (), 0
+        self._recent.append((reached, keys, size))
+        self._recent_keys += len(keys)
+        self._recent_bytes += size
+        while len(self._recent) > 1 and (self._recent_keys > RECENT_KEYS or self._recent_bytes > RECENT_BYTES):
+            _, keys, size = self._recent.popleft()
+            self._recent_keys -= len(keys)
+            self._recent_bytes -= size
+
+    def has_had(self, keys: set[bytes], since: int) -> bool:
+        """Whether one of these is among the keys of the last pages that went beyond the position `since`."""
+        return any(not keys.isdisjoint(page) for reached, page, _ in self._recent if reached > since)
 
 
 class Ranges:
@@ -121,6 +166,7 @@ class Ranges:
 
         Raises CursorOrderError when the cursor does not move forward, or has more than 64 bits.
         """
+        sent = one.cursor
         one.is_started = True
         one.cursor = cursor
         if not self.dialect.is_ordered:
@@ -131,6 +177,8 @@ class Ranges:
         reached = self.dialect.reached(cursor)
         if reached <= one.position:
             raise CursorOrderError
+        if cursor.bit_length() < sent.bit_length():
+            self._look_for_repeats(one, cursor, keys)
         one.remember(keys, reached)
         fresh = keys
         if one.tail:
@@ -142,6 +190,22 @@ class Ranges:
         if reached >= one.end:
             fresh = self._finish(one, reached, fresh)
         return fresh
+
+    def _look_for_repeats(self, one: Range, cursor: int, keys: list[bytes]) -> None:
+        """See whether a page holds keys of pages before, which it may when the table has become smaller.
+
+        A cursor of n bits comes from a table of at least 2^n buckets. Only a table that is smaller than the one that
+        the cursor sent comes from can return keys again: those of the whole bucket that this cursor points into. Then
+        the cursor of the reply is shorter than the one sent, which is so by chance, too, for every fourth page.
+        """
+        if self.dialect is not Dialect.STANDALONE or not keys:
+            return
+        bucket = POSITION_END >> cursor.bit_length()
+        since = one.position // bucket * bucket
+        ranges = [one] if since >= one.start else self._ranges
+        names = set(keys)
+        if any(other.has_had(names, since) for other in ranges):
+            self.repeats_possible = True
 
     def _finish(self, one: Range, reached: int, page: list[bytes]) -> list[bytes]:
         """End a range whose last page went up to `reached`; return the page without what later ranges delivered."""
@@ -173,8 +237,11 @@ class Ranges:
             self.repeats_possible = True
             return page
         if follower.position < reached:
-            follower.tail.update(page)
-            follower.tail_end = max(follower.tail_end, reached)
+            if sum(map(len, page)) > HEAD_BYTES:
+                self.repeats_possible = True
+            else:
+                follower.tail.update(page)
+                follower.tail_end = max(follower.tail_end, reached)
         return [key for key in page if key not in head]
 
     def _cursor_at(self, position: int) -> int:

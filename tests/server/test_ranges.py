@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from random import Random
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.ranges import CursorOrderError, Range, Ranges, Span
+from rtui.server.ranges import HEAD_BYTES, RECENT_BYTES, CursorOrderError, Range, Ranges, Span
 from rtui.server.savepoint import savepoint_of
 from tests.server.table import Table
 
@@ -154,3 +155,27 @@ def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
 def test_an_opaque_scan_is_not_cut() -> None:
     with pytest.raises(ValueError, match="cut"):
         Ranges(Dialect.OPAQUE, [Span(0, 5)])
+
+
+def test_names_of_a_megabyte_are_not_held() -> None:
+    """Eight ranges whose first pages have names of 1 MiB: what is remembered of them is bounded in bytes."""
+    cut = [Span(*piece) for piece in pieces(8)]
+    ranges = Ranges(STANDALONE, cut)
+    tracemalloc.start()
+    for number in range(6):
+        for index, one in enumerate(ranges.under_way(8)):
+            page = [b"%d %d " % (number, index) + bytes(1 << 20) for _ in range(2)]
+            ranges.arrived(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 8 * (HEAD_BYTES + RECENT_BYTES) + (1 << 20)
+
+
+def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> None:
+    ranges = Ranges(STANDALONE, [Span(0, 1 << 63), Span(1 << 63, POSITION_END)])
+    first, second = ranges.under_way(2)
+    page = [b"%d" % number + bytes(1 << 20) for number in range(6)]
+    ranges.arrived(second, STANDALONE.cursor(3 << 62), page)
+    assert not ranges.repeats_possible
+    ranges.arrived(first, STANDALONE.cursor((1 << 63) + (1 << 60)), page)
+    assert ranges.repeats_possible

@@ -1,0 +1,134 @@
+"""A scan of a table that is rehashed under it: nothing is missing, and what comes twice is noticed and removed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtui.keyspace.segments import Separators
+from rtui.keyspace.store import NamespaceStore
+from rtui.server.cursor import POSITION_END, Dialect, pieces
+from rtui.server.node_scan import TABLE_PROBES
+from rtui.server.ranges import Ranges, Span
+from rtui.server.shrink import TableWatch
+from tests.server.table import Dict
+
+
+def a_table(rng: Random, keys: int) -> Dict:
+    """A table of so many keys with random hashes, of about the size that the server gives it."""
+    hashes = {b"a:%d:%d" % (index % 7, index): rng.randrange(POSITION_END) for index in range(keys)}
+    return Dict(hashes, max(1, keys.bit_length() + rng.randint(-2, 2)))
+
+
+def change(table: Dict, rng: Random, number: int) -> None:
+    """What clients and the server's own timer may do between two pages."""
+    what = rng.randrange(6)
+    if what == 0:
+        table.put(b"new:%d" % number, rng.randrange(POSITION_END))
+    elif what == 1:
+        table.resize(rng.randint(1, 11))
+    elif what < 4:
+        table.rehash(rng.choice((1, 5, 100, 3000)))
+
+
+def scanned(
+    table: Dict, rng: Random, ranges: Ranges, *, count: int, changes: int, fleeting: list[bytes]
+) -> tuple[Counter[bytes], bool]:
+    """Scan as a node's scan does; returns how often each key was delivered, and whether repeats were possible."""
+    seen: Counter[bytes] = Counter()
+    watch = TableWatch()
+    while not ranges.is_done:
+        one = rng.choice(ranges.under_way(8))
+        cursor, keys = table.scan(one.cursor, count)
+        seen.update(ranges.arrived(one, cursor, keys))
+        watch.saw(cursor)
+        if changes:
+            changes -= 1
+            change(table, rng, changes)
+            if fleeting and rng.random() < 0.5:
+                table.remove(fleeting.pop())
+    if not watch.is_sure and watch.bits > 1:
+        cursors = [Dialect.STANDALONE.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
+        watch.measured([table.scan(cursor, 1)[0] for cursor in cursors])
+    return seen, ranges.repeats_possible or watch.has_shrunk
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 2, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: int, count: int, changes: int) -> None:
+    table = a_table(rng, rng.choice((3, 60, 400)))
+    names = sorted(table.keys)
+    staying = set(rng.sample(names, len(names) // 2))
+    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(width)])
+    fleeting = [name for name in names if name not in staying]
+    seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=fleeting)
+    assert staying <= set(seen)
+    assert is_flagged or max(seen.values(), default=1) == 1
+    store = NamespaceStore(Separators())
+    store.add(list(seen.elements()))
+    store.repeats_possible = is_flagged
+    for _ in store.settle():
+        pass
+    assert store.root.count == len(seen)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 1 << 32).map(Random), st.integers(2, 40))
+def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int) -> None:
+    """Ranges that were cut where a larger table had its buckets begin in the middle of those of the smaller one."""
+    table = a_table(rng, 300)
+    cuts = sorted({rng.randrange(1, 1 << 11) << 53 for _ in range(rng.randint(1, 6))})
+    table.resize(rng.randint(1, 6))
+    table.rehash(5000)
+    spans = [Span(start, end) for start, end in zip([0, *cuts], [*cuts, POSITION_END], strict=True)]
+    rng.shuffle(spans)
+    ranges = Ranges(Dialect.STANDALONE, spans)
+    seen, is_flagged = scanned(table, rng, ranges, count=count, changes=0, fleeting=[])
+    assert set(seen) == table.keys
+    assert is_flagged or max(seen.values()) == 1
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 32).map(Random), st.integers(1, 40))
+def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) -> None:
+    table = a_table(rng, 300)
+    ranges = Ranges(Dialect.STANDALONE)
+    seen: Counter[bytes] = Counter()
+    bits = 12
+    while not ranges.is_done:
+        one = ranges.under_way(1)[0]
+        cursor, keys = table.scan(one.cursor, count)
+        seen.update(ranges.arrived(one, cursor, keys))
+        table.resize(bits)
+        table.rehash(rng.randrange(50))
+        bits += not table.is_rehashing and bits < 14
+    assert seen == Counter(table.keys)
+    assert not ranges.repeats_possible
+
+
+@settings(deadline=None)
+@given(st.integers(0, 1 << 32).map(Random), st.integers(1, 20), st.integers(1, 7))
+def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: int) -> None:
+    """Too short for the length of cursors to show it: the keys that come twice do."""
+    table = a_table(rng, 300)
+    names = sorted(table.keys)
+    ranges = Ranges(Dialect.STANDALONE)
+    seen: Counter[bytes] = Counter()
+    watch = TableWatch()
+    for page in range(5000):
+        if ranges.is_done:
+            break
+        if page % 5 == 3:
+            table.resize(8 - less)
+            table.rehash(5000)
+        one = ranges.under_way(1)[0]
+        cursor, keys = table.scan(one.cursor, count)
+        seen.update(ranges.arrived(one, cursor, keys))
+        watch.saw(cursor)
+        table.resize(8)
+        table.rehash(5000)
+    assert set(seen) == set(names)
+    assert ranges.repeats_possible or watch.has_shrunk or max(seen.values()) == 1
