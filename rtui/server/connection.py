@@ -20,6 +20,7 @@ from rtui.server.own_reads import OwnReads
 from rtui.server.pauses import HEALTHY_S, LONGEST_LOADING_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S, Retries
 from rtui.server.reply import Reply
 from rtui.server.target import Target
+from rtui.server.tasks import supervised
 
 HEARTBEAT_S: Final = 5.0
 """A lane without traffic is asked PING this often, so that a server that vanished is noticed without a user's doing."""
@@ -131,8 +132,7 @@ class Connection:
                 attempt += 1
                 await self._pause(failed, attempt)
         self._arrived(lane)
-        self._keeper = asyncio.create_task(self._keep(lane), name="rtui connection")
-        self._keeper.add_done_callback(self._keeper_ended)
+        self._keeper = supervised(self._keep(lane), name="rtui connection", failed=self._keeper_failed)
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         """Send on the interactive lane and give the replies in order; `ConnectionLost` at once while it is lost."""
@@ -316,13 +316,10 @@ class Connection:
             lane = await self._again(lane.closed.result())
             self._arrived(lane)
 
-    def _keeper_ended(self, keeper: asyncio.Task[None]) -> None:
+    def _keeper_failed(self, failure: RtuiError) -> None:
         """Nobody would connect again: say so, instead of leaving everybody waiting."""
-        error = None if keeper.cancelled() else keeper.exception()
-        if error is not None and not isinstance(self.state, Closed):
-            fault = RtuiError("A fault of rtui itself", f"{type(error).__name__}: {error}", "Start rtui again.")
-            fault.__cause__ = error
-            self._end(Closed(fault))
+        if not isinstance(self.state, Closed):
+            self._end(Closed(failure))
 
     async def _watch(self, lane: Lane) -> None:
         """Return when the lane has ended; asks PING when nothing else is sent."""
