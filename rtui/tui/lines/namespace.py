@@ -52,7 +52,7 @@ def _knowledge(node: Namespace, mark: Mark, whole: Whole) -> SafeText:
     """Say where the count comes from."""
     is_part = whole.is_part
     if whole.is_outdated:
-        return own("counted before: it does not hold any more")
+        return own("counted before; it no longer holds")
     match mark:
         case Mark.EXACT:
             return own("exact, of what the filter shows") if is_part else own("exact: the scan has seen every key")
