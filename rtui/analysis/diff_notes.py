@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rtui.analysis.report import Coverage, CoverageKind, Head, Report
+from rtui.analysis.words import keys
 from rtui.keyspace.display import display, display_text
 
 
@@ -59,7 +60,7 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
         yield f"The {name} report is partial{_because(coverage)}: there is at least as much as it says."
     if coverage.kind is CoverageKind.ESTIMATE:
         yield (
-            f"The {name} report is an estimate from {coverage.keys:,} keys: "
+            f"The {name} report is an estimate from {keys(coverage.keys)}: "
             "what lies within its intervals is not distinguishable."
         )
     if coverage.repeats_possible:
@@ -70,7 +71,7 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
             reason = f", {display_text(found.reason)}" if found.reason else ""
             yield f"The {name} report's {column} is {found.state.value}{reason}."
     if report.summary.folded:
-        yield f"In the {name} report {report.summary.folded:,} keys lie beyond the budget of namespaces."
+        yield f"In the {name} report {keys(report.summary.folded)} lie beyond the budget of namespaces."
 
 
 def _because(coverage: Coverage) -> str:

@@ -52,7 +52,7 @@ def judge(threshold: FailOn, diff: Diff, depth: int | None = None) -> Judgement:
     expression = display_text(str(threshold))
     change = diff.root if threshold.namespace is None else diff.find(threshold.namespace)
     if change is None:
-        deeper = "" if diff.levels is None else f" in the {diff.levels} levels that both have"
+        deeper = "" if diff.levels is None else f" in the levels that both have ({diff.levels})"
         return Judgement(expression, Outcome.UNKNOWN, f"neither report has a namespace of this name{deeper}")
     if threshold.measure in {Measure.NEW, Measure.GONE}:
         found, doubt = _counted(threshold.measure, change, diff, depth)

@@ -51,9 +51,27 @@ def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
     return SafeText(f"{mark}{value:,}")
 
 
-def counted(number: int, noun: str, mark: Mark = Mark.EXACT, *, plural: str = "") -> SafeText:
-    """Return a number with its noun: `1 key`, `1,204 keys`, `≥ 2 entries`; `plural` where it is not noun and s."""
-    return SafeText(f"{count(number, mark)} {noun if number == 1 else plural or plural_of(noun)}")
+def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str = "") -> SafeText:
+    """Return a number with its noun: `1 key`, `1,204 keys`, `≥ 2 entries`; `plural` where it is irregular."""
+    return SafeText(f"{count(number, mark)} {noun(number, singular, plural)}")
+
+
+def noun(number: float, singular: str, plural: str = "") -> str:
+    """Return a noun as it stands behind a number that is written by other means: `key` behind 1, else `keys`."""
+    return singular if number == 1 else plural or plural_of(singular)
+
+
+FACT_NAMES: Final = {
+    "ttl": "time to live",
+    "idle": "idle time",
+    "frequency": "access frequency",
+}
+"""What facts are called that have a shorter name in reports."""
+
+
+def fact_name(fact: str) -> str:
+    """Return what a fact is called: `idle time`, `memory`."""
+    return FACT_NAMES.get(fact, fact)
 
 
 def plural_of(noun: str) -> str:

@@ -61,7 +61,7 @@ def state_text(progress: Progress) -> str:
 def figures_text(under_way: UnderWay) -> str:
     """How far, how fast, how long still, how hard: `78% · 786k keys · 41k/s · 12s left · gentle · server 9%`."""
     progress, cost = under_way.progress, under_way.cost
-    parts = [f"{words.short_count(progress.keys)} keys"]
+    parts = [f"{words.short_count(progress.keys)} {words.noun(progress.keys, 'key')}"]
     if progress.fraction is not None:
         parts.insert(0, f"{progress.fraction:.0%}")
     if progress.state is ScanState.RUNNING:

@@ -43,8 +43,10 @@ SAMPLE_FROM: Final = 20_000
 FILL_LOOK_S: Final = 0.2
 """How often a server that is being filled is looked at."""
 
-GOES_ON: Final = SafeText("The scan goes on where it was broken off, then round to there.")
-NOT_SAVED: Final = SafeText("Where the scan stands could not be saved.")
+GOES_ON: Final = SafeText(
+    "The scan continues from where it stopped; it then starts at the beginning and ends where it had continued."
+)
+NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
 
 
 def dialect_for(server: ServerIdentity) -> Dialect:

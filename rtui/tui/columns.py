@@ -42,7 +42,7 @@ _WIDTHS: Final = {
     Column.BAR: 8,
     Column.TYPE: 8,
     Column.TTL: 5,
-    Column.SIZE: 8,
+    Column.SIZE: 10,
 }
 
 
@@ -58,7 +58,7 @@ class Place:
     def title(self) -> str:
         """What stands over it."""
         named = [column for column in (self.namespace, self.key) if column not in (None, Column.BAR)]
-        return "/".join(str(column) for column in named)
+        return " / ".join(str(column) for column in named)
 
 
 @dataclass(frozen=True, slots=True)

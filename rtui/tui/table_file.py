@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis.tables.table import Table
+from rtui.analysis.words import counted
 from rtui.keyspace.display import SafeText
 from rtui.server.whole_file import whole_file
 from rtui.tui.shown import display_text
@@ -39,4 +40,4 @@ def write_table(table: Table, name: str) -> SafeText:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TableFileError(f"{path}: {why}") from None
-    return display_text(f"{len(table.rows):,} rows to {path}")
+    return display_text(f"{counted(len(table.rows), 'row')} to {path}")

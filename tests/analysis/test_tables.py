@@ -312,7 +312,7 @@ def test_one_key_is_one_and_bytes_without_those_of_all_keys_are_at_least() -> No
     report = replace(report, head=replace(exact.head, coverage=coverage))
     assert headline(report) == "≥ 100 B in 2 keys · exact"
     said = {str(what): str(said) for what, said in about(report).rows}
-    assert said["left out"].startswith("1 key went before anybody looked, of 1 key only the name is known")
+    assert said["left out"].startswith("1 key gone before inspection, of 1 key only the name is known")
 
 
 def test_encodings_of_hardly_any_key_say_so() -> None:

@@ -110,7 +110,7 @@ async def test_an_empty_keyspace_is_said() -> None:
     ("report", "shown"),
     [
         (made_report(), ("exact · 1,000,000 keys", "750,000", "1.28 GiB")),
-        (estimate_report(), ("≈ estimate of 20,000 keys", "≈ 750k", "≈ 1.28 GiB")),
+        (estimate_report(), ("≈ estimate from 20,000 keys", "≈ 750k", "≈ 1.28 GiB")),
         (partial_report(), ("≥ partial 50 %", "≥ 750,000", "≥ 1.27 GiB")),
         (denied_report(), ("denied", "widths are keys: memory is not known", "denied: memory")),
     ],
@@ -164,7 +164,7 @@ async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
     async with analysing(done()) as desk:
         await desk.press("2")
         assert desk.rows[0] == "shop:hash:0000"
-        await desk.until_shown("by bytes", "over rtui")
+        await desk.until_shown("by bytes", "above the thresholds of rtui")
         await desk.press("right_square_bracket", "right_square_bracket")
         assert desk.rows[0] == "shop:string:0001"
         await desk.press("left_square_bracket", "b")
@@ -225,7 +225,7 @@ async def test_a_filter_is_live_and_escape_ends_it() -> None:
         await desk.press("escape")
         assert len(desk.rows) == 100
         await desk.press("slash", *"zzz")
-        await desk.until_shown("No row among the 100 largest has zzz", "esc shows all")
+        await desk.until_shown("No row among the 100 largest has zzz", "Escape shows all")
 
 
 def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:

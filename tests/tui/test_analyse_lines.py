@@ -194,7 +194,7 @@ def test_the_age_of_hot_keys_grows_after_they_were_asked_for() -> None:
 def test_keys_at_the_top_of_the_counter_have_one_rate_and_no_rank() -> None:
     lines = hot_lines(made_report(), 120, 20)
     text = said(lines)
-    assert "≥ 41/s  3 keys at the top of the counter, without a rank" in text
+    assert "≥ 41/s  3 keys at the top of the counter, which cannot be ranked" in text
     (names,) = [line for line in text.split("\n") if "shop:list:0002" in line]
     assert names.split() == sorted(names.split())
 
@@ -332,7 +332,7 @@ def test_load_is_brightness() -> None:
 
 def test_skew_is_told_in_words_with_what_loads_the_slot() -> None:
     text = skew_text(made_report())
-    assert "Chance does not explain it: the hash tag {user:1} holds 9,000 keys of it" in text
+    assert "Chance does not explain it: the hash tag {user:1} holds 9,000 of them" in text
     even = replace(made_report().summary.slots, keys=array("Q", [60] * SLOTS), tags=())
     assert "Chance explains it" in skew_text(replace(made_report(), summary=replace(made_report().summary, slots=even)))
 
@@ -344,7 +344,7 @@ def test_a_server_on_its_own_is_imagined_as_a_cluster_and_a_node_of_one_is_not()
     node = replace(made, summary=replace(made.summary, slots=slots))
     text = said(slots_lines(node, 120, 24, SlotsState(cursor=9000)))
     assert "as a cluster" not in text
-    assert "another node's" in text
+    assert "belongs to another node" in text
 
 
 def test_bytes_that_are_not_known_are_said_to_be_unknown() -> None:

@@ -37,7 +37,7 @@ def test_narrow_trees_share_places_between_namespaces_and_keys() -> None:
         (Column.SHARE, Column.TTL),
         (Column.BAR, Column.SIZE),
     ]
-    assert [place.title for place in shared] == ["keys/type", "share/TTL", "size"]
+    assert [place.title for place in shared] == ["keys / type", "share / TTL", "size"]
 
 
 def test_very_narrow_trees_have_names_only() -> None:

@@ -106,8 +106,8 @@ async def test_each_missing_command_is_named_and_the_session_goes_on(some_server
     [
         (("-info",), "keys"),
         (("-dbsize",), "keys"),
-        (("-client",), "no-touch denied"),
-        (("-info", "-dbsize", "-client", "-memory", "-object", "-command", "-hello"), "no-touch denied"),
+        (("-client",), "NO-TOUCH denied"),
+        (("-info", "-dbsize", "-client", "-memory", "-object", "-command", "-hello"), "NO-TOUCH denied"),
     ],
     ids=["info", "dbsize", "client", "most"],
 )

@@ -60,7 +60,7 @@ def test_bars_fill_their_width_exactly(status: BrowsingStatus, width: int, shows
 def test_the_title_always_says_read_only_and_a_missing_no_touch(width: int) -> None:
     denied = replace(COMPLETE, no_touch=NoTouch.DENIED)
     assert "READ-ONLY" in said(title_line(denied, width))
-    assert "no-touch denied" in said(title_line(replace(denied, server=type(denied.server)()), max(width, 80)))
+    assert "NO-TOUCH denied" in said(title_line(replace(denied, server=type(denied.server)()), max(width, 80)))
 
 
 def test_a_lost_connection_counts_down_and_hides_no_number() -> None:

@@ -18,7 +18,7 @@ from rtui.analysis.forms.html_markup import Markup, element, joined
 from rtui.analysis.forms.html_tables import section, share_styles
 from rtui.analysis.forms.html_timeline import timeline
 from rtui.analysis.report import ColumnState, CoverageKind, Report
-from rtui.analysis.tables.about import about, coverage_text, headline
+from rtui.analysis.tables.about import about, coverage_sentence, headline
 from rtui.analysis.tables.cell_text import written, written_keys
 from rtui.analysis.tables.every import tables
 
@@ -104,7 +104,7 @@ def _tiles(report: Report) -> list[Markup]:
 def _warnings(report: Report) -> list[Markup]:
     """Return what a reader must know before any figure."""
     head = report.head
-    told = [] if head.coverage.kind is CoverageKind.EXACT else [f"This report is {coverage_text(head.coverage)}."]
+    told = [] if head.coverage.kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
     denied = [
         f"{name}: {column.reason or column.state}."
         for name, column in head.columns.items()

@@ -70,14 +70,21 @@ def icicle(report: Report) -> Markup:
         aria_label="Namespaces by size",
     )
     measure = "keys" if root.stats.memory_bytes is None else "bytes"
+    how = f"Each row is one level of namespaces; the width of a box is its share of the {measure}. "
     return element(
         "section",
         element("h2", f"Namespaces by {measure}"),
-        element("p", f"A level a row, width is {measure}. ", element("span", class_="hint"), class_="note", id="where"),
+        element(
+            "p",
+            how,
+            element("span", class_="hint"),
+            class_="note",
+            id="where",
+        ),
         drawn,
         _legend(),
         *(
-            [element("p", f"{left_out:,} smaller or deeper namespaces are not drawn.", class_="note")]
+            [element("p", f"{words.counted(left_out, 'smaller or deeper namespace')} not drawn.", class_="note")]
             if left_out
             else []
         ),
@@ -142,7 +149,7 @@ def _told(box: _Box, cells: Cells) -> str:
     """Say in a line what is in a namespace."""
     stats = box.node.stats
     name = display(box.label, limit=2 * _LABEL_LIMIT) if box.depth else "all keys"
-    parts = [f"{cell_text(cells.amount(stats.keys), _KEYS)} keys"]
+    parts = [f"{cell_text(cells.amount(stats.keys), _KEYS)} {words.noun(plain(stats.keys), 'key')}"]
     if stats.memory_bytes is not None:
         parts.append(cell_text(cells.memory(stats), _BYTES))
     if stats.share_memory is not None:

@@ -9,7 +9,7 @@ from typing import Final
 from rtui.analysis import words
 from rtui.analysis.forms.html_markup import Markup, element
 from rtui.analysis.report import DAY_S, HOUR_S, Cliff, CoverageKind, ExpiryBin, Report, Timeline
-from rtui.analysis.tables.cell_text import written, written_keys
+from rtui.analysis.tables.cell_text import noun_of, written, written_keys
 from rtui.analysis.tables.cells import plain
 from rtui.analysis.timeline import columns
 from rtui.analysis.words import Mark
@@ -86,7 +86,8 @@ def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff]
     ]
     calm = [at for at in range(COLUMNS) if at not in steep]
     keys = written_keys(whole.keys, mark)
-    title = f"{stretch.title}: {keys} keys expire"
+    noun = noun_of(whole.keys, "key")
+    title = f"{stretch.title}: {keys} {noun} {'expires' if noun == 'key' else 'expire'}"
     drawing = element(
         "svg",
         element("title", title),
@@ -102,7 +103,7 @@ def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff]
         element(
             "figcaption",
             element("b", stretch.title),
-            element("span", f"{keys} keys · at most {written(highest, words.short_count)} a bar"),
+            element("span", f"{keys} {noun} · the highest bar is {written(highest, words.short_count)}"),
         ),
         drawing,
         element("div", *(element("span", _clock(at, width)) for at in (start, middle, start + width)), class_="axis"),
@@ -126,7 +127,7 @@ def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
         element(
             "li",
             element("b", f"{words.moment(one.start_s)[:16]} – {words.moment(one.end_s)[11:16]}"),
-            f" · {written_keys(one.keys, mark)} keys of ",
+            f" · {written_keys(one.keys, mark)} {noun_of(one.keys, 'key')} of ",
             element("code", one.label),
             f", {written(one.share, words.share)} of it"
             + ("" if one.memory_bytes is None else f", {written(one.memory_bytes, words.size, mark)}"),

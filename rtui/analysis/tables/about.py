@@ -40,13 +40,27 @@ def headline(report: Report) -> str:
 def coverage_text(coverage: Coverage) -> str:
     """Say in a sentence what the numbers rest on."""
     if coverage.kind is CoverageKind.ESTIMATE:
-        of = "" if coverage.total_keys is None else f" of {_figure(coverage.total_keys)}"
-        return f"estimate from {words.count(coverage.keys)} keys{of} in random places; intervals hold 95 %"
+        return f"estimated from {_sample(coverage)}, with 95 % intervals"
     if coverage.kind is CoverageKind.PARTIAL:
         much = "" if coverage.fraction is None else f", {words.share(coverage.fraction)} of the keyspace"
         why = f": {coverage.reason}" if coverage.reason else ""
         return f"partial, {words.keys(coverage.keys)}{much}{why}"
     return f"exact, {words.keys(coverage.keys)}"
+
+
+def coverage_sentence(coverage: Coverage) -> str:
+    """Say in a whole sentence what the figures rest on."""
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return f"The figures are estimated from {_sample(coverage)}; each one has its 95 % interval."
+    if coverage.kind is CoverageKind.PARTIAL:
+        return f"The figures are {coverage_text(coverage)}."
+    return f"The figures are exact: {words.keys(coverage.keys)} were inspected."
+
+
+def _sample(coverage: Coverage) -> str:
+    if coverage.total_keys is None:
+        return f"{words.keys(coverage.keys)} chosen at random"
+    return f"{words.count(coverage.keys)} of {_figure(coverage.total_keys)} keys, chosen at random"
 
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:
@@ -69,11 +83,11 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
     source = "as it counts itself" if cost.is_measured else "by round trips"
     yield (
         "cost",
-        f"{words.count(cost.commands)} commands, {words.size(cost.bytes_in + cost.bytes_out)} of traffic, "
+        f"{words.counted(cost.commands, 'command')}, {words.size(cost.bytes_in + cost.bytes_out)} of traffic, "
         f"{words.seconds(cost.server_us / 1e6)} of the server's time ({source}), {share} of it "
         f"for {words.seconds(cost.elapsed_s)}",
     )
-    yield "no-touch", server.no_touch
+    yield "NO-TOUCH", server.no_touch
     for name, column in head.columns.items():
         if column.state is not ColumnState.COMPLETE:
             yield display_text(name, limit=40), f"{column.state}: {column.reason}" if column.reason else column.state
@@ -84,7 +98,7 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
 def _left_out(coverage: Coverage) -> Iterator[str]:
     """Yield what the numbers do not hold, and what they may hold twice."""
     if coverage.vanished:
-        yield f"{words.keys(coverage.vanished)} went before anybody looked"
+        yield f"{words.keys(coverage.vanished)} gone before inspection"
     if coverage.unread:
         yield f"of {words.keys(coverage.unread)} only the name is known, which is too long to be asked for"
     if coverage.repeats_possible:
@@ -100,7 +114,7 @@ def _scope(head: Head) -> Iterator[str]:
         yield f"keys of type {display(scope.kind, limit=64)}"
     yield "separators " + " ".join(display(one, limit=16) for one in scope.separators)
     if scope.depth is not None:
-        yield f"{scope.depth} levels"
+        yield words.counted(scope.depth, "level")
     yield f"lists of {words.count(scope.top)}"
     yield f"big by {display_text(scope.preset, limit=64)}"
 

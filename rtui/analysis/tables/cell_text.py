@@ -45,6 +45,11 @@ def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeTe
     return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
 
 
+def noun_of(figure: float | Estimate, singular: str) -> str:
+    """Return the noun behind a figure: singular behind an exact 1 only, since an estimate may be of more."""
+    return words.noun(0 if isinstance(figure, Estimate) else figure, singular)
+
+
 def written(figure: Figure, spell: words.Speller, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a figure outside of a table: an estimate with its interval, another number with `mark`."""
     return words.estimated(figure, spell) if isinstance(figure, Estimate) else spell(figure, mark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import exp
 from typing import Final
 
 from rtui.analysis import words
@@ -27,7 +28,9 @@ _SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _FROM = Column("start", "from (UTC)", Unit.TIME, 19)
 _TO = Column("end", "to (UTC)", Unit.TIME, 19)
 _OF_NAMESPACE = Column("share_of_namespace", "share", Unit.SHARE, 5, "Of all keys of the namespace")
-_EXPECTED = Column("expected_keys", "usual", Unit.KEYS, 7, "As many would expire then if it were like its neighbours")
+_EXPECTED = Column(
+    "expected_keys", "expected", Unit.KEYS, 8, "Keys that would expire then if it were like the time around it"
+)
 _CLIFF_NAMESPACE = Column("namespace", "namespace", Unit.TEXT, 0)
 _AT = Column("expires_at", "expires (UTC)", Unit.TIME, 19)
 _IN = Column("expires_in", "in", Unit.DURATION, 8, "Counted from when the report was made")
@@ -134,7 +137,11 @@ def _alarms(found: ExpiryReport) -> str:
     """Say how far the list of cliffs can be trusted."""
     if not found.timelines:
         return ""
-    return f"Even expiries would show {found.false_alarms:.2g} cliffs by chance."
+    if found.false_alarms >= 1:
+        cliffs = words.counted(round(found.false_alarms), "cliff")
+        return f"If keys expired evenly, about {cliffs} would appear by chance."
+    chance = words.share(1 - exp(-found.false_alarms))
+    return f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
 
 
 def _big(report: Report) -> Iterable[KeyRecord]:

@@ -27,7 +27,7 @@ _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
 _P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "Memory that 99 % of the keys do not exceed")
 _NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of the keys that never expire")
 _IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of the keys that nobody used for 30 days")
-_COLD = Column("cold_share", "cold", Unit.SHARE, 6, "Share of the keys whose access counter has gone down to 0")
+_COLD = Column("cold_share", "counter 0", Unit.SHARE, 9, "Share of the keys whose access counter has gone down to 0")
 _TYPES = Column("types", "types", Unit.MIX, 22)
 
 

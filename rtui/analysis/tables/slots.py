@@ -24,7 +24,7 @@ _SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all 
 _SHARE_OF_SAMPLED_MEMORY = Column(
     "share_of_sampled_memory", "of sample", Unit.SHARE, 9, "Of the bytes of the sample, which a single key can decide"
 )
-_EVEN = Column("times_even", "× even", Unit.RATIO, 7, "How many times the keys of an even spread")
+_EVEN = Column("times_even", "× mean", Unit.RATIO, 7, "How many times the mean of all slots")
 _TAGS = Column("tags", "hash tags", Unit.MIX, 0, "What stands between the braces of most of its keys")
 _TAG = Column("tag", "hash tag", Unit.NAME, 0)
 _NODE = Column("node", "node", Unit.NUMBER, 5)
@@ -131,6 +131,6 @@ def _skew_note(found: SlotsReport, cells: Cells) -> str:
     if not any(found.keys):
         return ""
     worst = skew(found.keys, found.owned)
-    verdict = "as chance has it" if worst.is_chance else "more than chance explains"
+    verdict = "as chance would have it" if worst.is_chance else "more than chance explains"
     sampled = " of the sample" if cells.is_estimate else ""
     return f"The fullest slot{sampled}, {worst.slot}, holds {words.ratio(worst.ratio)} the mean: {verdict}."

@@ -32,7 +32,7 @@ _REASONS: Final = {
     Reason.DENIED: own("denied"),
     Reason.UNKNOWN_COMMAND: own("no such command"),
     Reason.GONE: own("–"),
-    Reason.UNSUPPORTED: own("not kept"),
+    Reason.UNSUPPORTED: own("not available"),
     Reason.NOT_ASKED: own("not asked"),
     Reason.TOO_LARGE: own("too large to ask"),
     Reason.FAILED: own("failed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rtui.analysis.words import counted
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.glob import prefix_pattern
 from rtui.keyspace.namespace import Namespace
@@ -57,7 +58,7 @@ def _knowledge(node: Namespace, mark: Mark, whole: Whole) -> SafeText:
         case Mark.EXACT:
             return own("exact, of what the filter shows") if is_part else own("exact: the scan has seen every key")
         case Mark.AT_LEAST:
-            return own("at least, of what the filter shows") if is_part else own("at least: the scan is not through")
+            return own("at least, of what the filter shows") if is_part else own("at least: the scan has not finished")
         case _:
             low = node.estimate.low if node.estimate else 0.0
             high = node.estimate.high if node.estimate else 0.0
@@ -88,13 +89,13 @@ def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: in
         lines.append(_part_line(name, count, part.keys / total, width))
     left_out = inside.namespaces - len(inside.parts)
     if left_out > 0:
-        lines += [(), (gap(MARGIN), Span(SafeText(f"and {left_out:,} smaller ones"), Role.FAINT))]
+        lines += [(), (gap(MARGIN), Span(SafeText(f"and {counted(left_out, 'smaller one')}"), Role.FAINT))]
     return lines
 
 
 def _summary(inside: Inside) -> Line:
     spaces, keys = inside.namespaces, inside.keys
-    text = f"{spaces:,} namespace{'' if spaces == 1 else 's'} and {keys:,} key{'' if keys == 1 else 's'} directly below"
+    text = f"{counted(spaces, 'namespace')} and {counted(keys, 'key')} directly below"
     return (gap(MARGIN), Span(SafeText(text), Role.MUTED))
 
 

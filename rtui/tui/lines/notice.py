@@ -23,7 +23,7 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> li
     if needle is not None:
         text = SafeText(f"No name holds {display(needle, limit=60)}")
         more = (
-            own("esc shows everything again.")
+            own("Escape shows everything again.")
             if status.complete
             else own("The scan goes on; what matches will appear here.")
         )
@@ -37,7 +37,7 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> li
             parts.append(SafeText(f"matches {display(status.match, limit=60)}"))
         if status.kind is not None:
             parts.append(SafeText(f"is of type {display(status.kind, limit=16)}"))
-        return _card(joined(parts, " "), Role.STRONG, own("esc shows everything again."), None, width)
+        return _card(joined(parts, " "), Role.STRONG, own("Escape shows everything again."), None, width)
     return _card(SafeText(f"db{status.db} is empty"), Role.STRONG, own("The server has no keys in this database."),
                  _elsewhere(status), width)  # fmt: skip
 

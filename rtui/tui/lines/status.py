@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from rtui.analysis.words import counted
 from rtui.keyspace.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Closed, Lost, State
@@ -107,7 +108,7 @@ def cost_words(cost: Cost) -> Line:
     """Return what the server was asked for in all."""
     mark = "" if cost.is_measured else "≈ "
     parts = (
-        SafeText(f"{cost.commands:,} commands"),
+        counted(cost.commands, "command"),
         joined((fmt.size(cost.bytes_out), own("out")), " "),
         joined((fmt.size(cost.bytes_in), own("in")), " "),
         SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time"),

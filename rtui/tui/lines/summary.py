@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at, unit_of
+from rtui.analysis.words import counted, noun, singular_of
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.cursor_detail import Detail
@@ -38,7 +39,9 @@ def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     if not isinstance(facts.type, Unknown):
         pieces.append(Piece(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
     if not isinstance(facts.length, Unknown):
-        pieces.append(Piece(2, (Span(SafeText(f"{facts.length:,} {unit_of(facts.type)}")),)))
+        pieces.append(
+            Piece(2, (Span(counted(facts.length, singular_of(unit_of(facts.type)), plural=unit_of(facts.type))),))
+        )
     if not isinstance(facts.memory_bytes, Unknown):
         pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
     left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
@@ -51,7 +54,7 @@ def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     age = () if now_s is None else age_line(facts.asked_at_s, now_s)
     if age:
         pieces.append(Piece(3, age))
-    pieces.append(Piece(5, (Span(own("enter: all of it"), Role.FAINT),)))
+    pieces.append(Piece(5, (Span(own("Enter shows the details"), Role.FAINT),)))
     return pieces
 
 
@@ -67,5 +70,5 @@ def _namespace(detail: Detail, whole: Whole) -> list[Piece]:
     )
     return [
         Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
-        Piece(0, (Span(figure), Span(own(" keys"), Role.MUTED))),
+        Piece(0, (Span(figure), Span(SafeText(f" {noun(known.keys, 'key')}"), Role.MUTED))),
     ]

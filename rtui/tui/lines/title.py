@@ -52,11 +52,17 @@ def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
     return pieces
 
 
+_NO_TOUCH_MISSING: Final = {
+    NoTouch.UNSUPPORTED: own("NO-TOUCH not supported"),
+    NoTouch.DENIED: own("NO-TOUCH denied"),
+}
+
+
 def _no_touch(state: NoTouch) -> Piece:
     """Say whether looking leaves idle times and frequencies alone."""
     if state is NoTouch.ON:
-        return Piece(3, (Span(own("no-touch"), Role.GOOD),))
-    return Piece(1, (Span(SafeText(f"no-touch {state.value}"), Role.WARN),))
+        return Piece(3, (Span(own("NO-TOUCH"), Role.GOOD),))
+    return Piece(1, (Span(_NO_TOUCH_MISSING[state], Role.WARN),))
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:

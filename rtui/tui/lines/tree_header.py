@@ -15,6 +15,6 @@ def header_line(plan: Plan, order: Sort, title: SafeText, *, is_filter: bool = F
     spans = [Span(left(name, plan.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
     for place in plan.places:
         by_count = order is Sort.COUNT and place.namespace is Column.KEYS
-        text = SafeText(f"{place.title}{' ↓' if by_count else ''}")
+        text = SafeText(place.title.replace(Column.KEYS, f"{Column.KEYS} ↓", 1) if by_count else place.title)
         spans.append(Span(right(text, place.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
     return tuple(spans)

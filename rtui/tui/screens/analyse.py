@@ -50,7 +50,7 @@ FILE_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
     Span(own(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
     Span(own("  esc"), Role.ACCENT),
-    Span(own(" does not"), Role.MUTED),
+    Span(own(" cancels"), Role.MUTED),
 )
 
 

@@ -46,9 +46,9 @@ from rtui.tui.widgets.tree_pane import TreePane
 
 FILTER_HINT: Final[Line] = (
     Span(own(" enter"), Role.ACCENT),
-    Span(own(" goes to that very key, or asks the server for a glob"), Role.MUTED),
+    Span(own(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
     Span(own("  down"), Role.ACCENT),
-    Span(own(" into the list"), Role.MUTED),
+    Span(own(" moves into the list"), Role.MUTED),
     Span(own("  esc"), Role.ACCENT),
     Span(own(" shows all"), Role.MUTED),
 )
@@ -222,7 +222,9 @@ class BrowseScreen(CommandScreen[None]):
         """Show the rows of the keyspace, or of what its names are filtered by."""
         separators = b" ".join(self.session.store.separators.values)
         if self._names.needle is None:
-            self.trees.show(self._names.rows, SafeText(f"Namespaces  {display(separators)}"), cursor=self._names.cursor)
+            self.trees.show(
+                self._names.rows, SafeText(f"Namespaces split at {display(separators)}"), cursor=self._names.cursor
+            )
         else:
             title = SafeText(f"Names with {display(self._names.needle, limit=40)}")
             self.trees.show(self._names.rows, title, is_filter=True)

@@ -25,13 +25,72 @@ TITLE_CELLS: Final = 18
 """Width of the column of titles."""
 
 LEGEND: Final = (
-    own("1,204 is exact. ≥ 1,204 has been seen so far. ≈ 1.2k comes from a sample or is what the server estimates. "
-        "– means that there is nothing, denied that the server does not tell."),
-    own("What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
-        "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."),
-    own("rtui only reads. What it may send is a closed list: rtui commands prints it, rtui acl a user for it."),
-)  # fmt: skip
-"""What the marks mean, below the commands."""
+    own(
+        "1,204 is exact. ≥ 1,204 is at least so many: not everything has been seen. ≈ 1.20k is an estimate, "
+        "from a sample or by the server. – means that there is nothing to show; denied means that the server "
+        "refuses to say."
+    ),
+    own(
+        "KiB, MiB and GiB are 1,024 bytes and its powers; k, M and G behind a count are thousands, millions "
+        "and billions. All times are in UTC."
+    ),
+    own(
+        "What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
+        "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."
+    ),
+    own(
+        "rtui only reads. What it may send is a closed list: rtui commands prints that list, and rtui acl "
+        "prints a user with just these rights."
+    ),
+)
+"""What the marks and units mean, below the commands."""
+
+GLOSSARY: Final = (
+    (
+        own("namespace"),
+        own("All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2."),
+    ),
+    (
+        own("pattern {id}"),
+        own("Stands for the part in which otherwise equal names differ, such as a number or a UUID."),
+    ),
+    (
+        own("hash slot"),
+        own("One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."),
+    ),
+    (
+        own("hash tag"),
+        own("A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot."),
+    ),
+    (
+        own("encoding"),
+        own("How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it."),
+    ),
+    (
+        own("NO-TOUCH"),
+        own(
+            "A mode of the connection (Redis 7.2 and later, Valkey) in which reading a key does not count as a "
+            "use of it."
+        ),
+    ),
+    (
+        own("idle time"),
+        own("How long ago a key was last used, or last written under the policies whose names end in lrm."),
+    ),
+    (
+        own("LFU frequency"),
+        own("A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies."),
+    ),
+    (
+        own("expiry cliff"),
+        own("A time in which far more keys of a namespace expire than in the time around it."),
+    ),
+    (
+        own("estimate"),
+        own("A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."),
+    ),
+)
+"""Terms that need a word, and what they mean."""
 
 
 class HelpScreen(ModalScreen[None], FocusScreen[None]):
@@ -78,6 +137,9 @@ def help_lines(width: int) -> list[Line]:
     lines += [(), (gap(1), Span(own("Figures"), Role.ACCENT))]
     for sentence in LEGEND:
         lines += prose(sentence, width, Role.MUTED)
+    lines += [(), (gap(1), Span(own("Terms"), Role.ACCENT))]
+    for term, meaning in GLOSSARY:
+        lines += _described((gap(1), Span(left(term, KEY_CELLS), Role.STRONG)), meaning, width)
     return lines
 
 

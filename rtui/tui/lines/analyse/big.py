@@ -72,7 +72,7 @@ def _note(name: str, *, by_length: bool) -> Line:
     measure = own("by length") if by_length else own("by bytes")
     return (
         Span(measure),
-        Span(own(" · ▸ over "), Role.MUTED),
+        Span(own(" · ▸ above the thresholds of "), Role.MUTED),
         Span(SafeText(name), Role.ACCENT),
         Span(SafeText(f": {presets.preset(name).title}"), Role.MUTED),
     )

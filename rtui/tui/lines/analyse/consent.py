@@ -54,8 +54,12 @@ def consent_lines(consent: Consent, width: int) -> list[Line]:
         _choice(own("s"), own("measured"), ratios),
         _choice(own("l"), own("earlier result"), losses),
         (),
-        (gap(1), Span(left(own("y"), _KEY_CELLS), Role.ACCENT), Span(own("start it on the server"), Role.STRONG)),
-        (gap(1), Span(left(own("esc"), _KEY_CELLS), Role.ACCENT), Span(own("do not"))),
+        (
+            gap(1),
+            Span(left(own("y"), _KEY_CELLS), Role.ACCENT),
+            Span(own("start the session on the server"), Role.STRONG),
+        ),
+        (gap(1), Span(left(own("esc"), _KEY_CELLS), Role.ACCENT), Span(own("cancel: leave the server as it is"))),
     ]
 
 

@@ -22,9 +22,10 @@ from rtui.analysis.report import (
     Stats,
     Timeline,
 )
-from rtui.analysis.tables.cell_text import written
+from rtui.analysis.tables.cell_text import noun_of, written
 from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
 from rtui.analysis.timeline import columns, end_s
+from rtui.analysis.words import noun
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
@@ -91,7 +92,7 @@ def _headline(report: Report, width: int) -> Line:
         return (Span(own("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
     if stats.no_ttl_share is None:
-        why = display_text(column.reason) if column is not None and column.reason else own("nobody knows")
+        why = display_text(column.reason) if column is not None and column.reason else own("no reason is given")
         return Span(own("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
     pieces = [Piece(0, (Span(own("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
                         Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
@@ -99,11 +100,14 @@ def _headline(report: Report, width: int) -> Line:
         part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
         pieces.append(Piece(1, (Span(part, Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
-        text = keys_text(_expiring(stats), kind)
-        pieces.append(Piece(2, (Span(text, Role.STRONG), Span(own(" keys expire"), Role.MUTED))))
+        expiring = _expiring(stats)
+        verb = own(" key expires") if noun_of(expiring, "key") == "key" else own(" keys expire")
+        pieces.append(Piece(2, (Span(keys_text(expiring, kind), Role.STRONG), Span(verb, Role.MUTED))))
     if stats.soonest_expiry_s is not None:
-        away = max(0, round((stats.soonest_expiry_s - report.head.made_at_s) * fmt.SECOND_MS))
-        pieces.append(Piece(3, (Span(own("the first in "), Role.MUTED), Span(fmt.duration(away)))))
+        away_s = stats.soonest_expiry_s - report.head.made_at_s
+        first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else own("within a second")
+        before = own("the first in ") if away_s >= 1 else own("the first ")
+        pieces.append(Piece(3, (Span(before, Role.MUTED), Span(first))))
     return fitted(pieces, width)
 
 
@@ -219,7 +223,14 @@ def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Ax
     same_day = axis.end_s - axis.start_s <= 2 * DAY_S
     start = clock(cliff.start_s, zone) if same_day else day_and_clock(cliff.start_s, zone)
     when = SafeText(f"{start}–{clock(cliff.end_s, zone)}")
-    keys = joined((keys_text(cliff.keys, kind), own("keys of"), display_text(cliff.label, limit=LABEL_CELLS)), " ")
+    keys = joined(
+        (
+            keys_text(cliff.keys, kind),
+            SafeText(f"{noun(value_of(cliff.keys), 'key')} of"),
+            display_text(cliff.label, limit=LABEL_CELLS),
+        ),
+        " ",
+    )
     pieces = [
         Piece(0, (Span(when, Role.STRONG),)),
         Piece(0, (Span(keys),)),
@@ -268,7 +279,7 @@ def _without(report: Report, width: int, most: int) -> list[Line]:
     found = sorted(_namespaces(report.summary.root), key=lambda pair: -value_of(pair[1].stats.no_ttl_keys or 0))
     shown = [(name, node) for name, node in found if value_of(node.stats.no_ttl_keys or 0) > 0][:most]
     if not shown:
-        return [(Span(own("none: everything that was seen expires"), Role.MUTED),)]
+        return [(Span(own("none: every key that was seen expires"), Role.MUTED),)]
     return bar_lines(
         [
             Bar(name, (keys_text(node.stats.no_ttl_keys, kind), share_text(node.stats.no_ttl_share)),

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.report import ColumnState, Coverage, CoverageKind, Report, ServerReport
-from rtui.analysis.tables.cell_text import written
+from rtui.analysis.tables.cell_text import noun_of, written
 from rtui.keyspace.display import SafeText
 from rtui.server.analysing import ESTIMATE_KEYS
 from rtui.server.connection import Lost
@@ -26,7 +26,7 @@ REASON_CELLS: Final = 120
 """So much of a reason is shown in a bar."""
 
 _STATES: Final = {
-    ScanState.READY: (own("not begun"), Role.MUTED),
+    ScanState.READY: (own("not started"), Role.MUTED),
     ScanState.SAMPLING: (own("estimate"), Role.MUTED),
     ScanState.RUNNING: (own("asking"), Role.MUTED),
     ScanState.PAUSED: (own("paused"), Role.WARN),
@@ -38,21 +38,21 @@ _STATES: Final = {
 
 _MISSING: Final = {
     ColumnState.DENIED: (own("denied"), Role.WARN, 1),
-    ColumnState.UNSUPPORTED: (own("not kept"), Role.MUTED, 8),
+    ColumnState.UNSUPPORTED: (own("not available"), Role.MUTED, 8),
     ColumnState.NOT_ASKED: (own("not asked"), Role.MUTED, 7),
 }
 """How it is said that a fact is missing, and how soon that gives way to the rest."""
 
 
 _LENGTHS_TOO: Final = own(
-    "rtui asks every key for its type, memory, time to live, use and length: in one gentle pass, without changing "
-    "when a key was last used. The tables fill while it runs; it can be paused at any time."
+    "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
+    "when a key was last used. The tables fill while it runs, and you can pause it at any time."
 )
 
 _NO_LENGTHS: Final = own(
-    "rtui asks every key for its type, memory, time to live and use: in one gentle pass, without changing when a key "
-    "was last used. Only the largest keys are asked for their length, at the end: here that counts as a use of them. "
-    "The tables fill while it runs; it can be paused at any time."
+    "rtui reads the type, memory, time to live and last use of every key in one gentle pass, without changing when a "
+    "key was last used. Only the largest keys have their lengths read, at the end: here that counts as a use. "
+    "The tables fill while it runs, and you can pause it at any time."
 )
 """What is said where NO-TOUCH does not hold."""
 
@@ -113,13 +113,13 @@ def _scope(report: Report) -> list[Piece]:
 def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     """Say what the numbers rest on."""
     if report is None:
-        return (Span(own("nothing known yet"), Role.FAINT),)
+        return (Span(own("nothing is known yet"), Role.FAINT),)
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
         role = Role.GOOD if status.outdated is None else Role.MUTED
-        return Span(own("exact"), role), Span(SafeText(f" · {fmt.count(coverage.keys)} keys"), Role.MUTED)
+        return Span(own("exact"), role), Span(SafeText(f" · {words.keys(coverage.keys)}"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
-        return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" of {fmt.count(coverage.keys)} keys"), Role.MUTED)
+        return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {words.keys(coverage.keys)}"), Role.MUTED)
     return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
 
 
@@ -132,8 +132,9 @@ def _of(coverage: Coverage) -> SafeText:
     """Return the keys seen, of how many."""
     seen = fmt.short_count(coverage.keys)
     if coverage.total_keys is None:
-        return SafeText(f" · {seen} keys")
-    return SafeText(f" · {seen} of {written(coverage.total_keys, fmt.short_count)} keys")
+        return SafeText(f" · {seen} {words.noun(coverage.keys, 'key')}")
+    total = coverage.total_keys
+    return SafeText(f" · {seen} of {written(total, fmt.short_count)} {noun_of(total, 'key')}")
 
 
 def panels_line(titles: Sequence[SafeText], chosen: int, width: int) -> Line:
@@ -164,10 +165,11 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     progress = status.progress
     state = progress.state
     pieces: list[Piece] = []
+    nouns = SafeText(f" {words.noun(progress.keys, 'key')}")
     if status.is_under_way:
-        pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(own(" keys"), Role.MUTED))))
+        pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
     elif state.is_over and not shows_cost:
-        pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(own(" keys"), Role.MUTED))))
+        pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
     if state is ScanState.RUNNING and not shows_cost:
         pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
     if state is ScanState.RUNNING and progress.eta_s is not None:
@@ -193,7 +195,7 @@ def _what_is_missing(report: Report | None) -> list[Piece]:
     columns = {} if report is None else report.head.columns
     pieces = []
     for state, (word, role, rank) in _MISSING.items():
-        names = [display_text(name) for name, column in columns.items() if column.state is state]
+        names = [display_text(words.fact_name(name)) for name, column in columns.items() if column.state is state]
         if names:
             pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
     return pieces

@@ -11,7 +11,7 @@ from rtui.analysis.facts import Frequency
 from rtui.analysis.report import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
 from rtui.analysis.tables.table import Table
-from rtui.analysis.words import decimal, rate
+from rtui.analysis.words import counted, decimal, rate
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.format import Mark
@@ -195,10 +195,9 @@ def _unranked(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
     if not keys:
         return []
     rate = value_text(keys[0], unit)
-    count = "1 key" if len(keys) == 1 else f"{len(keys):,} keys"
     head: Line = (
         Span(rate, Role.WARN),
-        Span(SafeText(f"  {count} at the top of the counter, without a rank"), Role.MUTED),
+        Span(SafeText(f"  {counted(len(keys), 'key')} at the top of the counter, which cannot be ranked"), Role.MUTED),
     )
     names: list[Span] = [gap(2)]
     used, left_out = 2, len(keys)
@@ -254,7 +253,7 @@ def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
         for at, one in enumerate(report.hot.lists)
     ]
     if report.hot.slots or not found:
-        nothing = own("The server does not count what its slots are asked")
+        nothing = own("The server keeps no statistics of its slots")
         found.append(
             Listing("hot slots", own("slots"), partial(hot_slots, report), among=own("busiest"), nothing=nothing)
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rtui.analysis.report import ColumnState, Report
+from rtui.analysis.words import fact_name
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line, Role, Span, clip, cut, gap, line_width, own, width_of
 from rtui.tui.lines.facts_grid import MARGIN, prose, tab_line
@@ -58,13 +59,18 @@ def nothing_lines(report: Report, listing: Listing, rows: TableRows, width: int)
     """Return why a table has no rows: the filter, facts that it needs and that were not had, or what that means."""
     if rows.look.needle:
         text = SafeText(f"No row{among(listing, rows)} has {display_text(rows.look.needle, limit=60)}")
-        return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *prose(own("esc shows all rows."), width, Role.MUTED)]
+        return [
+            (),
+            (gap(MARGIN), Span(text, Role.STRONG)),
+            (),
+            *prose(own("Escape shows all rows again."), width, Role.MUTED),
+        ]
     lines: list[Line] = []
     for name in listing.needs:
         column = report.head.columns.get(name)
         if column is not None and column.state in _TELLING:
             reason = f": {column.reason}" if column.reason else ""
-            text = display_text(f"{name} {column.state.value}{reason}", limit=300)
+            text = display_text(f"{fact_name(name)} {column.state.value}{reason}", limit=300)
             lines += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
     title = NOTHING_TO_LIST if lines else listing.nothing
     return [(), (gap(MARGIN), Span(title, Role.STRONG)), *lines]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from rtui.analysis.report import CoverageKind, Node, Report
-from rtui.analysis.tables.cell_text import written
+from rtui.analysis.tables.cell_text import noun_of, written
 from rtui.analysis.tables.cells import plain
 from rtui.analysis.tables.namespaces import namespaces
 from rtui.analysis.tables.place import Path, find, label, path_of
@@ -126,11 +126,11 @@ def size_of(report: Report) -> Callable[[Node], SafeText]:
     mark = kinds.get(report.head.coverage.kind, Mark.EXACT)
     if has_memory(report):
         return lambda node: written(node.stats.memory_bytes or 0, fmt.size, mark)
-    return lambda node: SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} keys")
+    return lambda node: SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} {noun_of(node.stats.keys, 'key')}")
 
 
 def _note(report: Report) -> Line:
     """Say what the widths stand for where it is not the bytes."""
     if has_memory(report) or not report.summary.root.children:
         return ()
-    return (Span(own("widths are keys: memory is not known"), Role.WARN),)
+    return (Span(own("widths show keys, since memory is not known"), Role.WARN),)

@@ -34,10 +34,10 @@ class Shade:
 
 SHADES: Final = (
     Shade("·", ".", Role.FAINT, "none"),
-    Shade("░", ":", Role.MUTED, "below half"),
-    Shade("▒", "=", Role.BAR, "even"),
+    Shade("░", ":", Role.MUTED, "below half the mean"),
+    Shade("▒", "=", Role.BAR, "the mean"),
     Shade("▓", "%", Role.ACCENT, "1.5×"),
-    Shade("█", "#", Role.WARN, "3× even or more"),
+    Shade("█", "#", Role.WARN, "3× or more"),
 )
 """From nothing to much; each from the border of STEPS before it on."""
 

@@ -14,13 +14,13 @@ from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.slots import cluster_of, slot_tags
 from rtui.analysis.tables.slots import slots as fullest_slots
 from rtui.analysis.tables.table import Table
-from rtui.analysis.words import decimal
+from rtui.analysis.words import counted, decimal, noun
 from rtui.analysis.words import ratio as ratio_text
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
-from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
+from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, line_width, own
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
-from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text
+from rtui.tui.lines.analyse.figures import keys_text, kind_of, size_text, value_of
 from rtui.tui.lines.analyse.layout import HIGH_ROOM, beside_each_other, inset
 from rtui.tui.lines.analyse.slot_field import (
     GUTTER_CELLS,
@@ -94,7 +94,7 @@ class Loads:
     def text(self, value: float) -> SafeText:
         """Write a sum of slots; in an estimate it counts the sample, exactly."""
         kind = _as_counted(self.kind)
-        return size_text(value, kind) if self.is_bytes else joined((keys_text(value, kind), own("keys")), " ")
+        return size_text(value, kind) if self.is_bytes else SafeText(f"{keys_text(value, kind)} {noun(value, 'key')}")
 
 
 def _as_counted(kind: CoverageKind) -> CoverageKind:
@@ -172,7 +172,8 @@ class SlotsView:
         spans = [
             Span(SafeText(self.loads.text(sum(self.loads.values)) + where), Role.STRONG),
             Span(
-                SafeText(f" in {count:,} slots · {a_cell} a cell" if a_cell > 1 else f" in {count:,} slots"), Role.MUTED
+                SafeText(f" in {counted(count, 'slot')}{f' · each cell is {a_cell} slots' if a_cell > 1 else ''}"),
+                Role.MUTED,
             ),
         ]
         if self.state.by_bytes and not self.loads.is_bytes:
@@ -186,7 +187,7 @@ class SlotsView:
     def cursor_line(self, width: int) -> Line:
         """Tell in one line what is under the cursor, pointing at it."""
         here, ratio = self._share(self.loads)
-        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio} even")]
+        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio} the mean")]
         parts += [SafeText(f"{tag_name(tag, 16)} {self._tag_keys(tag)}") for tag in self._tags()[:1]]
         pieces = [Piece(rank, (Span(part),)) for rank, part in enumerate(parts)]
         *before, mark = self.pointer()
@@ -200,16 +201,16 @@ class SlotsView:
         """Tell what is under the cursor."""
         lines: list[Line] = [(Span(self._cell_text(), Role.ACCENT),)]
         if not sum(self.owned[self.cell.start : self.cell.stop]):
-            return [*lines, (Span(own("another node's"), Role.MUTED),)]
+            return [*lines, (Span(own("belongs to another node"), Role.MUTED),)]
         here, ratio = self._share(self.loads)
-        even = SafeText(f" · {ratio} an even spread")
+        even = SafeText(f" · {ratio} the mean of all slots")
         lines.append((Span(self.loads.text(here), Role.STRONG), Span(even, Role.MUTED)))
         other = loads_of(self.report, by_bytes=not self.loads.is_bytes)
         if other.is_bytes is not self.loads.is_bytes:
             text = other.text(self._share(other)[0])
             lines.append((Span(SafeText(f"{text} of memory") if other.is_bytes else text, Role.MUTED),))
         for tag in self._tags()[:MOST_TAGS]:
-            keys = joined((self._tag_keys(tag), own("keys")), " ")
+            keys = SafeText(f"{self._tag_keys(tag)} {noun(value_of(tag.keys), 'key')}")
             lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
         return [clip(line, width) for line in lines]
 
@@ -266,11 +267,11 @@ def skew_text(report: Report) -> SafeText:
         return own("There are no keys.")
     sampled = " of the sample" if kind_of(report) is CoverageKind.ESTIMATE else ""
     text = (
-        f"The fullest slot{sampled} is {found.slot:,} with {found.keys:,} keys, {ratio_text(found.ratio)} the mean of "
-        f"{decimal(found.mean)}."
+        f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
+        f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}."
     )
     if found.is_chance:
-        return SafeText(f"{text} Chance explains it: an even spread of as many keys looks the same.")
+        return SafeText(f"{text} Chance explains it: as many keys spread at random look the same.")
     return SafeText(f"{text} Chance does not explain it: {_tag_reason(report, found.slot)}.")
 
 
@@ -278,7 +279,7 @@ def _tag_reason(report: Report, slot: int) -> SafeText:
     """Say what loads a slot, as far as it is known."""
     for tag in report.summary.slots.tags:
         if tag.slot == slot:
-            held = f"{tag_keys(tag, kind_of(report))} keys of it"
+            held = f"{tag_keys(tag, kind_of(report))} of them"
             return SafeText(f"the hash tag {tag_name(tag, TAG_CELLS)} holds {held}")
     return own("many keys share it")
 

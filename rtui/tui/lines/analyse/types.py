@@ -17,6 +17,7 @@ from rtui.analysis.report import (
 )
 from rtui.analysis.tables.cell_text import written
 from rtui.analysis.tables.kinds import encodings, frequency_histogram, idle_histogram, keysizes, types
+from rtui.analysis.words import noun
 from rtui.keyspace.display import SafeText
 from rtui.tui import format as fmt
 from rtui.tui.ink import Line, Role, Span, clip, gap, joined, left, line_width, own, type_role, width_of
@@ -97,7 +98,7 @@ def _types(report: Report, width: int) -> list[Line]:
     columns = own("keys, bytes, length p50 · p99 · max") if width >= LENGTHS_CELLS else own("keys, bytes")
     head: Line = (
         Span(own("types"), Role.ACCENT),
-        Span(SafeText(f"  {columns}; bars are {measure}"), Role.MUTED),
+        Span(SafeText(f"  {columns}; bars show {measure}"), Role.MUTED),
     )
     return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
 
@@ -163,7 +164,7 @@ def _notes(report: Report, width: int) -> list[Line]:
 def _sizes(found: Sequence[KeySizes], width: int) -> list[Line]:
     """Return as many of the server's own histograms as stand beside each other; each says what it counts."""
     head: Line = (
-        Span(own("sizes by the server itself"), Role.ACCENT),
+        Span(own("sizes as the server counts them"), Role.ACCENT),
         Span(own("  exact, of all keys: INFO keysizes"), Role.MUTED),
     )
     blocks: list[list[Line]] = []
@@ -190,7 +191,9 @@ def _size_block(one: KeySizes) -> list[Line]:
     cells = max([SIZE_CELLS, *(width_of(label) for label in labels)]) + 1
     rows = standing([keys for _, keys in bins], SIZE_LINES)
     measure = "by bytes" if is_bytes else "by elements"
-    lines: list[Line] = [(Span(name), Span(SafeText(f"  {fmt.short_count(total)} keys, {measure}"), Role.MUTED))]
+    lines: list[Line] = [
+        (Span(name), Span(SafeText(f"  {fmt.short_count(total)} {noun(total, 'key')}, {measure}"), Role.MUTED))
+    ]
     lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
     axis = "".join(left(label, cells) for label in labels)
     return [*lines, (Span(SafeText(axis), Role.MUTED),)]

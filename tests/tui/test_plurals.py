@@ -1,0 +1,73 @@
+"""One of a thing is never told in the plural: what is drawn and written of reports of no, one and two keys."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from rtui.analysis.forms.html_form import write_html
+from rtui.analysis.forms.text_form import write_text
+from rtui.analysis.report import Report
+from rtui.tui.lines.analyse.expiry import ExpiryState, expiry_lines
+from rtui.tui.lines.analyse.head import status_line, title_line
+from rtui.tui.lines.analyse.hot import hot_lines
+from rtui.tui.lines.analyse.slots import SlotsState, slots_lines
+from rtui.tui.lines.analyse.types import types_lines
+from rtui.tui.screens.help import GLOSSARY, help_lines
+from tests.made_report import made_report, partial_report
+from tests.tui.fixed_analysis import FixedAnalysis
+
+_WRONG = re.compile(
+    r"(?<![\d.,:/–-])1 (?:more )?(keys|rows|slots|bytes|commands|namespaces|fields|entries|levels|cliffs)\b"
+)
+
+
+def report_of(keys: int, made: Report) -> Report:
+    """Return the report with the root, its types and its slots holding so many keys."""
+    root = made.summary.root
+    stats = replace(root.stats, keys=keys, no_ttl_keys=0, ttl=(keys, *(0 for _ in (root.stats.ttl or ())[1:])))
+    types = tuple(replace(one, stats=replace(one.stats, keys=keys)) for one in made.summary.types)
+    slots = replace(made.summary.slots, keys=array("I", [keys, *([0] * (len(made.summary.slots.keys) - 1))]))
+    sizes = tuple(replace(one, bins=((1, keys),)) for one in made.keysizes)
+    cost = replace(made.head.cost, commands=keys)
+    coverage = replace(made.head.coverage, keys=keys, total_keys=keys)
+    summary = replace(made.summary, root=replace(root, stats=stats), types=types, slots=slots)
+    return replace(made, head=replace(made.head, coverage=coverage, cost=cost), summary=summary, keysizes=sizes)
+
+
+def drawn(report: Report, width: int) -> str:
+    """Return all that is drawn and written of a report."""
+    lines = [
+        *expiry_lines(report, width, 40, ExpiryState()),
+        *hot_lines(report, width, 40),
+        *slots_lines(report, width, 40, SlotsState()),
+        *types_lines(report, width, 40),
+        title_line(FixedAnalysis(report).status, report, width),
+        status_line(FixedAnalysis(report).status, report, 0.0, width, shows_cost=True),
+    ]
+    texts = ["".join(span.text for span in line) for line in lines]
+    return "\n".join([*texts, write_text(report, width=width), re.sub(r"<[^>]*>", "", write_html(report))])
+
+
+@pytest.mark.parametrize(("keys", "width"), product((0, 1, 2), (80, 160)))
+@pytest.mark.parametrize("made", [made_report(), partial_report()], ids=["exact", "partial"])
+def test_one_of_a_thing_is_never_told_in_the_plural(made: Report, keys: int, width: int) -> None:
+    found = _WRONG.search(drawn(report_of(keys, made), width))
+    assert found is None, found
+
+
+def test_the_scan_for_plurals_finds_them() -> None:
+    assert _WRONG.search("all 1 keys") is not None
+    assert _WRONG.search("1,001 keys, 0.1 keys, 1 key") is None
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_help_explains_the_terms(width: int) -> None:
+    text = " ".join("".join(span.text for span in line) for line in help_lines(width))
+    for term, meaning in GLOSSARY:
+        assert term in text
+        assert meaning.split()[-1] in text
