@@ -71,6 +71,9 @@ class Monkey:
         self.server = server
         self.log: deque[str] = deque(maxlen=60)
         self._thaw: asyncio.TimerHandle | None = None
+        self._has_quit = False
+        self._leave = self.app.action_quit
+        setattr(self.app, "action_quit", self._take_leave)  # noqa: B010 - a method of an instance
         self._deeds: dict[Deed, int] = {
             self.press_bound: 50, self.press_other: 8, self.press_many: 8, self.scroll: 10, self.click: 10,
             self.resize: 5, self.wait: 12,
@@ -85,15 +88,23 @@ class Monkey:
             for _ in range(steps):
                 (deed,) = self.random.choices(deeds, weights)
                 await deed()
+                if self._has_quit:
+                    return
                 self.check_alive()
                 if self.random.random() < 0.1:
                     await self.settle()
             await self.settle()
-            await self.quit()
+            if not self._has_quit:
+                await self.quit()
         except MonkeyError as wrong:
             raise MonkeyError(f"{wrong}\nseed {self.seed}, the last deeds: {' | '.join(self.log)}") from None
         finally:
             self._go_on()
+
+    async def _take_leave(self) -> None:
+        """Quit as the application does, by a click on its footer or from the palette, too: the walk ends then."""
+        self._has_quit = True
+        await self._leave()
 
     # what it does
 
@@ -230,6 +241,8 @@ class Monkey:
         """Wait until what was done is dealt with, and look at all that must hold then."""
         self._go_on()
         await asyncio.wait_for(self.pilot.pause(), 30)
+        if self._has_quit:
+            return
         self.check_alive()
         screen = self.app.screen
         if isinstance(screen, FocusScreen) and is_ready(screen):

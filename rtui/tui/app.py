@@ -65,6 +65,8 @@ class RtuiApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.APP)]
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
     ESCAPE_TO_MINIMIZE = False
+    ALLOW_SELECT = False
+    """Text is copied by commands; Textual's selection fails on a click at a notice that has just gone."""
 
     def __init__(self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE) -> None:
         """Browse what the options say; `session` is for one that is there, `palette` what the terminal shows."""

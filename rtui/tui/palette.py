@@ -6,12 +6,14 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from textual.command import CommandInput, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual import on
+from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from rtui.tui.commands import Command
-from rtui.tui.screens.command_screen import FocusScreen
+from rtui.tui.screens.command_screen import FocusScreen, is_ready
 
 Run = Callable[[], Coroutine[Any, Any, None]]
 
@@ -34,6 +36,22 @@ class PaletteScreen(CommandPalette, FocusScreen[None]):
     def focus_home(self) -> Widget:
         """The line that is typed."""
         return self.query_one(CommandInput)
+
+    def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
+        """Run work whose failure is looked at here."""
+        return super().run_worker(*args, **options | {"exit_on_error": False})
+
+    @on(Worker.StateChanged)
+    def _search_ended(self, event: Worker.StateChanged) -> None:
+        """Raise what a search failed with, unless the palette has been left: then it finds no list to fill."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None and is_ready(self):
+            raise error
+
+    def _action_command_list(self, action: str) -> None:
+        """Move in the list, where there is any room for it: Textual's fails where there is none."""
+        if self.query_one(CommandList).scrollable_content_region.area:
+            super()._action_command_list(action)
 
 
 class CommandProvider(Provider):

@@ -148,7 +148,7 @@ async def test_the_keyboard_comes_back_when_the_terminal_was_too_small_for_anyth
         await desk.until(lambda: app.focused is not None and app.focused.display and bool(app.focused.region.area))
 
 
-@pytest.mark.parametrize("key", ["ctrl+p", "t", "y"])
+@pytest.mark.parametrize("key", ["ctrl+p", "t", "y", "c", "question_mark"])
 async def test_nothing_breaks_in_the_smallest_of_terminals(key: str) -> None:
     async with browsing(notifications=True) as desk:
         app = desk.screen.app
@@ -156,7 +156,7 @@ async def test_nothing_breaks_in_the_smallest_of_terminals(key: str) -> None:
         for size in ((10, 1), (3, 3), (1, 1), (60, 12), (2, 40), (120, 36)):
             await desk.pilot.resize_terminal(*size)
             await desk.until(lambda size=size: app.screen.size == size)  # type: ignore[misc]
-            await desk.pilot.press("o")
+            await desk.pilot.press("o", "down", "pagedown", "pageup", "up")
         await desk.pilot.press("escape")
         await desk.until(lambda: app.screen is desk.screen)
 

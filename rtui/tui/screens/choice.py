@@ -35,6 +35,11 @@ class ChoiceList(OptionList):
         padding = self.get_component_styles("option-list--option").padding.width
         return super().get_content_height(container, viewport, max(width, padding + 1))
 
+    def _move_page(self, direction: Literal[-1, 1]) -> None:
+        """Go up or down by a screenful, where there is any room for one."""
+        if self.scrollable_content_region.area:
+            super()._move_page(direction)
+
 
 class ChoiceScreen(ModalScreen[int | None], FocusScreen[int | None]):
     """Returns the number of the chosen entry, None when nothing was chosen."""
