@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 
@@ -31,6 +31,7 @@ from rtui.keyspace.display import HOSTILE
 from rtui.keyspace.slot import SLOTS
 from rtui.tui.ink import Line, Role, line_width
 from rtui.tui.line_filter import plain
+from rtui.tui.lines.analyse import big, hot
 from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
 from rtui.tui.lines.analyse.expiry import ExpiryState, expiry_lines
 from rtui.tui.lines.analyse.horizon import Horizon, axis_for, ticks, zone_name
@@ -38,6 +39,7 @@ from rtui.tui.lines.analyse.hot import hot_lines
 from rtui.tui.lines.analyse.slot_field import SHADES, Field, field_lines, fitting_field, owned_slots, shade_of
 from rtui.tui.lines.analyse.slots import CLUSTER_SIZES, SlotsState, field_of, skew_text, slot_at, slots_lines
 from rtui.tui.lines.analyse.types import types_lines
+from rtui.tui.panel import Choices, Listing
 from rtui.tui.shown import choose_ascii
 from tests.made_report import (
     MADE_AT_S,
@@ -384,3 +386,13 @@ def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
     text = said(types_lines(made_report(), 120, 24))
     assert "INFO keysizes" in text
     assert "1Mi" in text
+
+
+@pytest.mark.parametrize("listings_of", [big.listings, hot.listings], ids=["big", "hot"])
+def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(
+    listings_of: Callable[[Report, Choices], Sequence[Listing]],
+) -> None:
+    sampled, exact = listings_of(estimate_report(), Choices())[0], listings_of(made_report(), Choices())[0]
+    said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were looked at"
+    assert said([sampled.note]).startswith(said_first)
+    assert "looked at" not in said([exact.note])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from rtui.analysis import words
-from rtui.analysis.report import KeyRecord, Report
+from rtui.analysis.report import CoverageKind, KeyRecord, Report
 from rtui.analysis.tables.cell_text import written_keys
 from rtui.analysis.tables.cells import Cells, plain
 from rtui.analysis.tables.table import Cell, Column, Table, Unit
@@ -66,20 +66,20 @@ def record_cells(cells: Cells, record: KeyRecord, use: Column) -> tuple[Cell, ..
     )
 
 
-def not_looked_at(report: Report) -> str:
-    """Say of a list in an estimate that it is of the sample only, and how many keys are not in it."""
+def looked_at(report: Report) -> str:
+    """Say of a list in an estimate how few keys it is of, in a sentence without a full stop; nothing of others."""
     coverage, keys = report.head.coverage, report.summary.root.stats.keys
-    return (
-        f"Only {words.count(coverage.keys)} of {written_keys(keys)} keys were looked at: "
-        "there may be larger ones among those that were not."
-    )
+    if coverage.kind is not CoverageKind.ESTIMATE:
+        return ""
+    return f"Only {words.count(coverage.keys)} of {written_keys(keys)} keys were looked at"
 
 
 def _note(report: Report) -> str:
     """Return how many keys are above the thresholds in use, by type."""
     over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
     name = display_text(report.head.scope.preset, limit=64)
-    unseen = f"{not_looked_at(report)} " if Cells(report).is_estimate else ""
+    of_sample = looked_at(report)
+    unseen = f"{of_sample}: there may be larger ones among those that were not. " if of_sample else ""
     if not over:
         return (
             f"{unseen}None of them is above the thresholds of {name}."

@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis import words
 from rtui.analysis.report import HOUR_S, TTL_EDGES_S, ExpiryReport, KeyRecord, Node, Report, Stats
-from rtui.analysis.tables.big_keys import KEY, KIND, MEMORY
+from rtui.analysis.tables.big_keys import KEY, KIND, MEMORY, looked_at
 from rtui.analysis.tables.cells import Cells, plain, share_of
 from rtui.analysis.tables.namespaces import NAMESPACE, below_root, namespace_cell
 from rtui.analysis.tables.place import Path, Step, find, path_of
@@ -97,7 +97,9 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
     )
     title = f"Big or hot keys that expire within {words.seconds(within_s)}"
     columns = (KEY, KIND, MEMORY, _AT, _IN, _WHY)
-    return Table("about_to_expire", title, columns, rows, tuple(one.key for _, one, _ in soonest))
+    sampled = looked_at(report)
+    subjects = tuple(one.key for _, one, _ in soonest)
+    return Table("about_to_expire", title, columns, rows, subjects, f"{sampled}." if sampled else "")
 
 
 def spans(edges_s: Sequence[int]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rtui.analysis.report import HotList, HotReport, HotSource, Report
-from rtui.analysis.tables.big_keys import FREQUENCY, KEY, KIND, MEMORY, TTL
+from rtui.analysis.report import HotList, HotSource, Report
+from rtui.analysis.tables.big_keys import FREQUENCY, KEY, KIND, MEMORY, TTL, looked_at
 from rtui.analysis.tables.cells import Cells
 from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
 
@@ -51,12 +51,19 @@ def _table(report: Report, of: HotList, number: int) -> Table:
         )
     table_id = f"hot_keys_{number + 1}"
     subjects = tuple(key.record.key for key in of.keys)
-    return Table(table_id, f"Hot keys: {of.title}", columns, tuple(rows), subjects, _note(report.hot))
+    return Table(table_id, f"Hot keys: {of.title}", columns, tuple(rows), subjects, _note(report))
 
 
-def _note(hot: HotReport) -> str:
-    """Say where the list comes from and what would be better."""
+def of_sample(report: Report) -> str:
+    """Say of hot keys that rtui found itself in an estimate how few it looked at; nothing of others."""
+    return looked_at(report) if report.hot.source in {HotSource.FREQUENCY, HotSource.IDLE} else ""
+
+
+def _note(report: Report) -> str:
+    """Say where the list comes from and what would be better, and in an estimate how many keys it is of."""
+    hot = report.hot
     if hot.source is HotSource.NONE:
         return " ".join(hot.better)
     about = f"Source: {hot.source}" + (f", {hot.about}" if hot.about else "")
-    return " ".join((f"{about}.", *hot.better))
+    sampled = of_sample(report)
+    return " ".join((*([f"{sampled}."] if sampled else []), f"{about}.", *hot.better))

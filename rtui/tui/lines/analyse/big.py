@@ -7,10 +7,11 @@ from typing import Final
 
 from rtui.analysis import presets
 from rtui.analysis.report import Report
-from rtui.analysis.tables.big_keys import Measure, big_keys
+from rtui.analysis.tables.big_keys import Measure, big_keys, looked_at
 from rtui.analysis.tables.table import Cell, Table
 from rtui.keyspace.display import SafeText
 from rtui.tui.ink import Line, Role, Span, own
+from rtui.tui.lines.analyse.listing import sample_note
 from rtui.tui.panel import Choices, Listing
 from rtui.tui.shown import display
 from rtui.tui.table_rows import Order
@@ -24,7 +25,7 @@ def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
     by_type = report.summary.big.by_type_length if choices.by_length else report.summary.big.by_type_memory
     by: Measure = "length" if choices.by_length else "memory"
     name = preset_name(report, choices)
-    note = _note(name, by_length=choices.by_length)
+    note = (*sample_note(looked_at(report)), *_note(name, by_length=choices.by_length))
     kinds: list[bytes | None] = [None, *by_type]
     return tuple(
         Listing(

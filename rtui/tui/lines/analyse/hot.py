@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis.facts import Frequency
 from rtui.analysis.report import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
-from rtui.analysis.tables.hot_keys import hot_keys, hot_slots
+from rtui.analysis.tables.hot_keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.tables.table import Table
 from rtui.analysis.words import counted, decimal, rate
 from rtui.keyspace.display import SafeText
@@ -18,6 +18,7 @@ from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, own, type_role, width_of
 from rtui.tui.lines.analyse.bars import Bar, bar_lines
 from rtui.tui.lines.analyse.layout import beside_each_other, chart_lines, inset
+from rtui.tui.lines.analyse.listing import sample_note
 from rtui.tui.lines.facts_grid import prose
 from rtui.tui.lines.key_facts import full_name
 from rtui.tui.panel import Area, Choices, Listing
@@ -247,6 +248,7 @@ def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
             f"hot {at}",
             display_text(one.title, limit=TITLE_LIMIT),
             partial(_hot_table, report, at),
+            note=sample_note(of_sample(report))[:1],
             among=own("hottest"),
             nothing=own("No key stands out"),
         )

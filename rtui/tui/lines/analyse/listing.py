@@ -55,6 +55,11 @@ def note_line(note: Line, text: str, width: int) -> Line:
     return clip(line, width - MARGIN)
 
 
+def sample_note(text: str) -> Line:
+    """Return how few keys a list is of, before other words; nothing for no text."""
+    return (Span(display_text(text), Role.WARN), Span(own(" · "), Role.MUTED)) if text else ()
+
+
 def nothing_lines(report: Report, listing: Listing, rows: TableRows, width: int) -> list[Line]:
     """Return why a table has no rows: the filter, facts that it needs and that were not had, or what that means."""
     if rows.look.needle:
