@@ -239,6 +239,7 @@ class Browsing:
             return
         async with self._targeted:
             if self.store.needs_scan(node):
+                self.connection.forget_denied()
                 with self.resting():
                     source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
                     await refill(self.store, node, source, self._only, self._pace, spend=self._spend)
