@@ -84,6 +84,13 @@ def test_the_figures_of_a_lost_server_are_told_as_the_last_that_are_known(width:
 
 
 @pytest.mark.parametrize("width", [80, 120])
+def test_the_cost_that_was_asked_for_is_told_as_far_as_it_fits(width: int) -> None:
+    text = said(status_line(RUNNING, 0.0, width, shows_cost=True))
+    assert "312 commands" in text
+    assert ("8ms of its time" in text) == (width == 120)
+
+
+@pytest.mark.parametrize("width", [80, 120])
 def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -> None:
     outdated = replace(COMPLETE, outdated=Outdated.RESTARTED, seen_age_s=125.0)
     text = said(status_line(outdated, 0.0, width))

@@ -96,7 +96,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
-        pieces.append(Piece(1, cost_words(status.cost)))
+        pieces += cost_pieces(status.cost)
     if progress.reason:
         pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
     elif note is not None or status.notes:
@@ -104,13 +104,13 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     return pieces
 
 
-def cost_words(cost: Cost) -> Line:
-    """Return what the server was asked for in all."""
+def cost_pieces(cost: Cost) -> list[Piece]:
+    """Return what the server was asked for in all, each part by itself, so that some of it fits everywhere."""
     mark = "" if cost.is_measured else "≈ "
     parts = (
-        counted(cost.commands, "command"),
-        joined((fmt.size(cost.bytes_out), own("out")), " "),
-        joined((fmt.size(cost.bytes_in), own("in")), " "),
-        SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time"),
+        (1, counted(cost.commands, "command")),
+        (3, joined((fmt.size(cost.bytes_out), own("out")), " ")),
+        (3, joined((fmt.size(cost.bytes_in), own("in")), " ")),
+        (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time")),
     )
-    return (Span(joined(parts), Role.MUTED),)
+    return [Piece(rank, (Span(text, Role.MUTED),)) for rank, text in parts]

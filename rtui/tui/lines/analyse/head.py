@@ -18,7 +18,7 @@ from rtui.tui.analysis_source import AnalysisStatus
 from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.facts_grid import prose, tab_line
 from rtui.tui.lines.fitting import Piece, fitted
-from rtui.tui.lines.status import bar_line, cost_words, link_words, progress_bar
+from rtui.tui.lines.status import bar_line, cost_pieces, link_words, progress_bar
 from rtui.tui.lines.title import MIN_LABEL_CELLS, NAME
 from rtui.tui.shown import display, display_text
 
@@ -186,7 +186,7 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     if ago:
         pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
     if shows_cost:
-        pieces.append(Piece(1, cost_words(status.cost)))
+        pieces += cost_pieces(status.cost)
     return [*pieces, *_what_is_missing(report), *_notes(status, report)]
 
 
