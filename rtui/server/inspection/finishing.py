@@ -28,7 +28,7 @@ class Learner(Protocol):
         """Take up what was learnt of a key."""
 
 
-TOUCHED: Final = "rtui asked its length in this run, which counts as a use"
+TOUCHED: Final = "used by rtui itself, which asked its length at the end of this run"
 """What one has to know of a key whose idle time the end of a pass has reset."""
 
 TOUCHED_NOTE: Final = (
