@@ -73,7 +73,7 @@ async def test_what_is_not_exact_gives_way_to_an_estimate_at_once(report: Report
 
 async def test_a_pass_can_be_paused_and_stopped() -> None:
     async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
-        await desk.until_shown("43%", "86k/s", "7s left", "pace normal", "server 10%")
+        await desk.until_shown("43%", "86.0k/s", "7s left", "pace normal", "server 10%")
         await desk.press("p")
         await desk.until_shown("paused")
         await desk.press("p", "x")
