@@ -78,12 +78,15 @@ class Range:
 
     def remember(self, keys: Sequence[bytes], reached: int) -> None:
         """Keep the keys of a page that went up to `reached` while the head is still growing."""
-        size = sum(map(len, keys))
         if self.head is not None and self.head_end == self.position and len(self.head) < HEAD_KEYS:
-            self.head_bytes += size
+            self.head_bytes += sum(map(len, keys))
             if self.head_bytes <= HEAD_BYTES:
                 self.head.update(keys)
                 self.head_end = reached
+
+    def remember_recent(self, keys: Sequence[bytes], reached: int) -> None:
+        """Keep the keys of the last pages, the last of which went up to `reached`."""
+        size = sum(map(len, keys))
         if size > RECENT_BYTES:
             keys, size = (), 0
         self._recent.append((reached, keys, size))
@@ -177,8 +180,7 @@ class Ranges:
         reached = self.dialect.reached(cursor)
         if reached <= one.position:
             raise CursorOrderError
-        if cursor.bit_length() < sent.bit_length():
-            self._look_for_repeats(one, cursor, keys)
+        before = one.position
         one.remember(keys, reached)
         fresh = keys
         if one.tail:
@@ -189,10 +191,13 @@ class Ranges:
         one.position = reached
         if reached >= one.end:
             fresh = self._finish(one, reached, fresh)
+        if cursor.bit_length() < sent.bit_length():
+            self._look_for_repeats(one, before, cursor, fresh)
+        one.remember_recent(keys, reached)
         return fresh
 
-    def _look_for_repeats(self, one: Range, cursor: int, keys: list[bytes]) -> None:
-        """See whether a page holds keys of pages before, which it may when the table has become smaller.
+    def _look_for_repeats(self, one: Range, position: int, cursor: int, keys: list[bytes]) -> None:
+        """See whether what a page from `position` delivers was delivered before, as when the table became smaller.
 
         A cursor of n bits comes from a table of at least 2^n buckets. Only a table that is smaller than the one that
         the cursor sent comes from can return keys again: those of the whole bucket that this cursor points into. Then
@@ -201,7 +206,7 @@ class Ranges:
         if self.dialect is not Dialect.STANDALONE or not keys:
             return
         bucket = POSITION_END >> cursor.bit_length()
-        since = one.position // bucket * bucket
+        since = position // bucket * bucket
         ranges = [one] if since >= one.start else self._ranges
         names = set(keys)
         if any(other.has_had(names, since) for other in ranges):
