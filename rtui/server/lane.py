@@ -33,6 +33,9 @@ REPLY_TIMEOUT_S: Final = 20.0
 READ_BUFFER_BYTES: Final = 256 * 1024
 """What one read may take from the socket: big reads make replies cheap."""
 
+MAX_REPLY_BYTES: Final = 512 << 20
+"""So much may come for one write before its replies are complete; no command of the closed list asks for as much."""
+
 _NOTHING: Final = object()
 
 
@@ -58,7 +61,9 @@ class _Run:
 class Lane:
     """A pipelined connection; `run` may be called again before earlier runs are answered. Made by `open`."""
 
-    def __init__(self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S) -> None:
+    def __init__(
+        self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_reply_bytes: int = MAX_REPLY_BYTES
+    ) -> None:
         self.target = target
         self.traffic = Traffic()
         self.peer: Peer | None = None
@@ -84,6 +89,8 @@ class Lane:
         self._owed: deque[_Run] = deque()
         self._unsent: deque[tuple[bytes, _Run]] = deque()
         self._paused = False
+        self._max_reply_bytes = max_reply_bytes
+        self._incomplete_bytes = 0
         self._heard_at = 0.0
         self._watch: asyncio.TimerHandle | None = None
 
@@ -94,10 +101,11 @@ class Lane:
         *,
         timeout_s: float = CONNECT_TIMEOUT_S,
         reply_timeout_s: float = REPLY_TIMEOUT_S,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
         peer: Peer | None = None,
     ) -> Lane:
         """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
-        lane = cls(target, reply_timeout_s=reply_timeout_s)
+        lane = cls(target, reply_timeout_s=reply_timeout_s, max_reply_bytes=max_reply_bytes)
         secured = None if target.tls is None or target.socket_path is not None else tls.context(target.tls)
         sock, lane.peer = await dial(target, timeout_s, peer)
         try:
@@ -237,6 +245,11 @@ class Lane:
         """Hand the new bytes to the parser and settle every run they complete."""
         self._heard_at = self._answered_at = self._loop.time()
         self.traffic.bytes_in += count
+        self._incomplete_bytes += count
+        if self._incomplete_bytes > self._max_reply_bytes:
+            happened = f"It sent more than {self._max_reply_bytes >> 20} MiB in answer to one write."
+            self._end(ConnectionLost(happened))
+            return
         reader = self._reader
         reader.feed(cast(bytes, data), 0, count)
         gets = reader.gets if self.protocol == 2 else self._next_asked
@@ -251,6 +264,7 @@ class Lane:
                         return
                     append(reply)
                 owed.popleft()
+                self._incomplete_bytes = 0
                 if len(run.commands) == run.expected:
                     self._note_denied(run)
                 if not run.done.done():

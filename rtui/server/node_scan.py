@@ -35,6 +35,9 @@ RIDE: Final = 2
 BEHIND: Final = 6
 """With more than so many COUNTs of keys waiting for questions, no further keys are listed."""
 
+PAGE_BYTES: Final = 4 << 20
+"""About so many bytes of names are asked for in one page: COUNT is smaller where names are long."""
+
 MAX_LOSSES: Final = 10
 """A lane that is lost so often in a row without an answer is given up, after half a minute of pauses or so."""
 
@@ -68,6 +71,7 @@ class NodeScan:
         self._counted = (0, 0)
         self._last_arrival = 0.0
         self._stuck = 0
+        self._name_bytes = 0.0
         self._answers = 0
         """Calls that were answered in full."""
 
@@ -247,7 +251,7 @@ class NodeScan:
         """Send the next SCAN together with what waits to ride, or that alone; whether there was anything to send."""
         if self._calls.working >= self.pacer.depth:
             return False
-        count, rider = self.pacer.count, self.rider
+        count, rider = min(self.pacer.count, self._most_names()), self.rider
         is_behind = rider is not None and rider.waiting > BEHIND * count
         one = None if is_behind else self._idle_range()
         ride = None if rider is None else rider.board(RIDE * count)
@@ -263,6 +267,10 @@ class NodeScan:
         self.commands += sum(command.replies for command in commands)
         self.pacer.sent(call.units, now)
         return True
+
+    def _most_names(self) -> int:
+        """COUNT at most, by how long the names of the last pages are."""
+        return max(1, int(PAGE_BYTES / max(1.0, self._name_bytes)))
 
     def _look(self, lane: Lane, now: float) -> None:
         size, clock = self.probe.look(now)
@@ -297,6 +305,8 @@ class NodeScan:
             if self.ranges.dialect is Dialect.STANDALONE:
                 self.table.saw(cursor)
             self.keys += len(keys)
+            if keys:
+                self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
         self.pacer.answered(call.units, round_trip_s)
         self.probe.spent(len(replies) + (one is not None), call.units, self.pacer.cost_us(call.units))
         if fresh and self.rider is not None:

@@ -32,6 +32,12 @@ MAX_BATCH: Final = 20
 CALL_US: Final = 8.0
 """Server time of one call on a table that is not in the processor's cache; Redis 7 and 8, Valkey half of it."""
 
+WRITE_BYTES: Final = 4 << 20
+"""About so many bytes of names are asked for in one write."""
+
+SAMPLE_BYTES: Final = 64 << 20
+"""A sample ends when its names have more bytes together: it is smaller then."""
+
 WRITES_UNDER_WAY: Final = 8
 """Writes whose replies may be outstanding, so that a slow link costs few round trips."""
 
@@ -86,12 +92,15 @@ async def sample(
     report_at = keys // 10
     busy = _Busy(on_wait, stopping if stopping is not None else asyncio.Event())
     while (left or writes) and taken.failure is None and not busy.stopping.is_set():
-        if left and len(writes) < WRITES_UNDER_WAY:
-            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left))]
+        if taken.size_bytes > SAMPLE_BYTES:
+            left = 0
+        most = WRITES_UNDER_WAY if taken.calls_at_once() > 1 else 1
+        if left and len(writes) < most:
+            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left, taken.calls_at_once()))]
             left -= len(starts)
             writes.append((starts, lane.run(*map(_call, starts))))
             await asyncio.sleep(gap_s)
-        if writes and (not left or len(writes) >= WRITES_UNDER_WAY or writes[0][1].done()):
+        if writes and (not left or len(writes) >= most or writes[0][1].done()):
             starts, replies = writes.popleft()
             left += await _take(taken, busy, starts, replies)
         if on_more is not None and left and len(taken.keys) >= report_at:
@@ -148,6 +157,8 @@ class _Taken:
         self.keys: dict[bytes, None] = {}
         self._on_keys = on_keys
         self.failure: RtuiError | None = None
+        self.size_bytes = 0
+        """Of all names."""
         self._visits: list[tuple[int, int, int]] = []
         self._lane = lane
         self._traffic_in, self._traffic_out = lane.traffic.bytes_in, lane.traffic.bytes_out
@@ -157,6 +168,12 @@ class _Taken:
     def calls(self) -> int:
         """Calls that were answered with a page."""
         return len(self._visits)
+
+    def calls_at_once(self) -> int:
+        """How many calls one write may have, by how long the names are: one as long as that is not known."""
+        if not self.keys:
+            return MAX_BATCH if self.calls else 1
+        return max(1, WRITE_BYTES * len(self.keys) // (CALL_KEYS * max(1, self.size_bytes)))
 
     def take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
         """Take up the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
@@ -175,6 +192,7 @@ class _Taken:
                 raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
             self._bits = max(self._bits, cursor.bit_length())
             self._visits.append((start, reached, len(keys)))
+            self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
             self.keys.update(dict.fromkeys(keys))
 
     def sample(self) -> Sample:
