@@ -121,6 +121,11 @@ class Coverage:
     reason: str = ""
     """Why it is partial; a safe sentence without a full stop."""
 
+    @property
+    def counted_keys(self) -> int:
+        """The keys that namespaces and slots count: those inspected, and those of which only the name is known."""
+        return self.keys + self.unread
+
 
 @dataclass(frozen=True, slots=True)
 class CostReport:

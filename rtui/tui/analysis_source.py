@@ -144,7 +144,7 @@ def status_of(report: Report) -> AnalysisStatus:
     progress = Progress(
         state=ScanState.STOPPED if is_partial else ScanState.DONE,
         fraction=head.coverage.fraction,
-        keys=head.coverage.keys,
+        keys=head.coverage.counted_keys,
     )
     status = AnalysisStatus(
         head.server,

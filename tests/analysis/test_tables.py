@@ -310,7 +310,7 @@ def test_one_key_is_one_and_bytes_without_those_of_all_keys_are_at_least() -> No
     coverage = replace(exact.head.coverage, vanished=1, unread=1)
     report = replace(exact, summary=replace(exact.summary, root=replace(root, stats=stats)))
     report = replace(report, head=replace(exact.head, coverage=coverage))
-    assert headline(report) == "≥ 100 B in 2 keys · exact"
+    assert headline(report) == "≥ 100 B in 2 keys · exact, but the memory of 1 key is not known"
     said = {str(what): str(said) for what, said in about(report).rows}
     assert said["left out"].startswith("1 key gone before inspection, of 1 key only the name is known")
 

@@ -71,3 +71,11 @@ def test_the_help_explains_the_terms(width: int) -> None:
     for term, meaning in GLOSSARY:
         assert term in text
         assert meaning.split()[-1] in text
+
+
+def test_the_head_counts_the_keys_that_the_slots_count() -> None:
+    made = made_report()
+    coverage = replace(made.head.coverage, keys=42_683, unread=1)
+    report = replace(made, head=replace(made.head, coverage=coverage))
+    line = title_line(FixedAnalysis(report).status, report, 160)
+    assert "exact · 42,684 keys" in "".join(span.text for span in line)

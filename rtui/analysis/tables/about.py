@@ -33,8 +33,12 @@ def headline(report: Report) -> str:
     memory = stats.memory_bytes
     if isinstance(memory, Estimate):
         return f"{words.estimated(memory, words.size)} in {keys} · {kind}"
-    is_whole = stats.memory_known_keys >= stats.keys if isinstance(stats.keys, int) else True
-    return f"{words.size(memory, mark if is_whole else Mark.AT_LEAST)} in {keys} · {kind}"
+    unknown = stats.keys - stats.memory_known_keys if isinstance(stats.keys, int) else 0
+    if unknown <= 0:
+        return f"{words.size(memory, mark)} in {keys} · {kind}"
+    return (
+        f"{words.size(memory, Mark.AT_LEAST)} in {keys} · {kind}, but the memory of {words.keys(unknown)} is not known"
+    )
 
 
 def coverage_text(coverage: Coverage) -> str:
@@ -45,7 +49,7 @@ def coverage_text(coverage: Coverage) -> str:
         much = "" if coverage.fraction is None else f", {words.share(coverage.fraction)} of the keyspace"
         why = f": {coverage.reason}" if coverage.reason else ""
         return f"partial, {words.keys(coverage.keys)}{much}{why}"
-    return f"exact, {words.keys(coverage.keys)}"
+    return f"exact, {words.keys(coverage.counted_keys)}"
 
 
 def coverage_sentence(coverage: Coverage) -> str:

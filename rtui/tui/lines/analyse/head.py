@@ -117,7 +117,7 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
         role = Role.GOOD if status.outdated is None else Role.MUTED
-        return Span(own("exact"), role), Span(SafeText(f" · {words.keys(coverage.keys)}"), Role.MUTED)
+        return Span(own("exact"), role), Span(SafeText(f" · {words.keys(coverage.counted_keys)}"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
         return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {words.keys(coverage.keys)}"), Role.MUTED)
     return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
