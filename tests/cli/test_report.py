@@ -31,6 +31,7 @@ from rtui.server.target import Target
 from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
 from tests.proxy import DelayProxy
+from tests.server.targets import PASS_SENDS, target_of
 from tests.servers import Server
 
 MANY = 150_000
@@ -168,6 +169,32 @@ def test_who_may_not_scan_gets_no_report(valkey: Server, tmp_path: Path, capsys:
     assert run(["report", valkey.url, "--user", "blind", "-a", "pw", "-o", str(out)]) == 1
     assert capsys.readouterr().err.startswith("rtui: The analysis broke off\n  ")
     assert out.read_text() == "old"
+
+
+def test_who_may_not_scan_gets_no_estimate_either(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(valkey)
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-scan")
+    out = tmp_path / "report.json"
+    assert run(["report", valkey.url, "--estimate", "100", "-o", str(out)]) == 1
+    assert "SCAN was refused: NOPERM" in capsys.readouterr().err
+    assert not out.exists()
+
+
+async def test_without_room_for_another_connection_what_was_seen_is_reported(valkey: Server) -> None:
+    plant_many(valkey)
+    reporting = asyncio.create_task(analysed(target_of(valkey), AnalysisOptions(pace=Pace.GENTLE), patience_s=60))
+    while valkey.admin.info("commandstats").get("cmdstat_pttl", {}).get("calls", 0) < 2_000:  # noqa: ASYNC110 - the server counts
+        await asyncio.sleep(0.01)
+    scanning = next(one for one in valkey.admin.client_list() if one["cmd"] in PASS_SENDS)
+    valkey.admin.config_set("maxclients", len(valkey.admin.client_list()) - 1)
+    valkey.admin.client_kill_filter(_id=scanning["id"])
+    ended = await reporting
+    assert "max number of clients" in (ended.failure or "")
+    assert ended.report is not None
+    assert ended.report.head.coverage.kind is CoverageKind.PARTIAL
+    assert 0 < ended.report.head.coverage.keys < MANY
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,9 @@ from rtui.server.lane import Lane
 from rtui.server.target import Target, Tls, parse_target
 from tests.servers import Server
 
+PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "object|idletime", "object|encoding"))
+"""What a connection that inspects has sent last."""
+
 
 def target_of(server: Server, **changes: Any) -> Target:
     """The main listener of a server, its authority trusted; `changes` are fields of the target."""

@@ -22,7 +22,7 @@ from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
 from tests.faults import Fault, FaultProxy, bulk
 from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, target_of
+from tests.server.targets import PASS_SENDS, connected, target_of
 from tests.servers import Server
 
 MANY = 20_000
@@ -32,10 +32,6 @@ BUSY = Fault("busy", b"-BUSY Redis is busy running a script.\r\n")
 
 def analysing(connection: Connection, **options: Any) -> Analysing:
     return Analysing(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
-
-
-PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "object|idletime", "object|encoding"))
-"""What a connection that inspects has sent last."""
 
 
 async def until_waiting(analysis: Analysing) -> None:
