@@ -7,6 +7,7 @@ written to the log of rtui with its traceback.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -48,7 +49,15 @@ def supervised(
         if error is not None:
             failed(error)
 
-    return asyncio.create_task(run(), name=name)
+    task = asyncio.create_task(run(), name=name)
+    task.add_done_callback(lambda _: _close_unbegun(work))
+    return task
+
+
+def _close_unbegun(work: Coroutine[Any, Any, object]) -> None:
+    """Close work whose task was cancelled before its first step."""
+    if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+        work.close()
 
 
 def foreseen(error: BaseException, name: str) -> RtuiError:

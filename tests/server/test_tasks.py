@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 
 import pytest
@@ -70,3 +71,14 @@ async def test_a_supervised_task_tells_its_failure_and_never_raises() -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
     assert len(told) == 1
+
+
+@pytest.mark.filterwarnings("error")
+async def test_cancelled_before_it_begins_it_leaves_nothing() -> None:
+    told: list[RtuiError] = []
+    work = _raise(ValueError())
+    task = supervised(work, name="work", failed=told.append)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    assert not told
