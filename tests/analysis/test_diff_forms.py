@@ -133,8 +133,8 @@ PRESENT = (ColumnState.COMPLETE, ColumnState.COMPLETE)
         (Change(reading(1000), reading(1001)), "1,000 → 1,001", "+0.1%"),
         (Change(reading(10_000_000), reading(10_000_001)), "10,000,000 → 10,000,001", "+<0.1%"),
         (Change(reading(10_000_001), reading(10_000_000)), "10,000,001 → 10,000,000", "-<0.1%"),
-        (Change(reading(5), reading(Estimate(4, 5, 6))), "5 → ≈ 5", "not distinguishable"),
-        (Change(reading(100), reading(Estimate(150, 200, 250))), "100 → ≈ 200", "≈ +50 … +150%"),
+        (Change(reading(5), reading(Estimate(4, 5, 6))), "5 → ≈ 5 (4–6)", "not distinguishable"),
+        (Change(reading(100), reading(Estimate(150, 200, 250))), "100 → ≈ 200 (150–250)", "≈ +50 … +150%"),
         (Change(reading(100), reading(110, at_least=True)), "100 → ≥ 110", "≥ +10%"),
         (Change(reading(100), None), "100 → –", "–"),
         (Change(None, None), "–", "–"),
@@ -153,7 +153,7 @@ def test_denied_is_said() -> None:
 
 def test_the_words_of_a_share() -> None:
     seen = share_reading(0.25, of_seen=True)
-    assert both_text(Change(reading(0.25), seen), lambda value, mark: f"{mark}{value:.0%}", PRESENT) == (
+    assert both_text(Change(reading(0.25), seen), lambda value, mark: SafeText(f"{mark}{value:.0%}"), PRESENT) == (
         "25% → 25% of those seen"
     )
     assert points_text(Change(reading(0.25), reading(0.30))) == "+5.0 pt"

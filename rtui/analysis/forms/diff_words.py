@@ -8,19 +8,21 @@ from typing import Final, TypeAlias
 
 from rtui.analysis import words
 from rtui.analysis.change import Bound, Change, Interval, Reading, Verdict
+from rtui.analysis.estimate import Estimate
 from rtui.analysis.report import ColumnState, CoverageKind, Head
 from rtui.analysis.words import Mark
+from rtui.keyspace.display import SafeText
 
 ARROW: Final = " → "
 
-Speller: TypeAlias = Callable[[float, Mark], str]
+Speller: TypeAlias = Callable[[float, Mark], SafeText]
 """Writes a number in its unit with the mark that says how far it can be trusted."""
 
 LEAST_PERCENT: Final = 0.05
 """Less than this would be written as nothing."""
 
 
-def count(value: float, mark: Mark) -> str:
+def count(value: float, mark: Mark) -> SafeText:
     """A number of keys."""
     return words.short_count(value, mark) if mark is Mark.ABOUT else words.count(round(value), mark)
 
@@ -55,7 +57,7 @@ def _reading_text(found: Reading | None, spell: Speller, state: ColumnState | No
         return "?" if found.high == math.inf else f"≤ {spell(found.high, Mark.EXACT)}"
     value = found.value
     if found.is_estimate:
-        return spell(value, Mark.ABOUT)
+        return words.estimated(Estimate(found.low, value, found.high), spell)
     if found.high == math.inf:
         return spell(value, Mark.AT_LEAST)
     return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")

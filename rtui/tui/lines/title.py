@@ -10,7 +10,6 @@ from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.connection import Lost
 from rtui.server.handshake import NoTouch
 from rtui.tui import format as fmt
-from rtui.tui.format import Mark
 from rtui.tui.ink import Line, Role, Span, clip, cut_middle, gap, joined, line_width, own
 from rtui.tui.lines.fitting import Piece, fitted
 from rtui.tui.shown import display_text
@@ -86,5 +85,5 @@ def _figures(status: BrowsingStatus) -> list[Piece]:
 def _keys(status: BrowsingStatus) -> SafeText | None:
     """Return how many keys the database has, by its own word or by the sample."""
     if isinstance(status.total, Estimate):
-        return fmt.short_count(status.total.value, Mark.ABOUT)
+        return fmt.estimated(status.total, fmt.short_count)
     return None if status.total is None else fmt.count(status.total)
