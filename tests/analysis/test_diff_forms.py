@@ -19,7 +19,7 @@ from rtui.analysis.forms.diff_text import write_text
 from rtui.analysis.forms.diff_words import both_text, count, growth_text, points_text
 from rtui.analysis.judgement import judge
 from rtui.analysis.report import ColumnState, CoverageKind
-from rtui.keyspace.display import HOSTILE
+from rtui.keyspace.display import HOSTILE, SafeText
 from rtui.keyspace.escapes import unescape
 from tests.analysis.test_diff import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
