@@ -157,7 +157,8 @@ class Aggregates:
                 yield
         if self._summaries == 1:
             self._decide(is_final=is_final)
-        yield
+        if slicer.over():
+            yield
         figures = self._figures(sample)
         rollup = Rollup(figures, self._scale, slicer)
         node = yield from rollup.root(root)
