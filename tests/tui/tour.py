@@ -210,7 +210,7 @@ async def _look_at_bystanders(visitor: Visitor) -> None:
     """List a namespace, its facts included, without going to any of its keys."""
     await visitor.go_to_namespace(b"bystander")
     await visitor.open()
-    await visitor.until_shown("string          –")
+    await visitor.until_shown("string            –")
     await visitor.press("left")
 
 
