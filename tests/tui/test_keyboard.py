@@ -37,10 +37,10 @@ async def test_the_table_keeps_the_focus_through_a_second_pass(key: str) -> None
         desk.source.put(made_report())
         await desk.until_shown("shop:")
         await desk.press("down", "down")
-        assert desk.screen.table.body.has_focus
-        assert desk.screen.table.body.cursor_line == 2
+        body = desk.screen.table.body
+        await desk.until(lambda: body.has_focus and body.cursor_line == 2)
         await desk.press("up")
-        assert desk.screen.table.body.cursor_line == 1
+        await desk.until(lambda: body.cursor_line == 1)
 
 
 async def test_keys_before_the_first_figures_count() -> None:
