@@ -20,7 +20,7 @@ from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.screens.choice import ColumnsScreen
 from rtui.tui.screens.command_screen import CommandScreen, FocusScreen
 from rtui.tui.screens.help import HelpScreen
-from tests.made_report import made_report
+from tests.made_report import estimate_report, made_report
 from tests.tui.analysing import Analyst, analysing
 from tests.tui.browsing import browsing
 from tests.tui.fixed_analysis import FixedAnalysis
@@ -29,7 +29,7 @@ from tests.tui.fixed_session import FixedSession
 
 @pytest.mark.parametrize("key", ["r", "e"])
 async def test_the_table_keeps_the_focus_through_a_second_pass(key: str) -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
+    async with analysing(FixedAnalysis(estimate_report())) as desk:  # which another one replaces without a question
         await desk.press(key)
         desk.source.put(None)
         await desk.until_shown("Asking the first keys")
