@@ -299,7 +299,10 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class BigReport:
-    """The biggest keys, largest first in each list. Complete only in an exact report."""
+    """The biggest keys, largest first in each list. Complete only in an exact report.
+
+    Where names are very long, a list ends early; no key is left out above its last.
+    """
 
     by_memory: tuple[KeyRecord, ...] = ()
     by_length: tuple[KeyRecord, ...] = ()

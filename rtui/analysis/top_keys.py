@@ -20,7 +20,8 @@ DEFAULT_TOP: Final = 100
 class TopKeys:
     """The biggest keys by memory and by length, for each type and over all, and the hottest ones.
 
-    Memory is bounded by the number of types and `top`. The lists over all follow from those of the types.
+    Memory is bounded by the number of types, `top` and the bytes of names that a list may hold. The lists over all
+    follow from those of the types.
     """
 
     def __init__(self, top: int = DEFAULT_TOP, thresholds: Preset | None = None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.heavy_tags import HeavyTags
+from rtui.analysis.heavy_tags import TAG_BYTES, HeavyTags
 
 streams = st.lists(st.lists(st.integers(0, 60).map(lambda n: b"%d" % (n * n // 40)), max_size=20), max_size=30)
 
@@ -58,3 +59,38 @@ def test_a_heavy_tag_is_found_among_a_hundred_thousand_light_ones(late: bool) ->
     assert first.tag == b"eu"
     assert first.at_least is late
     assert first.keys == 2_000 + (not late)
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 20])
+def test_long_tags_do_not_fill_the_memory(size: int) -> None:
+    heavy = HeavyTags()
+    tracemalloc.start()
+    try:
+        peak = 0
+        for n in range(200):
+            heavy.add([b"%0*d" % (size, n), b"eu"], None)
+            peak = max(peak, tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * TAG_BYTES + 3 * size
+    first = heavy.heaviest(1)[0]
+    assert (first.tag, first.keys, first.at_least) == (b"eu", 200, False)
+
+
+@given(streams, streams, st.integers(1, 6), st.integers(1, 12))
+def test_counts_of_tags_without_room_are_honest(
+    one: list[list[bytes]], two: list[list[bytes]], capacity: int, room: int
+) -> None:
+    heavy, other = HeavyTags(capacity, room=room), HeavyTags(capacity, room=room)
+    for some, stream in ((heavy, one), (other, two)):
+        for tags in stream:
+            some.add(tags, None)
+    heavy.merge(other)
+    found = {tag.tag: tag for tag in heavy.heaviest(10**6)}
+    for tag, count in Counter(tag for tags in one + two for tag in tags).items():
+        if tag not in found:
+            assert count <= heavy.floor
+            continue
+        keys = found[tag].keys
+        assert isinstance(keys, int)
+        assert keys <= count <= keys + heavy.floor * found[tag].at_least

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.inspected import Inspected
 from rtui.analysis.presets import names, preset
+from rtui.analysis.ranking import NAME_BYTES, Ranking, fitting
 from rtui.analysis.report import KeyRecord
 from rtui.analysis.top_keys import TopKeys
 
@@ -191,3 +193,30 @@ def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
             expected[kind] = expected.get(kind, 0) + big
     assert {kind: found.over.get(kind, 0) for kind in expected} == expected
     assert sum(expected.values()) > 0
+
+
+@given(st.dictionaries(st.binary(min_size=1, max_size=9), values), st.integers(1, 8), st.integers(1, 30), st.booleans())
+def test_a_list_ends_where_the_names_have_no_more_room(
+    keyspace: dict[bytes, int], top: int, room: int, least: bool
+) -> None:
+    found, sign = Ranking(top, lambda record: record.length or 0, least=least, room=room), 1 if least else -1
+    for key, value in keyspace.items():
+        batch = KeyRecord(key=key, kind=b"hash", asked_at_s=0.0, length=value)
+        found.add([key], [value], [batch].__getitem__)
+    wanted = sorted(keyspace, key=lambda key: (sign * keyspace[key], key))[:top]
+    assert keys_of(found.records()) == wanted[: fitting(wanted, room)]
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 20])
+def test_long_names_do_not_fill_the_memory(size: int) -> None:
+    tracemalloc.start()
+    try:
+        found, peak = TopKeys(100), 0
+        for n in range(200):
+            found.add(Inspected(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]), 1.0)
+            peak = max(peak, tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * (2 * NAME_BYTES + 2 * size)
+    assert found.report().by_memory[0].key.endswith(b"0199")
+    assert len(found.report().by_memory) == max(1, NAME_BYTES // size)
