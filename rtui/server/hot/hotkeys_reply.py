@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from rtui.analysis.ranking import fitting
 from rtui.keyspace.slot import SLOTS
 from rtui.server.guard import Metric
 from rtui.server.reply import Reply
 
 MAX_KEYS: Final = 1000
 """Most keys of one list that are read: Valkey keeps up to so many, Redis 64."""
+
+NAME_BYTES: Final = 4 << 20
+"""The names of one list that are kept have at most so many bytes together: behind them the list ends."""
 
 _LISTS: Final = {Metric.CPU: b"by-cpu-time-us", Metric.NET: b"by-net-bytes"}
 
@@ -53,7 +57,10 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     if maps and b"tracking-active" in maps[0]:
         return _session(maps[0])
     window = [found for one in maps if (found := _window_key(one)) is not None]
-    return tuple(sorted(window, key=lambda one: (-one.qps, one.key))) if window or not reply else None
+    if reply and not window:
+        return None
+    window.sort(key=lambda one: (-one.qps, one.key))
+    return tuple(window[: fitting((one.key for one in window), NAME_BYTES)])
 
 
 def _fields(reply: Reply) -> dict[bytes, Reply]:
@@ -94,7 +101,8 @@ def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
         for key, said in zip(flat[::2], flat[1::2], strict=False)
         if isinstance(key, bytes) and (value := _number(said)) is not None
     ]
-    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
+    found.sort(key=lambda pair: (-pair[1], pair[0]))
+    return tuple(found[: fitting((key for key, _ in found), NAME_BYTES)])
 
 
 def _window_key(fields: dict[bytes, Reply]) -> WindowKey | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.guard import Metric
-from rtui.server.hot.hotkeys_reply import MAX_KEYS, HotSession, WindowKey, parse_hotkeys
+from rtui.server.hot.hotkeys_reply import MAX_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
 from rtui.server.reply import Reply
 from rtui.server.resp3 import as_resp2
 
@@ -87,6 +87,21 @@ def test_long_lists_are_cut() -> None:
     found = parse_hotkeys([[b"tracking-active", 1, b"by-cpu-time-us", flat]])
     assert isinstance(found, HotSession)
     assert len(found.measured[Metric.CPU]) == MAX_KEYS
+
+
+@pytest.mark.parametrize("size", [1 << 16, 1 << 20])
+def test_lists_of_long_names_end_with_the_hottest(size: int) -> None:
+    count = 2 * NAME_BYTES // size
+    names = [b"%0*d" % (size, index) for index in range(count)]
+    flat: list[Reply] = [part for index, name in enumerate(names) for part in (name, index)]
+    session = parse_hotkeys([[b"tracking-active", 1, b"by-cpu-time-us", flat]])
+    window = parse_hotkeys([[b"key", name, b"db", 0, b"qps", index] for index, name in enumerate(names)])
+    assert isinstance(session, HotSession)
+    assert isinstance(window, tuple)
+    hottest = names[: -NAME_BYTES // size - 1 : -1]
+    assert [key for key, _ in session.measured[Metric.CPU]] == hottest
+    assert [one.key for one in window] == hottest
+    assert sum(map(len, hottest)) == NAME_BYTES
 
 
 @given(REPLIES)
