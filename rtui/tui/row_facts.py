@@ -12,6 +12,9 @@ from rtui.keyspace.rows import Kind, Row
 KEPT: Final = 4_000
 """Facts of so many keys are kept; the ones longest out of view go first."""
 
+KEPT_NAME_BYTES: Final = 16 << 20
+"""The names of those have at most so many bytes together: a tall screen of the longest names that are asked for."""
+
 MOST_NAME_BYTES: Final = 1 << 16
 """Names beyond this are not sent for the sake of a row."""
 
@@ -25,12 +28,14 @@ _SECOND_MS: Final = 1_000
 
 
 class RowFactsCache:
-    """Facts by key, as many as are kept. The tree and the details share it: the newest facts of a key are kept."""
+    """Facts by key, bounded by number and by bytes of names. The tree and the details share it: the newest are kept."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` gives seconds since the epoch."""
         self._clock = clock
         self._asked: OrderedDict[bytes, RowFacts] = OrderedDict()
+        self._name_bytes = 0
+        """Bytes of the names in `_asked`."""
         self._counted_down: dict[bytes, RowFacts] = {}
         """Facts as they were shown last, where a time to live runs down."""
         self._doubted: set[bytes] = set()
@@ -44,7 +49,7 @@ class RowFactsCache:
         now, shown = asked.at(self._clock()), self._counted_down.get(key)
         if shown is not None and _is_same_second(now, shown):
             return shown
-        self._counted_down[key] = now
+        self._counted_down[asked.key] = now
         return now
 
     def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S) -> list[bytes]:
@@ -71,17 +76,20 @@ class RowFactsCache:
         for facts in found:
             self.forget(facts.key)
             self._asked[facts.key] = facts
-        while len(self._asked) > KEPT:
+            self._name_bytes += len(facts.key)
+        while len(self._asked) > KEPT or (self._name_bytes > KEPT_NAME_BYTES and len(self._asked) > 1):
             self.forget(next(iter(self._asked)))
 
     def forget(self, key: bytes | None = None) -> None:
         """Forget one key, or everything."""
         if key is None:
             self._asked.clear()
+            self._name_bytes = 0
             self._counted_down.clear()
             self._doubted.clear()
         else:
-            self._asked.pop(key, None)
+            if self._asked.pop(key, None) is not None:
+                self._name_bytes -= len(key)
             self._counted_down.pop(key, None)
             self._doubted.discard(key)
 

@@ -18,6 +18,9 @@ _ON_A_LIT_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
 KEPT_STRIPS: Final = 256
 """So many painted lines are kept: a few screens of scrolling."""
 
+KEPT_CHARACTERS: Final = 4096
+"""Lines of more characters than this are painted anew each time."""
+
 
 class Painter:
     """The styles of one widget and the inks of its screen, looked up once until they change; `forget` is called then.
@@ -59,7 +62,8 @@ class Painter:
             styles = [base if is_plain else self._ink(base, span.role) for span in line]
             segments = [Segment(span.text, style) for span, style in zip(line, styles, strict=True) if span.text]
             strip = Strip(segments, line_width(line)).adjust_cell_length(width, base).simplify()
-            self._strips[key] = strip
+            if sum(len(span.text) for span in line) <= KEPT_CHARACTERS:
+                self._strips[key] = strip
         return strip
 
     def _ink(self, base: Style, role: Role) -> Style:

@@ -22,6 +22,9 @@ from rtui.tui.widgets.rows_view import RowsView
 KEPT_LINES: Final = 512
 """What so many rows of keys say is kept, for when they are scrolled."""
 
+KEPT_NAME_BYTES: Final = 4096
+"""What the rows of longer names say is worked out for each painting: together with such names it is not kept."""
+
 
 class TreeView(RowsView, can_focus=True):
     """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
@@ -190,6 +193,8 @@ class TreeView(RowsView, can_focus=True):
 
     def _key_line(self, row: Row) -> Line:
         """Return what the row of a key says: the same until its facts or the columns change."""
+        if len(row.name) > KEPT_NAME_BYTES:
+            return row_line(row, self._plan, self._whole, is_open=False, facts=self._facts)
         facts = self._facts.get(row.key())
         known = self._key_lines.get(row)
         if known is not None and known[0] is facts and known[1] is self._plan:
