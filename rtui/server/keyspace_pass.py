@@ -34,8 +34,8 @@ from rtui.server.scan_node import ScanNode
 from rtui.server.scan_page import key_count, scan_page
 from rtui.server.tasks import ended
 
-FIRST_COUNT: Final = 100
-"""COUNT of the page that brings the first rows, on the interactive lane: under 0.1 ms of the server's time."""
+FIRST_COUNT: Final = 20
+"""COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""
 
 SAMPLE_FROM: Final = 20_000
 """Smaller databases are scanned before a sample would be taken."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 
 import pytest
 
+from rtui.keyspace.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.errors import ConnectionLost
+from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.pace import Pace
 from rtui.server.progress import ScanState
 from rtui.server.ranges import HEAD_BYTES, RECENT_BYTES
 from rtui.server.sampling import SAMPLE_BYTES, sample
+from rtui.server.savepoint import SaveFile
 from rtui.server.scan import Scan
+from rtui.server.scan_filter import ScanFilter
 from rtui.server.scan_node import ScanNode
 from tests.server.scanned import plant
 from tests.server.targets import connected, lane_to, target_of
@@ -55,6 +61,33 @@ async def test_pages_become_small_where_names_are_long(long_names: Server) -> No
     assert scan.state is ScanState.DONE
     assert sum(sizes) == COUNT
     assert max(sizes[5:]) <= 20
+
+
+class Weighed(NamespaceStore):
+    """A store that weighs what it is given first."""
+
+    first: int | None = None
+
+    def add(self, keys: Sequence[bytes]) -> None:
+        self.first = sum(map(len, keys)) if self.first is None else self.first
+        super().add(keys)
+
+
+async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) -> None:
+    store = Weighed()
+    async with connected(target_of(long_names)) as connection:
+        file = SaveFile("long", 0, tmp_path)
+        with peak_bytes(2 * FIRST_PAGE_KEYS * LONG):
+            filling = KeyspacePass(
+                connection, store, file, only=ScanFilter(), pace=Pace.GENTLE, is_filling=lambda: False
+            )
+            filling.pause()
+            filling.begin(resume=False)
+            while store.first is None:
+                assert not filling.progress.state.is_over
+                await asyncio.sleep(0)
+            await filling.end()
+    assert 0 < store.first < FIRST_PAGE_KEYS * LONG
 
 
 async def test_a_sample_ends_with_its_bytes(long_names: Server) -> None:
