@@ -114,8 +114,12 @@ _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
 
 
 def estimated(figure: Estimate, spell: Speller) -> SafeText:
-    """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`."""
-    return SafeText(f"{spell(figure.value, Mark.ABOUT)} ({interval(figure, spell)})")
+    """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`.
+
+    Where both ends read as the estimate does it stands alone: `≈ 60.0k`.
+    """
+    about, ends = spell(figure.value, Mark.ABOUT), interval(figure, spell)
+    return about if ends == spell(figure.value, Mark.EXACT) else SafeText(f"{about} ({ends})")
 
 
 def interval(figure: Estimate, spell: Speller) -> SafeText:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.report import KeySizes, Report, Scope, Summary
+from rtui.analysis.report import Coverage, KeySizes, Report, Scope, Summary
 from rtui.analysis.sampled import SampleOf
 from rtui.keyspace.display import SafeText
 from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
@@ -313,11 +313,11 @@ class Analysing:
         failure = await ended(self._ask_last(), name="rtui last questions")
         if failure is not None and self._failure is None:
             self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
-        summary = await self._summary()
+        summary, _ = await self._summary()
         with contextlib.suppress(RtuiError):
             await self._hot.ask(summary, at_last=True)
         self._is_ended = True
-        self._publish(summary)
+        self._publish(summary, self._coverage())
 
     async def _ask_last(self) -> None:
         """Complete the largest keys and compare the counts; raises an RtuiError where the connection does not hold."""
@@ -370,29 +370,32 @@ class Analysing:
                 continue
             seen = self._findings.revision
             began = loop.time()
-            summary = await self._summary(is_final=False)
+            summary, coverage = await self._summary(is_final=False)
             with contextlib.suppress(RtuiError):
                 await self._hot.ask(summary)
-            self._publish(summary)
+            self._publish(summary, coverage)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
-    async def _summary(self, *, is_final: bool = True) -> Summary:
-        """Add up, in slices; batches are held back until that is done or given up."""
+    async def _summary(self, *, is_final: bool = True) -> tuple[Summary, Coverage]:
+        """Add up, in slices, and say of what; batches are held back until that is done or given up."""
         with contextlib.closing(self._findings.summary(self._sample_of(), is_final=is_final)) as slices:
             found = next(slices)
             while found is None:
                 await asyncio.sleep(0)
                 found = next(slices)
-        return found
+            return found, self._coverage()
 
     def _sample_of(self) -> SampleOf | None:
         return SampleOf(self._work.population, self._most_bytes) if isinstance(self._work, SamplePass) else None
 
-    def _publish(self, summary: Summary) -> None:
+    def _coverage(self) -> Coverage:
+        """Return what the figures that are there by now rest on."""
+        size = self._size if self._only.is_open else None
+        return covered(self._findings, self._work, self.progress, size=size, why_ended=self._why_ended)
+
+    def _publish(self, summary: Summary, coverage: Coverage) -> None:
         work = self._work
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
-        size = self._size if self._only.is_open else None
-        coverage = covered(self._findings, work, self.progress, size=size, why_ended=self._why_ended)
         heading = head(
             self._connection,
             self._plan,

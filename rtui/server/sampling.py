@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -211,10 +211,27 @@ class _Taken:
     def _total(self) -> Estimate | None:
         """Keys found by positions gone through; a call begins with the whole bucket that its cursor points into."""
         bucket = POSITION_END >> self._bits
-        gone = sum(reached - start // bucket * bucket for start, reached, _ in self._visits)
+        gone = sum(self._passed(bucket))
         found = sum(keys for _, _, keys in self._visits)
         if not found:
             return None
         value = found * POSITION_END / gone
-        error = Z_95 / math.sqrt(found)
+        error = max(Z_95 / math.sqrt(found), self._spread(found / gone, found, bucket))
         return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
+
+    def _passed(self, bucket: int) -> Iterator[int]:
+        """How many positions each call has gone through, whole buckets of so many."""
+        return (reached - start // bucket * bucket for start, reached, _ in self._visits)
+
+    def _spread(self, density: float, found: int, bucket: int) -> float:
+        """How far the density may be off by what the calls differ from it, as a part of it; few calls tell it badly.
+
+        Draws are not independent where a bucket holds several keys, as those of Valkey do.
+        """
+        calls = len(self._visits)
+        if calls < 2:
+            return 1.0
+        visits = zip(self._passed(bucket), self._visits, strict=True)
+        squares = sum((keys - density * passed) ** 2 for passed, (_, _, keys) in visits)
+        quantile = Z_95 + (Z_95**3 + Z_95) / (4 * (calls - 1))  # Student's, to the first order
+        return quantile * math.sqrt(squares * calls / (calls - 1)) / found

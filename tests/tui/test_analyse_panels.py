@@ -138,6 +138,6 @@ async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mous
 async def test_slots_by_bytes_and_as_another_cluster() -> None:
     async with analysing(FixedAnalysis(made_report())) as desk:
         await desk.press("5", "m")
-        await desk.until_shown("1.66 GiB in 16,384 slots")
+        await desk.until_shown("1.75 GiB in 16,384 slots")
         await desk.press("n")
         await desk.until_shown("[12]", "as a cluster of 12")

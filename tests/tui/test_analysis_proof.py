@@ -127,7 +127,7 @@ def _check_what_was_seen(done: AnalysisTour) -> None:
     assert len(done.copied) == 4
     for text in done.copied:
         check_text(text.replace("\t", " "))
-    assert {record["type"] for record in json.loads(done.written)} >= {'"list"'}
+    assert {record["type"] for record in json.loads(done.written)} >= {"list"}
 
 
 def _check_what_was_touched(done: AnalysisTour, touched: set[bytes]) -> None:

@@ -73,7 +73,7 @@ async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -
         await visitor.whole()
         await open_analysis(visitor)
         await visitor.press("e")
-        await visitor.until_shown("≈ estimate of", "complete")
+        await visitor.until_shown("≈ estimate from", "complete")
 
 
 async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) -> None:
