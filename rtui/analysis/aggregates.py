@@ -37,6 +37,9 @@ KEYS_BETWEEN_FITS: Final = 32_768
 
 _values_of: Final = attrgetter("values")
 
+UNASKED_S: Final = 0.0
+"""Stands for the moment of asking where nothing was asked."""
+
 HELD_AT_ONCE: Final = 4
 """Held batches that are taken up with each new one, once they may."""
 
@@ -72,6 +75,11 @@ class Aggregates:
         self._summaries = 0
         self._held: list[tuple[Inspected, float]] = []
 
+    @property
+    def summed_keys(self) -> int:
+        """Keys inspected that are in the figures already: what comes while they are added up is held back."""
+        return self.keys - sum(len(batch.keys) for batch, asked_at_s in self._held if asked_at_s != UNASKED_S)
+
     def add(self, batch: Inspected, asked_at_s: float) -> None:
         """Take up keys that were asked at this moment, in seconds since the epoch."""
         self.keys += len(batch.keys)
@@ -97,7 +105,7 @@ class Aggregates:
         """Count keys of which only the name is known, and not always all of it; they are in the tree and the slots."""
         self.unread_keys += len(keys)
         self.keys -= len(keys)
-        self.add(Inspected(None, keys), 0.0)
+        self.add(Inspected(None, keys), UNASKED_S)
 
     def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
         """Complete the record of a big key."""

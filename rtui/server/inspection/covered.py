@@ -31,10 +31,11 @@ def covered(
     is_sample, is_done = isinstance(work, SamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
     says_why = not is_done and (progress.state.is_over or not is_sample)
-    seen = findings.keys + findings.unread_keys
+    keys = findings.summed_keys
+    seen = keys + findings.unread_keys
     return Coverage(
         CoverageKind.ESTIMATE if is_sample else CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL,
-        findings.keys,
+        keys,
         None if is_sample else 1.0 if is_whole else progress.fraction,
         work.population if isinstance(work, SamplePass) else seen if is_whole else size,
         vanished=findings.vanished,
