@@ -116,16 +116,19 @@ _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
 def estimated(figure: Estimate, spell: Speller) -> SafeText:
     """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`.
 
-    Where both ends read as the estimate does it stands alone: `≈ 60.0k`.
+    One without any width is no estimate: `60.0k`.
     """
-    about, ends = spell(figure.value, Mark.ABOUT), interval(figure, spell)
-    return about if ends == spell(figure.value, Mark.EXACT) else SafeText(f"{about} ({ends})")
+    if figure.low == figure.high:
+        return spell(figure.value, Mark.EXACT)
+    return SafeText(f"{spell(figure.value, Mark.ABOUT)} ({interval(figure, spell)})")
 
 
 def interval(figure: Estimate, spell: Speller) -> SafeText:
-    """Return a 95 % interval: `3.04–11.0 MiB`; once where both ends read the same."""
+    """Return a 95 % interval: `3.04–11.0 MiB`, `7.6–8.4%`; once where both ends read the same all the same."""
     low = spell(figure.low, Mark.EXACT)
     high = spell(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
+    if low == high and spell is share:
+        return SafeText(f"{figure.low:.1%}–{figure.high:.1%}".replace("%–", "–"))
     if low == high:
         return low
     first, last = _NUMBER_AND_UNIT.fullmatch(low), _NUMBER_AND_UNIT.fullmatch(high)
