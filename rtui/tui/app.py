@@ -22,6 +22,7 @@ from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
+from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.display import SafeText
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 
 WAITING_LOOK_S: Final = 0.2
 """How often it is looked what a connection that is not there yet waits for."""
+
+REDRAW_AFTER_S: Final = 0.05
+"""So long after the last change of its size the whole terminal is painted again."""
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
 """Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
@@ -79,6 +83,7 @@ class RtuiApp(App[int]):
         choose_ascii(only=options.ascii_only)
         self.options = options
         self._session = session
+        self._redraw_timer: Timer | None = None
         self._turnstile = Turnstile(self, monotonic)
         self._register_themes(palette)
 
@@ -200,6 +205,16 @@ class RtuiApp(App[int]):
             from rtui.server.tasks import foreseen  # noqa: PLC0415 - only then
 
             self._connect_failed(foreseen(error, "connecting"))
+
+    def on_resize(self) -> None:
+        """Send everything again once the terminal keeps its size.
+
+        Textual paints nothing when a terminal comes back to its size before the size in between was handled, though
+        both changes moved or cleared cells.
+        """
+        if self._redraw_timer is not None:
+            self._redraw_timer.stop()
+        self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
 
     def action_redraw(self) -> None:
         """Send everything again: something else has written to the terminal."""

@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
+
 _TOKEN: Final = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x00-\x1f\x7f-\x9f]+)|(\r?\n)")
 _HARMLESS: Final = re.compile(r"(?:\x1b\[\?(?:2026|25)[hl]|\x1b\]52;[^\x07\x1b]*(?:\x07|\x1b\\)|\x07)*")
 _PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2200-\u22ff\u2500-\u25fc]*")
@@ -41,10 +43,16 @@ class Thrift:
 
     def __init__(self) -> None:
         self._rows: dict[int, list[Cell | None]] = {}
+        self._columns_rows: tuple[int, int] | None = None
 
     def forget(self) -> None:
-        """Take nothing for granted: the terminal was resized, or something else has written to it."""
+        """Take nothing for granted: something else has written to the terminal."""
         self._rows.clear()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Take nothing for granted, for the terminal has another size now; frames may still be painted for the last."""
+        self._rows.clear()
+        self._columns_rows = columns, rows
 
     def rewrite(self, data: str) -> str:
         """Return what has the same effect as `data`, mostly in fewer characters."""
@@ -53,7 +61,26 @@ class Thrift:
             if not _HARMLESS.fullmatch(data):
                 self.forget()
             return data
+        if self._is_beyond(tokens):
+            self.forget()
+            return data
         return self._frame(tokens)
+
+    def _is_beyond(self, tokens: list[re.Match[str]]) -> bool:
+        """Say whether a frame was painted for a larger terminal: what lies outside falls on cells at the border."""
+        if self._columns_rows is None:
+            return False
+        columns, rows = self._columns_rows
+        row = column = 1
+        for token in tokens:
+            at_row, at_column, _, text, _ = token.groups()
+            if at_row is not None:
+                row, column = int(at_row), int(at_column)
+            elif text is not None:
+                column += cell_len(text)
+            if row > rows or column > columns + 1:
+                return True
+        return False
 
     def _frame(self, tokens: list[re.Match[str]]) -> str:
         """Rewrite a frame that consists of moves, styles and text."""

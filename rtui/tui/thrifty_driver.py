@@ -26,7 +26,9 @@ def thrifty(driver_class: type[Driver]) -> type[Driver]:
         def send_message(self, message: Message) -> None:
             """Forget what the terminal shows when it changes its size."""
             if isinstance(message, events.Resize):
-                self.forget()
+                if self.thrift is None:
+                    self.thrift = Thrift()
+                self.thrift.resize(message.size.width, message.size.height)
             super().send_message(message)
 
         def forget(self) -> None:

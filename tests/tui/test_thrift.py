@@ -159,3 +159,17 @@ def test_after_forgetting_everything_is_sent() -> None:
 )
 def test_styles_are_taken_apart(parameters: str, expected: tuple[str, str, str]) -> None:
     assert tuple(parse(parameters)) == expected
+
+
+def test_a_frame_for_a_larger_terminal_is_sent_as_it_is_and_known_as_nothing() -> None:
+    thrift = Thrift()
+    thrift.resize(10, 2)
+    last = "\x1b[2;1Hsecond\x1b[2;1H"
+    thrift.rewrite(last)
+    beyond = ("\x1b[3;1Hthird", "\x1b[1;8Hwide", "\x1b[1;9H漢字")
+    for frame in beyond:
+        assert thrift.rewrite(frame) == frame
+        assert "second" in thrift.rewrite(last)
+        assert "second" not in thrift.rewrite(last)
+    assert "漢" in thrift.rewrite("\x1b[1;7H漢字")
+    assert "second" not in thrift.rewrite(last)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from textual import events
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
@@ -7,7 +8,9 @@ from textual.message import Message
 
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
+from rtui.tui.screens.browse import BrowseScreen
 from rtui.tui.thrifty_driver import thrifty
+from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import FixedSession
 
 FRAME = "\x1b[1;1H\x1b[31mabc\x1b[0m\x1b[1;1H"
@@ -41,3 +44,17 @@ async def test_what_the_terminal_shows_is_not_written_again_until_it_changes_its
 
 def test_the_application_writes_through_it() -> None:
     assert "ThriftyDriver" in [one.__name__ for one in RtuiApp(BrowseOptions(), FixedSession()).driver_class.__mro__]
+
+
+async def test_everything_is_painted_again_when_the_terminal_comes_back_to_its_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = RtuiApp(BrowseOptions(), FixedSession())
+    written: list[str] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen) and is_settled(app.screen))
+        assert app._driver is not None
+        monkeypatch.setattr(HeadlessDriver, "is_headless", False)
+        monkeypatch.setattr(app._driver, "write", written.append)
+        app.post_message(events.Resize(Size(80, 24), Size(80, 24)))
+        await until(pilot, lambda: "READ-ONLY" in "".join(written) and "Help" in "".join(written))
