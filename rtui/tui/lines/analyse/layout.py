@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final
 
-from rtui.tui.ink import Line, gap, line_width
+from rtui.tui.ink import Line, clip, gap, line_width
 from rtui.tui.lines.facts_grid import MARGIN
 
 TABLE_LINES: Final = 12
@@ -20,8 +20,8 @@ HIGH_ROOM: Final = 26
 
 
 def beside_each_other(first: Sequence[Line], second: Sequence[Line], cells: int) -> list[Line]:
-    """Join the lines of two columns, the second from cell `cells` on."""
-    pairs = zip_longest(first, second, fillvalue=())
+    """Join the lines of two columns, the second from cell `cells` on, one cell beside the first."""
+    pairs = zip_longest((clip(one, cells - 1) for one in first), second, fillvalue=())
     return [(*one, gap(cells - line_width(one)), *other) for one, other in pairs]
 
 

@@ -152,6 +152,6 @@ def legend_line() -> Line:
             Span(own(shade.plain) if in_ascii() else own(shade.character), shade.role),
             gap(1),
             Span(own(shade.meaning), Role.MUTED),
-            gap(3),
+            gap(2),
         )
     return tuple(spans[:-1])
