@@ -64,7 +64,7 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
             "what lies within its intervals is not distinguishable."
         )
     if coverage.repeats_possible:
-        yield f"The {name} report may count keys twice, since the server's table shrank meanwhile."
+        yield f"The {name} report may count keys twice, since the server resized its table meanwhile."
     for column in ("memory", "ttl"):
         found = report.head.columns.get(column)
         if found is not None and found.state.value != "complete":

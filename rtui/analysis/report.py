@@ -117,7 +117,7 @@ class Coverage:
     unread: int = 0
     """Keys whose names are too long to be sent in bulk: counted, nothing else is known of them."""
     repeats_possible: bool = False
-    """Whether a key may have been counted twice, since the server's table shrank."""
+    """Whether a key may have been counted twice, since the server resized its table."""
     reason: str = ""
     """Why it is partial; a safe sentence without a full stop."""
 

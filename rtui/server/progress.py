@@ -43,7 +43,7 @@ class ScanNote(enum.Enum):
     PLAIN = "This server's cursors go backwards: the scan began again, without progress and in one range."
     EMPTIED = "The server was emptied during the scan: what is listed was there before."
     SHRANK = "More than half of the keys vanished during the scan: what is listed may be gone."
-    REPEATS = "The server's table shrank during the scan, so some keys came twice; they count once at the end."
+    REPEATS = "The server resized its table during the scan, so some keys came twice; they count once at the end."
 
 
 @dataclass(frozen=True, slots=True)

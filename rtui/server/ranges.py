@@ -19,11 +19,14 @@ is what they can run over by."""
 HEAD_BYTES: Final = 4 << 20
 """The names of these keys have so many bytes together at most, and likewise those of a tail."""
 
-RECENT_KEYS: Final = 2 * 1000
-"""About so many keys of a range's last pages are remembered, and at least its last page ..."""
+EARLY_KEYS: Final = 64 * 1000
+"""So many keys at most are remembered that pages delivered from before their ranges; beyond, repeats are possible."""
 
-RECENT_BYTES: Final = 1 << 20
-"""... unless their names have more bytes together."""
+RECENT_KEYS: Final = 2 * 1000
+"""About so many keys of a range's last pages are remembered, and at least its last page."""
+
+Hashes: TypeAlias = tuple[int, ...]
+"""Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
 
 
 class CursorOrderError(Exception):
@@ -38,12 +41,20 @@ class Span:
     end: int = POSITION_END
 
 
+@dataclass(frozen=True, slots=True)
+class EarlyKeys:
+    """What a page delivered that may be from `begin` … `end`, before its own range, ahead of the ranges there."""
+
+    begin: int
+    end: int
+    hashes: Hashes
+
+
 class Range:
     """One span under way: the cursor to send next and what its seam with the range before needs."""
 
     __slots__ = (
         "_recent",
-        "_recent_bytes",
         "_recent_keys",
         "cursor",
         "end",
@@ -52,6 +63,7 @@ class Range:
         "head_end",
         "is_done",
         "is_started",
+        "own_start",
         "position",
         "start",
         "tail",
@@ -60,6 +72,8 @@ class Range:
 
     def __init__(self, span: Span, cursor: int, *, has_seam: bool) -> None:
         self.start = span.start
+        self.own_start = span.start
+        """From where on its own pages alone have delivered: a page of a range before may have run over its start."""
         self.end = span.end
         self.position = span.start
         self.cursor = cursor
@@ -69,8 +83,7 @@ class Range:
         """Keys returned between `start` and `head_end`, while a range before is still under way."""
         self.head_end = span.start
         self.head_bytes = 0
-        self._recent: deque[tuple[int, Sequence[bytes], int]] = deque()
-        self._recent_bytes = 0
+        self._recent: deque[tuple[int, Hashes]] = deque()
         self._recent_keys = 0
         self.tail: set[bytes] = set()
         """Keys that ranges before delivered from beyond their ends, to be left out up to `tail_end`."""
@@ -84,22 +97,16 @@ class Range:
                 self.head.update(keys)
                 self.head_end = reached
 
-    def remember_recent(self, keys: Sequence[bytes], reached: int) -> None:
-        """Keep the keys of the last pages, the last of which went up to `reached`."""
-        size = sum(map(len, keys))
-        if size > RECENT_BYTES:
-            keys, size = (), 0
-        self._recent.append((reached, keys, size))
-        self._recent_keys += len(keys)
-        self._recent_bytes += size
-        while len(self._recent) > 1 and (self._recent_keys > RECENT_KEYS or self._recent_bytes > RECENT_BYTES):
-            _, keys, size = self._recent.popleft()
-            self._recent_keys -= len(keys)
-            self._recent_bytes -= size
+    def remember_recent(self, page: Hashes, reached: int) -> None:
+        """Keep what the last pages held, the last of which went up to `reached`."""
+        self._recent.append((reached, page))
+        self._recent_keys += len(page)
+        while len(self._recent) > 1 and self._recent_keys > RECENT_KEYS:
+            self._recent_keys -= len(self._recent.popleft()[1])
 
-    def has_had(self, keys: set[bytes], since: int) -> bool:
+    def has_had(self, keys: frozenset[int], since: int) -> bool:
         """Whether one of these is among the keys of the last pages that went beyond the position `since`."""
-        return any(not keys.isdisjoint(page) for reached, page, _ in self._recent if reached > since)
+        return any(not keys.isdisjoint(page) for reached, page in self._recent if reached > since)
 
 
 class Ranges:
@@ -107,6 +114,17 @@ class Ranges:
 
     A page ends with a whole bucket at or behind the end of its range, so the last page of a range may hold keys of the
     next one. Those are told apart by name: the next range's first keys are remembered, what they hold is left out.
+
+    A page begins with a whole bucket, too: the one that its cursor points into. Where the table has fewer buckets than
+    the cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before
+    the cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
+    every page: after the table has grown, none runs over the seam any more. What was delivered before is recognised
+    among the keys of the last pages. Either sets `repeats_possible`.
+
+    A repeat stays unnoticed only where the table is small for one page between two others, and every key that comes
+    twice in that page is older than those remembered. A server shrinks a table that is less than an eighth full, and
+    lets it grow when it is full: all of the last RECENT_KEYS keys would have to be deleted, and several times as many
+    keys as are left added, between three pages. What lasts longer shows in the length of the cursors (TableWatch).
     """
 
     def __init__(
@@ -132,6 +150,7 @@ class Ranges:
         ends = {span.end for span in ordered}
         self._ranges = [Range(span, self._cursor_at(span.start), has_seam=span.start in ends) for span in ordered]
         self._at_start = {one.start: one for one in self._ranges}
+        self._early: list[EarlyKeys] = []
 
     @property
     def is_done(self) -> bool:
@@ -180,7 +199,7 @@ class Ranges:
         reached = self.dialect.reached(cursor)
         if reached <= one.position:
             raise CursorOrderError
-        before = one.position
+        first = self._first_position(one, sent, cursor)
         one.remember(keys, reached)
         fresh = keys
         if one.tail:
@@ -188,29 +207,59 @@ class Ranges:
             fresh = [key for key in keys if key not in tail]
             if reached >= one.tail_end:
                 one.tail = set()
-        one.position = reached
+        before, one.position = one.position, reached
         if reached >= one.end:
             fresh = self._finish(one, reached, fresh)
-        if cursor.bit_length() < sent.bit_length():
-            self._look_for_repeats(one, before, cursor, fresh)
-        one.remember_recent(keys, reached)
+        if self._early or first < before:
+            self._look_for_repeats(one, first, before, fresh)
+        if one.is_done:
+            self._early = [early for early in self._early if self._is_under_way(early.begin, early.end)]
+        page = tuple(map(hash, keys))
+        if first < one.start:
+            self._remember_early(EarlyKeys(first, one.start, page))
+        one.remember_recent(page, reached)
         return fresh
 
-    def _look_for_repeats(self, one: Range, position: int, cursor: int, keys: list[bytes]) -> None:
-        """See whether what a page from `position` delivers was delivered before, as when the table became smaller.
+    def _first_position(self, one: Range, sent: int, cursor: int) -> int:
+        """From where on the page of `one` that came with this cursor may hold keys: at most its position.
 
-        A cursor of n bits comes from a table of at least 2^n buckets. Only a table that is smaller than the one that
-        the cursor sent comes from can return keys again: those of the whole bucket that this cursor points into. Then
-        the cursor of the reply is shorter than the one sent, which is so by chance, too, for every fourth page.
+        A cursor of n bits comes from a table of at least 2^n buckets, and of two tables from the smaller one. So a
+        page begins at its position, unless its cursor is shorter than the one sent, which is so by chance, too, for
+        every fourth page. Then it may begin where a bucket of a table of 2^n buckets does.
         """
-        if self.dialect is not Dialect.STANDALONE or not keys:
-            return
+        if self.dialect is not Dialect.STANDALONE or cursor.bit_length() >= sent.bit_length():
+            return one.position
         bucket = POSITION_END >> cursor.bit_length()
-        since = position // bucket * bucket
-        ranges = [one] if since >= one.start else self._ranges
-        names = set(keys)
-        if any(other.has_had(names, since) for other in ranges):
+        return one.position // bucket * bucket
+
+    def _look_for_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
+        """See whether a page delivers what was delivered before.
+
+        Its range went from `before` to its position with it; it may hold keys from `first` on.
+        """
+        hashes = frozenset(map(hash, keys))
+        if any(
+            first < early.end and early.begin < one.position and not hashes.isdisjoint(early.hashes)
+            for early in self._early
+        ):
             self.repeats_possible = True
+        if first < before:
+            ranges = [one] if first >= one.own_start else self._ranges
+            if any(other.has_had(hashes, first) for other in ranges):
+                self.repeats_possible = True
+
+    def _remember_early(self, early: EarlyKeys) -> None:
+        """Keep what a page delivered that may be from before its range, if a range before is to deliver that, too."""
+        if not early.hashes or not self._is_under_way(early.begin, early.end):
+            return
+        if sum(len(other.hashes) for other in self._early) + len(early.hashes) > EARLY_KEYS:
+            self.repeats_possible = True
+        else:
+            self._early.append(early)
+
+    def _is_under_way(self, begin: int, end: int) -> bool:
+        """Whether something between two positions has not been gone through."""
+        return any(not one.is_done and one.position < end and begin < one.end for one in self._ranges)
 
     def _finish(self, one: Range, reached: int, page: list[bytes]) -> list[bytes]:
         """End a range whose last page went up to `reached`; return the page without what later ranges delivered."""
@@ -231,6 +280,7 @@ class Ranges:
 
     def _run_over(self, follower: Range, reached: int, page: list[bytes]) -> list[bytes]:
         """Settle what a page holds of a later range, up to the position `reached`."""
+        follower.own_start = max(follower.own_start, reached)
         if not follower.is_started:
             follower.position = follower.head_end = max(follower.position, reached)
             follower.is_done = follower.position >= follower.end

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.ranges import HEAD_BYTES, RECENT_BYTES, CursorOrderError, Range, Ranges, Span
+from rtui.server.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
 from rtui.server.savepoint import savepoint_of
 from tests.server.table import Table
 
@@ -168,7 +168,7 @@ def test_names_of_a_megabyte_are_not_held() -> None:
             ranges.arrived(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 8 * (HEAD_BYTES + RECENT_BYTES) + (1 << 20)
+    assert held < 8 * HEAD_BYTES + (1 << 20)
 
 
 def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> None:

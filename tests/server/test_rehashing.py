@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.segments import Separators
@@ -58,6 +58,11 @@ def scanned(
 
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 2, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+@example(Random(316146), 8, 1, 5)  # a range begins in the middle of a bucket, and the table grows
+@example(Random(1281), 8, 2, 60)  # the same, next to a range that was passed over
+@example(Random(9231), 8, 2, 5)  # a bucket of several ranges
+@example(Random(13533), 8, 1, 60)  # a page that runs over a range into the middle of the next one
+@example(Random(18758), 8, 27, 60)  # a table that shrinks and grows again, of many keys
 def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: int, count: int, changes: int) -> None:
     table = a_table(rng, rng.choice((3, 60, 400)))
     names = sorted(table.keys)

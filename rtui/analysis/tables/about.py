@@ -106,7 +106,7 @@ def _left_out(coverage: Coverage) -> Iterator[str]:
     if coverage.unread:
         yield f"of {words.keys(coverage.unread)} only the name is known, which is too long to be asked for"
     if coverage.repeats_possible:
-        yield "keys may have been counted twice, since the server's table shrank"
+        yield "keys may have been counted twice, since the server resized its table"
 
 
 def _scope(head: Head) -> Iterator[str]:
