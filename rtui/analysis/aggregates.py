@@ -200,8 +200,8 @@ class Aggregates:
         if is_final or undecided.is_full:
             undecided.decide(is_final=is_final)
             self._waiting = 0
-        undecided.trim(is_final=is_final)
-        self._forget_merged()
+            undecided.trim(is_final=is_final)
+            self._forget_merged()
         undecided.show()
 
     def _forget_merged(self) -> None:

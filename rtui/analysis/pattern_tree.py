@@ -10,7 +10,7 @@ first. Likewise for all nodes together: what is beyond the budget is decided by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -172,7 +172,7 @@ class PatternTree:
 
     def stand_in(self, parent: Pattern, name: Name) -> Pattern:
         """The child that takes the keys of a light name."""
-        if parent.is_crowded and not _is_plain(name):
+        if parent.is_crowded and not is_plain(name):
             name = (ANY, name[1], NodeKind.PATTERN)
         else:
             name = (REST, b"", NodeKind.OTHER)
@@ -182,7 +182,7 @@ class PatternTree:
         """Make a child that is not there yet, whether there is room for it or not."""
         made = parent.children[name] = Pattern(name, likeness=likeness)
         self._nodes += 1
-        if not _is_plain(name):
+        if not is_plain(name):
             parent.named += 1
             parent.is_crowded = parent.is_crowded or parent.named > MOST_CHILDREN
         return made
@@ -196,18 +196,35 @@ class PatternTree:
         for node in self.root.walk():
             node.undecided.clear()
 
-    def sweep(self) -> None:
-        """Remove the stand-ins that were made for undecided keys only."""
+    def sweep(self, wanted: Container[Pattern] = ()) -> None:
+        """Remove the stand-ins that were made for undecided keys only, but not those `wanted` as parents."""
         for node in list(self.root.walk()):
             for name, child in list(node.children.items()):
-                if _is_stand_in(name) and not child.cells and not child.children:
+                if _is_stand_in(name) and not child.cells and not child.children and child not in wanted:
                     del node.children[name]
                     self._nodes -= 1
 
     def fold(self, heavy: Heavy) -> None:
         """Merge the light names of every crowded namespace: to be called when all buffers are flushed."""
         weights = weigh(self.root)
-        self._fold(self.root, heavy, weights, weights[self.root])
+        for level in self.levels():
+            self.fold_level(level, heavy, weights)
+
+    def levels(self) -> Iterator[list[Pattern]]:
+        """Yield all nodes, level by level; the next level is looked up when it is asked for, as it is by then."""
+        level = [self.root]
+        while level:
+            yield level
+            level = [child for node in level for child in node.children.values()]
+
+    def fold_level(self, level: Iterable[Pattern], heavy: Heavy, weights: dict[Pattern, Weight]) -> list[Slot]:
+        """Merge the light names of the crowded namespaces among these, and say which; `weights` are of the tree now."""
+        whole = weights[self.root]
+        merged: list[Slot] = []
+        for parent in level:
+            if parent.is_crowded:
+                merged += [(parent, name) for name in self._fold_here(parent, heavy, weights, whole)]
+        return merged
 
     def trim(self, most: int | None = None) -> None:
         """Keep the heaviest nodes within the budget (or `most`), and merge all others into what stands for the rest."""
@@ -265,24 +282,17 @@ class PatternTree:
 
     def _has_room(self, parent: Pattern, name: Name) -> bool:
         """Whether a name that is new there gets a node at once."""
-        if not _is_plain(name) and parent.named >= MOST_CHILDREN:
+        if not is_plain(name) and parent.named >= MOST_CHILDREN:
             parent.is_crowded = True
             return False
-        return not self.is_over_budget and (not parent.is_crowded or _is_plain(name))
+        return not self.is_over_budget and (not parent.is_crowded or is_plain(name))
 
-    def _fold(self, parent: Pattern, heavy: Heavy, weights: dict[Pattern, Weight], whole: Weight) -> None:
-        """Merge the light names here, then of what is below."""
-        if parent.is_crowded:
-            self._fold_here(parent, heavy, weights, whole)
-        for child in parent.children.values():
-            self._fold(child, heavy, weights, whole)
-
-    def _fold_here(self, parent: Pattern, heavy: Heavy, weights: dict[Pattern, Weight], whole: Weight) -> None:
-        """Keep the names that are heavy and pour all others into one pattern for each separator."""
+    def _fold_here(self, parent: Pattern, heavy: Heavy, weights: dict[Pattern, Weight], whole: Weight) -> list[Name]:
+        """Keep the names that are heavy and pour all others into one pattern for each separator; return those."""
         light = [
             name
             for name, child in parent.children.items()
-            if not _is_plain(name) and not heavy.holds(weights[child], weights[parent], whole)
+            if not is_plain(name) and not heavy.holds(weights[child], weights[parent], whole)
         ]
         poured = set()
         for name in light:
@@ -294,6 +304,7 @@ class PatternTree:
         for into in poured:
             weights.update(weigh(into))
         self.folds += bool(light)
+        return light
 
     def _cut(self, node: Pattern, kept: set[Pattern]) -> None:
         """Merge the children that are not kept into the one that stands for the rest."""
@@ -302,7 +313,7 @@ class PatternTree:
         ]
         for name in given_up:
             child = node.children.pop(name)
-            node.named -= not _is_plain(name)
+            node.named -= not is_plain(name)
             rest = (REST, b"", NodeKind.OTHER)
             self._graft(child, node.children.get(rest) or self.make(node, rest, likeness=0))
         self.folds += bool(given_up)
@@ -354,7 +365,7 @@ def _rank(
         _rank(child, (*path, name), rank, found)
 
 
-def _is_plain(name: Name) -> bool:
+def is_plain(name: Name) -> bool:
     """Tell whether this is one of the few patterns that any namespace has room for."""
     return _is_stand_in(name) or (name[2] is NodeKind.PATTERN and name[0] in PLACEHOLDERS)
 

@@ -70,10 +70,10 @@ class Rollup:
         return node, rolled, names if patterns <= 1 else 0
 
 
-def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes]:
+def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes, NodeKind]:
     node, rolled, _ = part
     memory = rolled.tally.memory
-    return 0 if memory is None else -memory.sum, -rolled.tally.keys, node.name, node.separator
+    return 0 if memory is None else -memory.sum, -rolled.tally.keys, node.name, node.separator, node.kind
 
 
 def type_reports(

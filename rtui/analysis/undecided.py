@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Final, TypeAlias
 
 from rtui.analysis.cell import Layout
-from rtui.analysis.pattern_tree import KEPT, SHOWN, Pattern, PatternTree, Slot, Weight, weigh
+from rtui.analysis.pattern_tree import KEPT, MOST_CHILDREN, SHOWN, Pattern, PatternTree, Slot, Weight, is_plain, weigh
 from rtui.analysis.tally import Columns, Tally
 
 MOST_KEYS: Final = 4096
@@ -53,8 +54,10 @@ class UndecidedKeys:
 
     A name that is heavy in the whole is heavy, or nearly so, among any few thousand keys in a row, unless they come
     ordered by name; it gets its node then, with all its keys. Only a name whose keys come so thinly at first that it
-    is light among thousands of keys loses those to `{*}`. Where no more than `MOST_KEYS` keys ever wait, nothing is
-    lost, and the tree depends on the keys alone.
+    is light among thousands of keys loses those to `{*}`. Where `is_full` never holds before the final decision, that
+    one is made about all keys: the final tree depends on the keys alone, not on their order, nor on whether anybody
+    looked meanwhile. Otherwise what a node lost before it was made, or when it was merged as too light to be kept,
+    depends on which keys had come by then.
     """
 
     def __init__(self, tree: PatternTree, put: Put, flush: Callable[[], object]) -> None:
@@ -105,7 +108,7 @@ class UndecidedKeys:
     def hide(self) -> None:
         """Have them counted nowhere again."""
         self._tree.hide_undecided()
-        self._tree.sweep()
+        self._tree.sweep({one.slot[0] for one in self._keys})
 
     def decide(self, *, is_final: bool) -> None:
         """Give every key its place: heavy names get a node, and stand-ins take the keys of all others.
@@ -116,19 +119,21 @@ class UndecidedKeys:
         whole = self._whole()
         self._since = whole[0] - self._decided_at[0], whole[1] - self._decided_at[1]
         self._decided_at = whole
+        if is_final:
+            self._decide_at_last()
+        else:
+            self._decide_in_rounds()
+        self._tree.sweep()
+
+    def _decide_in_rounds(self) -> None:
+        """Decide by the keys that have come since the last time, on all levels at once."""
         light: dict[Slot, bool] = {}
         for number in count():
             if not self._keys:
                 break
-            if number >= MOST_ROUNDS:
-                decided = {one.slot: False for one in self._keys}
-            else:
-                decided = self._decide_at_last() if is_final else self._decide()
-            waiting, self._keys, self._bytes = self._keys, [], 0
-            self._place(waiting, light | decided)
-            self._flush()
+            decided = self._decide() if number < MOST_ROUNDS else {one.slot: False for one in self._keys}
+            self._place_again(light | decided)
             light.update((slot, False) for slot, is_heavy in decided.items() if not is_heavy)
-        self._tree.sweep()
 
     def trim(self, *, is_final: bool) -> None:
         """Merge what is too light to be kept, or to be shown; all buffers have been flushed."""
@@ -156,18 +161,41 @@ class UndecidedKeys:
             parents[slot[0]] = parents.get(slot[0], 0) + weight[0]
         return {slot: KEPT.holds(weight, (parents[slot[0]], 0), self._since) for slot, weight in wanted.items()}
 
-    def _decide_at_last(self) -> dict[Slot, bool]:
-        """Say of each place that is wanted whether a summary shows it, and merge the nodes that none shows."""
+    def _decide_at_last(self) -> None:
+        """Decide what a summary shows, level by level from the root.
+
+        It is decided about the names of a namespace, those with nodes and those that are wanted alike, only when all
+        levels above are done: then every key that belongs in the namespace is there, and the weights are final. Below a
+        stand-in, whose keys come together only while names are merged, any earlier decision would see some of them.
+        """
+        decided: dict[Slot, bool] = {}
+        self._place_again(decided)
+        for level in self._tree.levels():
+            if not self._keys:
+                break
+            decided.update(self._decide_level(level))
+            self._place_again(decided)
+
+    def _decide_level(self, level: Sequence[Pattern]) -> dict[Slot, bool]:
+        """Say of each place wanted below these whether a summary shows it, and merge the nodes that none shows.
+
+        What is merged is said to be light, too: keys may wait below it.
+        """
+        parents = set(level)
+        wanted = {slot: weight for slot, weight in self._wanted().items() if slot[0] in parents}
+        names = Counter(parent for parent, name in wanted if not is_plain(name))
+        for parent, number in names.items():
+            parent.is_crowded = parent.is_crowded or parent.named + number > MOST_CHILDREN
         self.show()
         weights = weigh(self._tree.root)
         whole = weights[self._tree.root]
         decided = {
-            slot: not slot[0].is_crowded or SHOWN.holds(weight, weights[slot[0]], whole)
-            for slot, weight in self._wanted().items()
+            (parent, name): is_plain(name) or not parent.is_crowded or SHOWN.holds(weight, weights[parent], whole)
+            for (parent, name), weight in wanted.items()
         }
-        self._tree.fold(SHOWN)
+        merged = self._tree.fold_level(level, SHOWN, weights)
         self._tree.hide_undecided()
-        return decided
+        return decided | dict.fromkeys(merged, False)
 
     def _wanted(self) -> dict[Slot, Weight]:
         """The places that are wanted, each with the weight of the keys that want it."""
@@ -177,6 +205,12 @@ class UndecidedKeys:
             keys[one.slot] = keys.get(one.slot, 0) + 1
             sizes[one.slot] = sizes.get(one.slot, 0) + one.size_bytes
         return {slot: (number, sizes[slot]) for slot, number in keys.items()}
+
+    def _place_again(self, decided: dict[Slot, bool]) -> None:
+        """Place all keys that wait, and count those that have a place now."""
+        waiting, self._keys, self._bytes = self._keys, [], 0
+        self._place(waiting, decided)
+        self._flush()
 
     def _place(self, keys: Iterable[Undecided], decided: dict[Slot, bool]) -> None:
         """Give keys the place that was decided on; what wants yet another one waits again."""
