@@ -14,7 +14,7 @@ HERE: Final = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from rtui.demo.sample import demo_server  # noqa: E402 - the checkout has to be found first
-from rtui.server.target import Target  # noqa: E402
+from rtui.server.wire.target import Target  # noqa: E402
 from tests.tui.visiting import Visitor, visiting  # noqa: E402
 
 Steps = Callable[[Visitor], Awaitable[None]]

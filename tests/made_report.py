@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import replace
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import (
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import (
     DAY_S,
     HOUR_S,
     BigReport,
@@ -40,7 +40,7 @@ from rtui.analysis.report import (
     Timeline,
     TypeReport,
 )
-from rtui.keyspace.slot import key_slot
+from rtui.keyspace.slots import key_slot
 
 MADE_AT_S = 1_790_000_000.0
 """2026-09-21 14:13:20 UTC."""

@@ -26,12 +26,12 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.rows import VisibleRows
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.rows.rows import VisibleRows
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.commands import COMMANDS
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.screens.command_screen import FocusScreen, is_ready
+from rtui.tui.kit.command_screen import FocusScreen, is_ready
 from tests.servers import Server
 
 STEPS: Final = int(os.environ.get("RTUI_MONKEY_STEPS", "150"))

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import click
 
-from rtui.server.guard.release import Release, ReleaseError, parse_release
-from rtui.server.guard.rules import ASKED_FOR_GROUPS, OPTIONAL_GROUPS, RulesError, acl_line
+from rtui.server.guard.rules import (
+    ASKED_FOR_GROUPS,
+    OPTIONAL_GROUPS,
+    Release,
+    ReleaseError,
+    RulesError,
+    acl_line,
+    parse_release,
+)
 from rtui.server.guard.spec import Group
 
 DEFAULT_RELEASE = "redis-7.2"

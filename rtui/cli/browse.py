@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import click
 
-from rtui.cli.options import HELP, Given, connection_options
-from rtui.cli.scope_options import scope_options
+from rtui.cli.options import HELP, Given, connection_options, scope_options
 from rtui.cli.terminal import require_terminal
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 
 MAX_DEMO_KEYS: Final = 10_000_000
 """More sample keys than this would not fit where a demo runs."""

@@ -8,7 +8,7 @@ from itertools import groupby
 import click
 
 from rtui.server.guard.batch import MAX_BULK_KEY_BYTES
-from rtui.server.guard.release import OLDEST
+from rtui.server.guard.rules import OLDEST
 from rtui.server.guard.shape import Key, size_words
 from rtui.server.guard.spec import FIRST_VALKEY, MAX_REQUEST_BYTES, Group, Spec, Version
 from rtui.server.guard.table import TABLE

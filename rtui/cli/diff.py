@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from rtui.analysis.fail_on import FailOn
-    from rtui.analysis.judgement import Judgement
+    from rtui.analysis.report.thresholds import FailOn, Judgement
 
 REACHED: Final = 1
 """Exit code when a threshold is reached."""
@@ -57,8 +56,8 @@ Exit codes
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
     """Read each; a usage error says what is wrong with which."""
-    from rtui.analysis.fail_on import FailOnError, parse_fail_on  # noqa: PLC0415
-    from rtui.keyspace.display import display_text  # noqa: PLC0415
+    from rtui.analysis.report.thresholds import FailOnError, parse_fail_on  # noqa: PLC0415
+    from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 
     found = []
     for value in values:
@@ -93,14 +92,12 @@ def command(
     before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
-    from rtui.analysis.diff import compare  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.forms.diff_json import write_json  # noqa: PLC0415
-    from rtui.analysis.forms.diff_lines import DEFAULT_TOP, diff_lines  # noqa: PLC0415
-    from rtui.analysis.forms.diff_markdown import write_markdown  # noqa: PLC0415
-    from rtui.analysis.forms.diff_text import write_text  # noqa: PLC0415
-    from rtui.analysis.judgement import judge  # noqa: PLC0415
-    from rtui.cli.report_file import STANDARD_OUTPUT, ReportFile  # noqa: PLC0415
-    from rtui.cli.report_input import STANDARD_INPUT, read_report  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_json import write_json  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_lines import DEFAULT_TOP, diff_lines  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_text import write_markdown, write_text  # noqa: PLC0415
+    from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.report.thresholds import judge  # noqa: PLC0415
+    from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportFile, read_report  # noqa: PLC0415
 
     if before == after == STANDARD_INPUT:
         raise click.UsageError("Only one of the reports can come from standard input.")
@@ -117,7 +114,7 @@ def command(
 
 def _code(judgements: list[Judgement]) -> int:
     """The exit code; names on standard error what made it."""
-    from rtui.analysis.judgement import Outcome  # noqa: PLC0415
+    from rtui.analysis.report.thresholds import Outcome  # noqa: PLC0415
 
     for outcome, code in ((Outcome.REACHED, REACHED), (Outcome.UNKNOWN, UNKNOWN)):
         found = [one for one in judgements if one.outcome is outcome]

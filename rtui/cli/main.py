@@ -15,7 +15,7 @@ import click
 
 import rtui
 import rtui.cli
-from rtui.server.errors import RtuiError, TargetError
+from rtui.server.wire.errors import RtuiError, TargetError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
 """Set to anything, it makes a fault of rtui show its traceback."""

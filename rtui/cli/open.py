@@ -18,7 +18,7 @@ def command(file: str, ascii_only: bool, theme: str | None) -> None:
 
     The exit code is 2 if FILE can't be read.
     """
-    from rtui.cli.report_input import STANDARD_INPUT, read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_file import STANDARD_INPUT, read_report  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.terminal import require_terminal  # noqa: PLC0415
     from rtui.server.browse_options import BrowseOptions  # noqa: PLC0415
 
@@ -27,6 +27,6 @@ def command(file: str, ascii_only: bool, theme: str | None) -> None:
     report = read_report(file)
     require_terminal("a report is shown on one")
     options = BrowseOptions(ascii_only=ascii_only, theme=theme, no_color=bool(os.environ.get("NO_COLOR")))
-    from rtui.tui.open_report import run  # noqa: PLC0415
+    from rtui.tui.analyse.open_report import run  # noqa: PLC0415
 
     sys.exit(run(report, options))

@@ -7,14 +7,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import click
 
 from rtui.cli.profiles import Profiles
-from rtui.server.errors import TargetError
-from rtui.server.secret import Secret
-from rtui.server.target import MAX_DB, MAX_PORT, Target, Tls, parse_target
+from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.server.browse_options import PaceName
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
 
 URL_VARIABLE: Final = "RTUI_URL"
 """Names the server when the command line does not."""
@@ -187,3 +188,49 @@ def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
+    """Take the very bytes that were given; none at all is refused."""
+    if value == "":
+        raise click.BadParameter("it is empty", ctx, param)
+    return None if value is None else os.fsencode(value)
+
+
+def _all_bytes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Take each of several, once."""
+    found = [_bytes(ctx, param, value) for value in values]
+    return tuple(dict.fromkeys(one for one in found if one is not None))
+
+
+def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
+    """Take a glob within the bounds of what is sent."""
+    raw = _bytes(ctx, param, value)
+    try:
+        return None if raw is None else check_pattern(raw)
+    except PatternError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+_SCOPE_OPTIONS: Final = (
+    click.option(
+        "--separator",
+        "separators",
+        metavar="TEXT",
+        multiple=True,
+        callback=_all_bytes,
+        help="What ends a segment (:); may be repeated.",
+    ),
+    click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters."),
+    click.option("--type", "kind", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
+    click.option(
+        "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
+    ),
+)
+
+
+def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command's function: it takes `separators`, `match` and `kind` as bytes, and `pace` by name."""
+    for option in reversed(_SCOPE_OPTIONS):
+        function = option(function)
+    return function

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from rtui.keyspace.display import display_text
-from rtui.server.errors import TargetError
-from rtui.server.secret import Secret
-from rtui.server.target import MAX_DB, MAX_PORT, Target, Tls, parse_target
+from rtui.keyspace.text.display import display_text
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
 
 MAX_FILE_BYTES: Final = 1 << 20
 """A larger file is not a profile file."""

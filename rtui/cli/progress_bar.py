@@ -6,11 +6,11 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from rtui.analysis import words
-from rtui.analysis.words import Mark
-from rtui.keyspace.display import display_text
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanState
+from rtui.analysis import humanize
+from rtui.analysis.humanize import Mark
+from rtui.keyspace.text.display import display_text
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -61,16 +61,16 @@ def state_text(progress: Progress) -> str:
 def figures_text(under_way: UnderWay) -> str:
     """How far, how fast, how long still, how hard: `78% · 786k keys · 41k/s · 12s left · gentle · server 9%`."""
     progress, cost = under_way.progress, under_way.cost
-    parts = [f"{words.short_count(progress.keys)} {words.noun(progress.keys, 'key')}"]
+    parts = [f"{humanize.short_count(progress.keys)} {humanize.noun(progress.keys, 'key')}"]
     if progress.fraction is not None:
         parts.insert(0, f"{progress.fraction:.0%}")
     if progress.state is ScanState.RUNNING:
-        parts.append(f"{words.short_count(progress.keys_per_s)}/s")
+        parts.append(f"{humanize.short_count(progress.keys_per_s)}/s")
         if progress.eta_s is not None:
-            parts.append(f"{words.seconds(round(progress.eta_s))} left")
+            parts.append(f"{humanize.seconds(round(progress.eta_s))} left")
     parts.append(under_way.pace.value)
     if cost.elapsed_s > 0:
-        parts.append(f"server {words.share(cost.server_share, Mark.EXACT if cost.is_measured else Mark.ABOUT)}")
+        parts.append(f"server {humanize.share(cost.server_share, Mark.EXACT if cost.is_measured else Mark.ABOUT)}")
     return " · ".join(parts)
 
 

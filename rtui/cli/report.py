@@ -13,13 +13,12 @@ import click
 
 from rtui.cli.browse import MAX_DEMO_KEYS
 from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.options import Given, connection_options
-from rtui.cli.scope_options import scope_options
+from rtui.cli.options import Given, connection_options, scope_options
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.report import Report
+    from rtui.analysis.report.document import Report
     from rtui.cli.report_file import ReportFile
 
 FORMS: Final = ("text", "json", "md", "csv", "html")
@@ -50,7 +49,7 @@ its permissions. Progress is shown on standard error if that is a terminal; stan
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """Take the name of a preset; a usage error names all."""
-    from rtui.analysis.presets import names  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.aggregate.presets import names  # noqa: PLC0415 - the help must not wait for it
 
     if value not in names():
         raise click.BadParameter(f"there is {', '.join(names())}", ctx, param)
@@ -120,9 +119,9 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
     """Analyse and write; the exit code."""
     from rtui.cli.report_pass import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415
-    from rtui.server.errors import RtuiError  # noqa: PLC0415
-    from rtui.server.pace import Pace  # noqa: PLC0415
-    from rtui.server.tasks import LOG  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
+    from rtui.server.wire.tasks import LOG  # noqa: PLC0415
 
     if os.environ.get(DEBUG_VARIABLE):
         LOG.addHandler(logging.StreamHandler())
@@ -145,8 +144,8 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
 
 def _written(report: Report, form: str, file: ReportFile) -> str:
     """The report in its form; a text for a terminal is as wide as that, and in ASCII where it knows nothing else."""
-    from rtui.analysis.forms import write  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.forms.text_form import write_text  # noqa: PLC0415
+    from rtui.analysis.formats import write  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.text import write_text  # noqa: PLC0415
 
     if form != "text" or not file.is_terminal:
         return write(report, form)
@@ -156,7 +155,7 @@ def _written(report: Report, form: str, file: ReportFile) -> str:
 
 def _say(report: Report) -> None:
     """On standard error, a line each: that it is partial and why, and what was denied."""
-    from rtui.analysis.report import ColumnState, CoverageKind  # noqa: PLC0415
+    from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
 
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL or coverage.reason:

@@ -7,10 +7,15 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
-from rtui.server.errors import RtuiError
-from rtui.server.whole_file import part_of, whole_file
+import click
+
+from rtui.analysis.formats.json_read import LARGEST_FILE_BYTES, ReportFormatError, read_json
+from rtui.analysis.report.document import Report
+from rtui.keyspace.text.display import display_text
+from rtui.server.files import part_of, whole_file
+from rtui.server.wire.errors import RtuiError
 
 STANDARD_OUTPUT: Final = "-"
 """The name that means standard output."""
@@ -131,3 +136,35 @@ def _settle(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+STANDARD_INPUT: Final = "-"
+"""The name that means standard input."""
+
+
+class UnreadableReport(click.ClickException):
+    """A file that is missing, can't be read or is no report; exit code 2."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{display_text(name)}: {display_text(reason)}.")
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it as all failures are."""
+        click.echo(f"rtui: The report can't be read\n  {self.message}", err=True)
+
+
+def read_report(name: str) -> Report:
+    """Read the report in a file, or on STANDARD_INPUT. Raises UnreadableReport."""
+    try:
+        if name == STANDARD_INPUT:
+            data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)
+        else:
+            with Path(name).open("rb") as file:
+                data = file.read(LARGEST_FILE_BYTES + 1)
+        return read_json(data)
+    except OSError as error:
+        raise UnreadableReport(name, error.strerror or type(error).__name__) from None
+    except ReportFormatError as error:
+        raise UnreadableReport(name, str(error)) from None

@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from rtui.keyspace.display import Display, quoted
-from rtui.keyspace.escapes import EscapeSyntaxError, unescape
-from rtui.keyspace.slot import SLOTS, SlotExplanation, explain
+from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
+from rtui.keyspace.text.display import Display, EscapeSyntaxError, quoted, unescape
 
 _DIFFERENT_SLOTS = 1
 """Exit code where several keys do not share a slot."""

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from rtui.demo import keeper
-from rtui.server.errors import RtuiError
-from rtui.server.target import Target
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.target import Target
 
 INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
 """What brings the embedded server."""

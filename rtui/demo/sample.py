@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import DEFAULT_KEYS, DEFAULT_SEED
 from rtui.demo.load import start_loading
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 
 
 @dataclass(frozen=True, slots=True)

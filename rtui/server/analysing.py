@@ -8,37 +8,33 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.report import Coverage, KeySizes, Report, Scope, Summary
-from rtui.analysis.sampled import SampleOf
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.segments import DEFAULT_SEPARATORS, Separators
-from rtui.server.asking import Looks
-from rtui.server.capability import Capabilities, Feature
-from rtui.server.connection import Connection
-from rtui.server.count_check import Standing, disagreement, missing, questions, standing
-from rtui.server.cursor import Dialect
-from rtui.server.errors import ConnectionLost, RtuiError
-from rtui.server.hot.watch import HotWatch
-from rtui.server.identity import ServerIdentity
-from rtui.server.inspection.conveyor import Conveyor
-from rtui.server.inspection.covered import covered
-from rtui.server.inspection.finishing import TOUCHED, TOUCHED_NOTE, complete_top
-from rtui.server.inspection.heading import columns_report, head, own_read_notes, unread_notes
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.figures import SampleOf
+from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
+from rtui.server.facts.capability import Capabilities, Feature, Looks
+from rtui.server.hot.report import HotWatch
+from rtui.server.inspection.coverage import columns_report, covered, head, own_read_notes, unread_notes
+from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE, complete_top
+from rtui.server.inspection.pipeline import Conveyor
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
-from rtui.server.keysizes import key_sizes
+from rtui.server.inspection.server_figures import key_sizes, memory_bound
 from rtui.server.keyspace_pass import dialect_for
-from rtui.server.lane import Lane
-from rtui.server.memory_bound import memory_bound
-from rtui.server.owned_slots import owned_slots
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanNote, ScanState
-from rtui.server.sampling import can_sample
-from rtui.server.scan import Scan
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.scan_node import ScanNode
-from rtui.server.tasks import ended, supervised
+from rtui.server.scan.count_check import Standing, disagreement, missing, questions, standing
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.scan.sampling import can_sample
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, RtuiError
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.tasks import ended, supervised
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""

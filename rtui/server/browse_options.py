@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 
 DEFAULT_DEMO_KEYS: Final = 50_000
 """How many keys `--demo` loads."""

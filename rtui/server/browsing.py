@@ -10,31 +10,28 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.segments import Separators
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
-from rtui.server.asking import Asking
-from rtui.server.breath import BREATH_S
-from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.capability import Capabilities, Feature
-from rtui.server.connection import Connection
-from rtui.server.errors import ConnectionLost, RtuiError, ServerError
-from rtui.server.inspect import key_facts, row_facts
-from rtui.server.inspection.watch import CostWatch
+from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
+from rtui.server.facts.capability import Asking, Capabilities, Feature
+from rtui.server.facts.key_facts import key_facts, row_facts
+from rtui.server.hot.counters import lfu_settings
+from rtui.server.inspection.batches import CostWatch
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
-from rtui.server.lfu_settings import lfu_settings
-from rtui.server.outdated import Outdated, outdated_by_size
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, ScanState
-from rtui.server.savepoint import SaveFile
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.scan_node import ScanNode
-from rtui.server.scan_page import key_count
-from rtui.server.target import Target
+from rtui.server.scan.control import BREATH_S
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter, key_count
+from rtui.server.scan.progress import Cost, ScanState
+from rtui.server.scan.savepoint import SaveFile
 from rtui.server.targeted_scan import refill
-from rtui.server.tasks import supervised
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerError
+from rtui.server.wire.target import Target
+from rtui.server.wire.tasks import supervised
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""

@@ -1,17 +1,90 @@
-"""Everything that title and status bars show of a browsing session, as one value."""
+"""Whether what was seen of a server can still hold: of which run of it, when, and how many keys there were and are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
 
-from rtui.analysis.estimate import Estimate
-from rtui.keyspace.display import SafeText
-from rtui.server.connection import State
-from rtui.server.handshake import NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.outdated import Outdated
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress
+from rtui.analysis.estimates import Estimate
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress
+from rtui.server.wire.connection import State
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+
+LEAST_CHANGE: Final = 10
+"""A database that has gained or lost fewer keys than this has not become another one."""
+
+
+UPTIME_SLACK_S: Final = 2.0
+"""Servers count their uptime in whole seconds, from a moment that they have rounded as well."""
+
+
+class Outdated(Enum):
+    """Why what was seen does not hold any more, each as a sentence without a full stop."""
+
+    RESTARTED = "The server was restarted"
+    REPLACED = "Another server answers now"
+    UNSURE = "The server may have been restarted"
+    EMPTIED = "The database was emptied"
+    SHRANK = "More than half of the keys are gone"
+    GREW = "The keys have more than doubled"
+
+
+class Reached(Protocol):
+    """What can be asked of a connection about the server behind it."""
+
+    server: ServerIdentity
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When something was seen, and of which run of the server."""
+
+    at_s: float
+    """Seconds since the epoch."""
+    run_id: str | None
+    """None where the server does not tell."""
+    generation: int
+    """How often the connection had been made."""
+
+    def outdated(self, reached: Reached, now_s: float) -> Outdated | None:
+        """Say whether another run of the server, or another server, is reached by now.
+
+        It was restarted if it has run for less time than has passed since; where that is not told, it may have been.
+        """
+        run_id, uptime_s = reached.server.run_id, reached.server.uptime_s
+        if reached.generation == self.generation or (run_id is not None and run_id == self.run_id):
+            return None
+        if run_id is None or self.run_id is None:
+            return Outdated.UNSURE
+        if uptime_s is not None and uptime_s > now_s - self.at_s + UPTIME_SLACK_S:
+            return Outdated.REPLACED
+        return Outdated.RESTARTED
+
+
+def seen_now(reached: Reached, now_s: float) -> Seen:
+    """Say that something is seen at this moment."""
+    return Seen(now_s, reached.server.run_id, reached.generation)
+
+
+def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated | None:
+    """Say whether `listed` keys can still be all, by the size of the database when they had been counted and by now.
+
+    Both sizes are the server's own and hold keys that have expired and still lie there: only their change counts.
+    """
+    if then is None or now is None:
+        return None
+    if not now:
+        return Outdated.EMPTIED if listed else None
+    if abs(now - then) < LEAST_CHANGE and listed:
+        return None
+    if now * 2 < then:
+        return Outdated.SHRANK
+    return Outdated.GREW if now > then * 2 else None
 
 
 @dataclass(frozen=True, slots=True)

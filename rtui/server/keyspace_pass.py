@@ -1,4 +1,4 @@
-"""One pass over a keyspace into a store: first rows, a picture of the whole, then the whole."""
+"""A first picture of the tree from a sample: its largest namespaces with their shares, until the scan knows them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,71 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.store import NamespaceStore
+from rtui.analysis.estimates import Estimate, NamespaceTally
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.breath import BREATH_S
-from rtui.server.connection import Connection
-from rtui.server.count_check import Standing, disagreement, questions, standing
-from rtui.server.cursor import Dialect, dialect_of
-from rtui.server.errors import ConnectionLost, ServerBusyError
-from rtui.server.identity import ServerIdentity
-from rtui.server.node_scan import MAX_LOSSES
-from rtui.server.outdated import Seen, seen_now
-from rtui.server.overview import Overview
-from rtui.server.owned_slots import owned_slots
-from rtui.server.pace import Pace
-from rtui.server.pauses import pause_s
-from rtui.server.progress import Cost, Progress, ScanNote, ScanState
-from rtui.server.sampling import Sample, can_sample
-from rtui.server.savepoint import SaveFile, filter_digest, savepoint_of
-from rtui.server.scan import Scan
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.scan_node import ScanNode
-from rtui.server.scan_page import key_count, scan_page
-from rtui.server.tasks import ended
+from rtui.server.browsing_status import Seen, seen_now
+from rtui.server.scan.control import BREATH_S
+from rtui.server.scan.count_check import Standing, disagreement, questions, standing
+from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.node_scan import MAX_LOSSES
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter, key_count, scan_page
+from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
+from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, ServerBusyError
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.retries import pause_s
+from rtui.server.wire.tasks import ended
+
+MAX_EXPECTED: Final = 400
+"""Namespaces that a sample makes known at most; smaller ones are hardly known by it."""
+
+
+class Overview:
+    """Takes a sample and writes what it says of the first two levels into a store."""
+
+    def __init__(self, store: NamespaceStore) -> None:
+        self.sample = Sample()
+        """What there is so far."""
+        self.cost = Cost()
+        self._store = store
+        self._tally = NamespaceTally(store.separators)
+
+    async def take(self, lane: Lane, pace: Pace, size: int | None) -> None:
+        """Sample and show it, the first part of it early; `size` is DBSIZE if known. A failure ends it early."""
+        taken = await sample(
+            lane,
+            keys=SAMPLE_KEYS,
+            pace=pace,
+            on_keys=self._tally.add,
+            on_more=lambda taken: self._show(taken, size),
+        )
+        self._show(taken, size)
+        self.cost = Cost(
+            commands=taken.commands,
+            keys=len(taken.keys),
+            bytes_in=taken.bytes_in,
+            bytes_out=taken.bytes_out,
+            server_us=taken.commands * CALL_US,
+        )
+
+    def _show(self, taken: Sample, size: int | None) -> None:
+        self.sample = taken
+        total = size if size is not None else taken.total
+        if total is None:
+            return
+        number = total.value if isinstance(total, Estimate) else float(total)
+        population = max(self._tally.drawn, round(number))
+        for path, share in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+            self._store.expect(path, share.scaled(number))
+
 
 FIRST_COUNT: Final = 20
 """COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""

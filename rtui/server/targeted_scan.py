@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rtui.keyspace.glob import prefix_pattern
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.refill import Refill
-from rtui.keyspace.store import NamespaceStore
-from rtui.server.errors import RtuiError
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, ScanState
-from rtui.server.scan import Scan
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.scan_node import ScanNode
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore, Refill
+from rtui.keyspace.text.glob import prefix_pattern
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import Cost, ScanState
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.errors import RtuiError
 
 
 async def refill(

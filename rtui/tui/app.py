@@ -25,25 +25,23 @@ from textual.theme import ThemeProvider
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
-from rtui.keyspace.display import SafeText
+from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.errors import RtuiError
-from rtui.tui.attentive_driver import attentive
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.commands import Scope, bindings
+from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.css import CSS_FILE, all_css
-from rtui.tui.failure import failure_text
-from rtui.tui.ink import own
-from rtui.tui.line_filter import AsciiFilter, HostileFilter
-from rtui.tui.palette import CommandProvider, PaletteScreen
-from rtui.tui.screens.command_screen import is_reachable
-from rtui.tui.screens.connect import ConnectScreen
-from rtui.tui.shown import choose_ascii, display_text
-from rtui.tui.themes import INK_DEFAULTS, Palette, first_theme, load_themes, palette_of
-from rtui.tui.thrifty_driver import forget_screen, thrifty
-from rtui.tui.turnstile import Turnstile
+from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
+from rtui.tui.kit.command_screen import is_reachable
+from rtui.tui.kit.format import choose_ascii, display_text
+from rtui.tui.kit.notices import failure_text
+from rtui.tui.kit.sanitising_filter import AsciiFilter, HostileFilter
+from rtui.tui.kit.styled_text import own
+from rtui.tui.kit.terminal_driver import Turnstile, attentive, forget_screen, thrifty
+from rtui.tui.kit.themes import INK_DEFAULTS, Palette, first_theme, load_themes, palette_of
 
 if TYPE_CHECKING:
-    from rtui.tui.session import Session
+    from rtui.tui.browse.session import Session
 
 WAITING_LOOK_S: Final = 0.2
 """How often it is looked what a connection that is not there yet waits for."""
@@ -162,11 +160,11 @@ class RtuiApp(App[int]):
 
     async def _open_session(self) -> None:
         """Connect and switch to the tree; a failure stays on the first screen."""
-        from rtui.tui.screens.browse import BrowseScreen  # noqa: PLC0415 - after the first paint, with all of the server's side
+        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - after the first paint, with all of the server's side
 
         session = self._session
         if session is None:
-            from rtui.tui.live_session import live_session  # noqa: PLC0415 - likewise
+            from rtui.tui.browse.live_session import live_session  # noqa: PLC0415 - likewise
 
             session = live_session(self.options)
         looking = self.set_interval(WAITING_LOOK_S, partial(self._say_why_not_yet, session))
@@ -186,7 +184,7 @@ class RtuiApp(App[int]):
 
     def _say_why_not_yet(self, session: Session) -> None:
         """Say what a connection waits for that is tried again by itself, such as a server that is loading."""
-        from rtui.server.connection import Lost  # noqa: PLC0415 - there by now
+        from rtui.server.wire.connection import Lost  # noqa: PLC0415 - there by now
 
         link, screen = session.status.link, self.screen
         if isinstance(link, Lost) and link.reason is not None and isinstance(screen, ConnectScreen):
@@ -202,7 +200,7 @@ class RtuiApp(App[int]):
         """Show what nobody foresaw on the first screen; the others have their own way."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
-            from rtui.server.tasks import foreseen  # noqa: PLC0415 - only then
+            from rtui.server.wire.tasks import foreseen  # noqa: PLC0415 - only then
 
             self._connect_failed(foreseen(error, "connecting"))
 
@@ -223,7 +221,7 @@ class RtuiApp(App[int]):
 
     async def action_quit(self) -> None:
         """Leave, after a question where something would be lost; asked again, leave at once."""
-        from rtui.tui.screens.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.kit.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
 
         lost = None if self._session is None else self._session.lost_by_leaving
         if lost is None or isinstance(self.screen, QuitScreen):
@@ -244,7 +242,7 @@ class RtuiApp(App[int]):
 
     def action_help(self) -> None:
         """Show every command."""
-        from rtui.tui.screens.help import HelpScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())

@@ -7,9 +7,9 @@ from typing import Final
 
 from textual.binding import Binding
 
-from rtui.tui.analyse_commands import ANALYSE_COMMANDS
-from rtui.tui.browse_commands import BROWSE_COMMANDS
-from rtui.tui.command import ANALYSE_SCOPES, BROWSE_SCOPES, Command, Group, Scope, When
+from rtui.tui.analyse.commands import ANALYSE_COMMANDS
+from rtui.tui.browse.commands import BROWSE_COMMANDS
+from rtui.tui.kit.command import ANALYSE_SCOPES, BROWSE_SCOPES, Command, Group, Scope, When
 
 __all__ = [
     "ANALYSE_SCOPES", "BROWSE_SCOPES", "BY_BINDING_ID", "COMMANDS", "Command", "Group", "Scope", "When", "bindings",

@@ -16,24 +16,15 @@ def all_css() -> str:
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
     from textual.widgets._toast import Toast  # noqa: PLC0415
 
-    from rtui.tui.widgets import (  # noqa: PLC0415
-        bars,
-        chart,
-        detail_pane,
-        key_tree,
-        line_panel,
-        panel_view,
-        report_table,
-        rows_view,
-        tab_bar,
-        table_body,
-    )  # fmt: skip
+    from rtui.tui.analyse import panel_view  # noqa: PLC0415
+    from rtui.tui.browse import key_tree  # noqa: PLC0415
+    from rtui.tui.kit import bars, detail_pane, line_view, rows_view, table  # noqa: PLC0415
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
-        CommandPalette, line_panel.LinePanel, bars.Bar, key_tree.KeyTree, rows_view.RowsView, detail_pane.DetailPane,
-        detail_pane.DetailBody, tab_bar.TabBar, chart.Chart, panel_view.PanelView,
-        table_body.TableBody, report_table.ReportTable,
+        CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, rows_view.RowsView, detail_pane.DetailPane,
+        detail_pane.DetailBody, bars.TabBar, panel_view.Chart, panel_view.PanelView,
+        table.TableBody, table.ReportTable,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

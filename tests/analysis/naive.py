@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtui.analysis.inspected import Inspected
-from rtui.analysis.report import IDLE_EDGES_S, TTL_EDGES_S, Node, NodeKind, Stats
-from rtui.keyspace.identifiers import Identifiers
-from rtui.keyspace.segments import Separators
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.report.document import IDLE_EDGES_S, TTL_EDGES_S, Node, NodeKind, Stats
+from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.segments import Separators
 
 PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
 """What tells nodes apart, from the first level on."""

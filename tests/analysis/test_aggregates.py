@@ -9,14 +9,14 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregates import KEYS_BETWEEN_FITS, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.inspected import Inspected
-from rtui.analysis.pattern_tree import MOST_CHILDREN
-from rtui.analysis.report import Node, NodeKind, Scope, Summary
-from rtui.analysis.sampled import SampleOf
-from rtui.analysis.tables.cells import plain
-from rtui.keyspace.segments import Separators
+from rtui.analysis.aggregate.aggregates import KEYS_BETWEEN_FITS, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.figures import SampleOf
+from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
+from rtui.analysis.report.tables.cells import plain
+from rtui.keyspace.text.segments import Separators
 from tests.analysis.naive import by_path, check, nodes, records
 
 STARTED_S = 1_790_000_000.0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from rtui.analysis.cliffs import FALSE_ALARMS, find_cliffs
-from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale
-from rtui.analysis.report import Cliff
+from rtui.analysis.aggregate.cliffs import FALSE_ALARMS, find_cliffs
+from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
+from rtui.analysis.report.document import Cliff
 
 ORIGIN = 29_833_333
 HOUR, DAY = 60, 1440

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.change import Change, Reading, Verdict, reading
-from rtui.analysis.diff import Diff, Fate, NamespaceChange, compare
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.change import Change, Reading, Verdict, reading
+from rtui.analysis.report.comparison import Diff, Fate, NamespaceChange, compare
+from rtui.analysis.report.document import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
 from tests.made_report import (
     denied_report,
     empty_report,

@@ -8,19 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.analysis.change import Change, Reading, reading, share_reading
-from rtui.analysis.diff import compare
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.fail_on import parse_fail_on
-from rtui.analysis.forms.diff_json import DIFF_FORMAT, DIFF_SCHEMA, write_json
-from rtui.analysis.forms.diff_lines import DiffLines, diff_lines
-from rtui.analysis.forms.diff_markdown import write_markdown
-from rtui.analysis.forms.diff_text import write_text
-from rtui.analysis.forms.diff_words import both_text, count, growth_text, points_text
-from rtui.analysis.judgement import judge
-from rtui.analysis.report import ColumnState, CoverageKind
-from rtui.keyspace.display import HOSTILE, SafeText
-from rtui.keyspace.escapes import unescape
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.formats.comparison_json import DIFF_FORMAT, DIFF_SCHEMA, write_json
+from rtui.analysis.formats.comparison_lines import DiffLines, both_text, count, diff_lines, growth_text, points_text
+from rtui.analysis.formats.comparison_text import write_markdown, write_text
+from rtui.analysis.report.change import Change, Reading, reading, share_reading
+from rtui.analysis.report.comparison import compare
+from rtui.analysis.report.document import ColumnState, CoverageKind
+from rtui.analysis.report.thresholds import judge, parse_fail_on
+from rtui.keyspace.text.display import HOSTILE, SafeText, unescape
 from tests.analysis.test_diff import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 

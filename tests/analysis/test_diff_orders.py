@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.diff import Fate, compare
-from rtui.analysis.inspected import NO_EXPIRY, Inspected
-from rtui.analysis.report import Coverage, CoverageKind, Report, Scope
-from rtui.keyspace.segments import Separators
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.buffers import NO_EXPIRY, Inspected
+from rtui.analysis.report.comparison import Fate, compare
+from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope
+from rtui.keyspace.text.segments import Separators
 from tests.analysis.test_diff import report
 from tests.made_report import made_report, node
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate, NamespaceTally, wilson
-from rtui.keyspace.segments import Segment, Separators
+from rtui.analysis.estimates import Estimate, NamespaceTally, wilson
+from rtui.keyspace.text.segments import Segment, Separators
 
 draws = st.integers(min_value=1, max_value=5000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

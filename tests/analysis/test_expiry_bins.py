@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.expiry_bins import FINENESS, Bin, ExpiryBins, ExpiryScale, keep_within
+from rtui.analysis.aggregate.expiry_bins import FINENESS, Bin, ExpiryBins, ExpiryScale, keep_within
 
 ORIGIN = 29_833_333
 """2026-09-21 14:13 UTC, in minutes."""

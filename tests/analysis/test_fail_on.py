@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.diff import Diff, compare
-from rtui.analysis.fail_on import FailOn, FailOnError, Measure, Unit, parse_fail_on
-from rtui.analysis.judgement import Outcome, judge
-from rtui.analysis.report import CoverageKind, Node, NodeKind, Report, Scope
-from rtui.keyspace.display import HOSTILE
+from rtui.analysis.report.comparison import Diff, compare
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Scope
+from rtui.analysis.report.thresholds import FailOn, FailOnError, Measure, Outcome, Unit, judge, parse_fail_on
+from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.test_diff import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 

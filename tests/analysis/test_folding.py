@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.inspected import Inspected
-from rtui.analysis.pattern_tree import MOST_CHILDREN
-from rtui.analysis.report import Node, NodeKind, Scope, Summary
-from rtui.keyspace.segments import Separators
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
+from rtui.keyspace.text.segments import Separators
 
 Keys = Sequence[tuple[bytes, int]]
 """Keys and their bytes."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.heavy_tags import TAG_BYTES, HeavyTags
+from rtui.analysis.aggregate.heavy_tags import TAG_BYTES, HeavyTags
 
 streams = st.lists(st.lists(st.integers(0, 60).map(lambda n: b"%d" % (n * n // 40)), max_size=20), max_size=30)
 

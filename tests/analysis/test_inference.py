@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.inference import Population, count, mean, quantile, share, total
+from rtui.analysis.estimates import Estimate, Population, count, mean, quantile, share, total
 
 sizes = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 populations = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.analysis.presets import DEFAULT_PRESET, KIB, MIB, names, preset
+from rtui.analysis.aggregate.presets import DEFAULT_PRESET, KIB, MIB, names, preset
 
 
 def test_the_default_comes_first_and_names_are_distinct() -> None:

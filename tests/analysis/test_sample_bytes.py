@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.figures import sums_of
-from rtui.analysis.sample_bytes import MOST_LARGE, SampleBytes, Sums, cap_of, largest_of
-from rtui.analysis.sketch import Sketch
+from rtui.analysis.aggregate.figures import sums_of
+from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, SampleBytes, Sums, cap_of, largest_of
+from rtui.analysis.aggregate.sketch import Sketch
+from rtui.analysis.estimates import Estimate
 
 some_sizes = st.lists(st.integers(0, 10**9), min_size=1, max_size=80)
 

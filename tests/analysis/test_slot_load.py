@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.analysis.slot_load import NodeLoad, SlotLoad, node_loads, skew
-from rtui.keyspace.slot import SLOTS, TagRule, find_tag, hashed_bytes, key_slot
+from rtui.analysis.aggregate.slot_load import NodeLoad, SlotLoad, node_loads, skew
+from rtui.keyspace.slots import SLOTS, TagRule, find_tag, hashed_bytes, key_slot
 
 bracy = st.lists(st.sampled_from([b"{", b"}", b"a", b"b", b":", b"\n", b"\xff"]), max_size=9).map(b"".join)
 batch = st.lists(bracy | st.binary(max_size=20), max_size=30)

@@ -8,23 +8,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.report import EncodingReport, NodeKind, Report
-from rtui.analysis.tables.about import about, headline
-from rtui.analysis.tables.big_keys import big_keys
-from rtui.analysis.tables.cell_text import cell_interval, cell_reason, cell_text
-from rtui.analysis.tables.cells import share_above
-from rtui.analysis.tables.every import tables
-from rtui.analysis.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
-from rtui.analysis.tables.hot_keys import hot_keys
-from rtui.analysis.tables.kinds import encodings, types
-from rtui.analysis.tables.namespaces import all_namespaces, namespaces, outline
-from rtui.analysis.tables.ordering import filtered, sorted_by
-from rtui.analysis.tables.place import Step, find, label, path_of
-from rtui.analysis.tables.slots import cluster_of, slot_tags, slots
-from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.keyspace.display import HOSTILE, Display
+from rtui.analysis.report.document import EncodingReport, NodeKind, Report
+from rtui.analysis.report.tables.about import about, headline
+from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
+from rtui.analysis.report.tables.cells import share_above
+from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
+from rtui.analysis.report.tables.keys import big_keys, hot_keys
+from rtui.analysis.report.tables.namespaces import all_namespaces, namespaces, outline
+from rtui.analysis.report.tables.ordering import filtered, sorted_by
+from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Step, Table, Unit, find, label, path_of
+from rtui.analysis.report.tables.types import encodings, types
+from rtui.keyspace.text.display import HOSTILE, Display
 from tests.analysis.forms.generated import reports
 from tests.analysis.forms.made import MADE
 from tests.made_report import MADE_AT_S

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.expiry_bins import ExpiryScale
-from rtui.analysis.report import DAY_S, FREQUENCY_EDGES, HOUR_S, IDLE_EDGES_S, MINUTE_S, TTL_EDGES_S
-from rtui.analysis.tally import Columns, Tally, histogram
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.tally import Columns, Tally, histogram
+from rtui.analysis.report.document import DAY_S, FREQUENCY_EDGES, HOUR_S, IDLE_EDGES_S, MINUTE_S, TTL_EDGES_S
 
 STARTED_MIN = 29_833_333
 

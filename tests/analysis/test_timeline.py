@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.expiry_bins import ExpiryBins, ExpiryScale
-from rtui.analysis.report import ExpiryBin, Timeline
-from rtui.analysis.timeline import columns, end_s, timeline
+from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import ExpiryBin, Timeline
+from rtui.analysis.report.timeline import columns, end_s, timeline
 
 ORIGIN = 29_833_333
 

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.inspected import Inspected
-from rtui.analysis.presets import names, preset
-from rtui.analysis.ranking import NAME_BYTES, Ranking, fitting
-from rtui.analysis.report import KeyRecord
-from rtui.analysis.top_keys import TopKeys
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.presets import names, preset
+from rtui.analysis.aggregate.top_keys import NAME_BYTES, Ranking, TopKeys, fitting
+from rtui.analysis.report.document import KeyRecord
 
 KINDS = (b"string", b"hash", b"zset")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis import words
-from rtui.analysis.words import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Mark
+from rtui.analysis import humanize
+from rtui.analysis.humanize import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Mark
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from rtui.analysis.words import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Mark
     [(0, Mark.EXACT, "0"), (286_423, Mark.AT_LEAST, "≥ 286,423"), (1_000_000, Mark.EXACT, "1,000,000")],
 )
 def test_counts_have_thousands_and_a_mark(value: int, mark: Mark, text: str) -> None:
-    assert words.count(value, mark) == text
+    assert humanize.count(value, mark) == text
 
 
 _COUNT_STEPS = {unit: 1000**power for power, unit in enumerate(("", "k", "M", "G", "T", "P", "E"))}
@@ -32,7 +32,7 @@ _SHORT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)([A-Za-z ]*)")
     ],
 )  # fmt: skip
 def test_short_counts_have_three_figures(value: float, text: str) -> None:
-    assert words.short_count(value) == text
+    assert humanize.short_count(value) == text
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_short_counts_have_three_figures(value: float, text: str) -> None:
     ],
 )  # fmt: skip
 def test_sizes_are_in_binary_units(value: float, text: str) -> None:
-    assert words.size(value) == text
+    assert humanize.size(value) == text
 
 
 @given(st.one_of(st.integers(0, 10**20), st.floats(0, 1e20)))
 def test_short_figures_are_right_to_three_digits_in_one_unit(value: float) -> None:
-    for text, steps in ((words.short_count(value), _COUNT_STEPS), (words.size(value), _BYTE_STEPS)):
+    for text, steps in ((humanize.short_count(value), _COUNT_STEPS), (humanize.size(value), _BYTE_STEPS)):
         found = _SHORT.fullmatch(text)
         assert found is not None, text
         figures, unit = found.groups()
@@ -68,7 +68,10 @@ def _read(text: str, steps: dict[str, int]) -> float:
 
 @given(st.one_of(st.integers(0, 10**20), st.floats(0, 1e20)))
 def test_a_lower_bound_is_never_above_the_number(value: float) -> None:
-    texts = (words.short_count(value, Mark.AT_LEAST), _COUNT_STEPS), (words.size(value, Mark.AT_LEAST), _BYTE_STEPS)
+    texts = (
+        (humanize.short_count(value, Mark.AT_LEAST), _COUNT_STEPS),
+        (humanize.size(value, Mark.AT_LEAST), _BYTE_STEPS),
+    )
     for text, steps in texts:
         assert text.startswith(Mark.AT_LEAST)
         read = _read(text.removeprefix(Mark.AT_LEAST), steps)
@@ -88,8 +91,8 @@ _NEAR_EDGES = st.builds(
 @given(st.one_of(st.integers(0, 10**20), _NEAR_EDGES), st.one_of(st.integers(0, 10**6), st.integers(0, 3)))
 def test_a_larger_number_never_reads_smaller(value: int, more: int) -> None:
     low, high = value, value + more
-    assert _read(words.short_count(low), _COUNT_STEPS) <= _read(words.short_count(high), _COUNT_STEPS)
-    assert _read(words.size(low), _BYTE_STEPS) <= _read(words.size(high), _BYTE_STEPS)
+    assert _read(humanize.short_count(low), _COUNT_STEPS) <= _read(humanize.short_count(high), _COUNT_STEPS)
+    assert _read(humanize.size(low), _BYTE_STEPS) <= _read(humanize.size(high), _BYTE_STEPS)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ def test_a_larger_number_never_reads_smaller(value: int, more: int) -> None:
     [(0.0, Mark.EXACT, "0%"), (0.004, Mark.ABOUT, "<1%"), (0.29, Mark.ABOUT, "≈29%"), (1.0, Mark.EXACT, "100%")],
 )
 def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, text: str) -> None:
-    assert words.share(fraction, mark) == text
+    assert humanize.share(fraction, mark) == text
 
 
 @pytest.mark.parametrize(
@@ -113,15 +116,15 @@ def test_shares_never_round_something_to_nothing(fraction: float, mark: Mark, te
     ],
 )
 def test_durations_have_two_units(ms: int, text: str, short: str) -> None:
-    assert words.duration(ms) == text
-    assert words.short_duration(ms) == short
+    assert humanize.duration(ms) == text
+    assert humanize.short_duration(ms) == short
 
 
 @pytest.mark.parametrize("noun", ["key", "row", "entry", "match", "second", "slot", "array", "bytes each", "index"])
 def test_only_one_of_a_thing_has_no_plural(noun: str) -> None:
-    assert [words.counted(number, noun).partition(" ")[2] == noun for number in (0, 1, 2)] == [False, True, False]
-    assert words.singular_of(words.plural_of("entry")) == "entry"
-    assert words.counted(1_204, "entry", Mark.AT_LEAST) == "≥ 1,204 entries"
+    assert [humanize.counted(number, noun).partition(" ")[2] == noun for number in (0, 1, 2)] == [False, True, False]
+    assert humanize.singular_of(humanize.plural_of("entry")) == "entry"
+    assert humanize.counted(1_204, "entry", Mark.AT_LEAST) == "≥ 1,204 entries"
 
 
 @pytest.mark.parametrize(
@@ -129,4 +132,4 @@ def test_only_one_of_a_thing_has_no_plural(noun: str) -> None:
     [(0, "0/min"), (1, "1/min"), (0.1, "6/h"), (0.001, "1/d"), (1e-9, "1/d"), (599, "599/min"), (2_501, "42/s")],
 )
 def test_a_rate_above_none_is_never_told_as_none(per_minute: float, text: str) -> None:
-    assert words.rate(per_minute) == text
+    assert humanize.rate(per_minute) == text

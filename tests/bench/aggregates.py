@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from random import Random
 from time import process_time
 
-from rtui.analysis.aggregates import Aggregates
-from rtui.analysis.inspected import NO_EXPIRY, Inspected
-from rtui.analysis.report import Scope
-from rtui.keyspace.segments import Separators
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.buffers import NO_EXPIRY, Inspected
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.text.segments import Separators
 from tests.bench.row import Row, in_ms
 from tests.bench.seed import names
 from tests.bench.store import resident_bytes

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtui.server.browse_options import BrowseOptions, PaceName
-from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.analyse.screen import AnalyseScreen
 from tests.bench.interface import APART_S, P99_S, PRESSES, ROUNDS, SERVER, options
 from tests.bench.mixed import seeded
 from tests.bench.paint import Stage, on_stage

@@ -17,7 +17,7 @@ from random import Random
 from secrets import randbits
 from typing import Any
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.server.analysing import ESTIMATE_KEYS
 from tests.bench.inspect_once import value
 from tests.bench.mixed import KEYS, seeded

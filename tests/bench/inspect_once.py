@@ -15,15 +15,15 @@ from typing import Any
 
 import hiredis
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import ColumnState, CoverageKind, Figure, Report
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, Report
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.connection import Connection
+from rtui.server.facts.key_facts import LENGTHS
 from rtui.server.guard import PerKey
-from rtui.server.inspect import LENGTHS
-from rtui.server.pace import Pace
-from rtui.server.target import Target
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
 from tests.bench.loads import Asking
 
 ENCODING_EVERY = 16

@@ -14,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
-from rtui.keyspace.rows import Kind
+from rtui.keyspace.rows.rows import Kind
 from rtui.server.browse_options import BrowseOptions, PaceName
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 from tests.bench.paint import Stage, on_stage
 from tests.bench.row import Row, time_row
 from tests.bench.seed import KEYS, names, seeded

@@ -23,14 +23,14 @@ from typing import Any
 import hiredis
 
 from rtui.demo.load import pack
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.connection import Connection
-from rtui.server.cursor import dialect_of
-from rtui.server.pace import Pace
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
-from rtui.server.target import Target
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
 from tests.servers import BROUGHT
 
 READY = b"ready\n"

@@ -24,13 +24,13 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
 
-from rtui.keyspace.rows import Row
+from rtui.keyspace.rows.rows import Row
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.pace import Pace
+from rtui.server.scan.pace import Pace
 from rtui.tui.app import RtuiApp
-from rtui.tui.live_session import LiveSession
-from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.table_body import TableBody
+from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.live_session import LiveSession
+from rtui.tui.kit.table import TableBody
 from tests.bench.window import COLUMNS, LINES
 
 BEAT_S = 0.001

@@ -11,14 +11,14 @@ import gc
 import sys
 import time
 
-from rtui.keyspace.store import NamespaceStore
-from rtui.server.connection import Connection
-from rtui.server.cursor import dialect_of
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
-from rtui.server.target import Target
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
 from tests.bench.loads import Asking
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
 
-from rtui.keyspace.filtered import Filtered
-from rtui.keyspace.ordering import Sort
-from rtui.keyspace.rows import VisibleRows
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import Slices
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.filtered import Filtered
+from rtui.keyspace.store.store import NamespaceStore
 from tests.bench.row import Row, in_ms
 
 KEYS = 1_000_000

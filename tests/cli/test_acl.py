@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from redis.exceptions import NoPermissionError
 
 from rtui.cli.acl import DEFAULT_RELEASE, command
-from rtui.server.guard.release import OLDEST, ReleaseError, parse_release
-from rtui.server.guard.rules import ASKED_FOR_GROUPS, NEEDED_GROUPS, OPTIONAL_GROUPS, RulesError, acl_line, granted
+from rtui.server.guard.rules import (
+    ASKED_FOR_GROUPS,
+    NEEDED_GROUPS,
+    OLDEST,
+    OPTIONAL_GROUPS,
+    ReleaseError,
+    RulesError,
+    acl_line,
+    granted,
+    parse_release,
+)
 from rtui.server.guard.spec import Group, Spec
 from tests.server.asking import fill, raw
 from tests.servers import Server

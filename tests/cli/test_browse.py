@@ -11,8 +11,7 @@ import pytest
 
 from rtui.cli.main import run
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.secret import Secret
-from rtui.server.target import Target
+from rtui.server.wire.target import Secret, Target
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from rtui.analysis.forms.json_form import write_json
-from rtui.analysis.report import Report
+from rtui.analysis.formats.json_form import write_json
+from rtui.analysis.report.document import Report
 from rtui.cli.main import run
-from rtui.keyspace.display import HOSTILE
+from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.test_diff import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 

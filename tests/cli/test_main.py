@@ -13,7 +13,7 @@ import rtui
 import rtui.cli
 from rtui.cli import main as command_line
 from rtui.cli.main import run
-from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 
 HEAVY = ("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs")
 """What nobody should wait for who only asks for help."""

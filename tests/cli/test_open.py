@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from rtui.analysis.forms.json_form import write_json
-from rtui.analysis.report import Report
+from rtui.analysis.formats.json_form import write_json
+from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.server.browse_options import BrowseOptions
 from tests.bench.window import window
@@ -27,9 +27,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
         seen.append((report, options))
         return 0
 
-    screen = ModuleType("rtui.tui.open_report")
+    screen = ModuleType("rtui.tui.analyse.open_report")
     screen.run = show  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "rtui.tui.open_report", screen)
+    monkeypatch.setitem(sys.modules, "rtui.tui.analyse.open_report", screen)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from rtui.cli import profiles
 from rtui.cli.options import Given, connection_options
-from rtui.server.errors import TargetError
-from rtui.server.secret import Secret
-from rtui.server.target import Target, Tls
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import Secret, Target, Tls
 
 
 def given_by(*args: str, typed: str = "") -> tuple[Given, Any]:

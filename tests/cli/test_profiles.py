@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.cli.profiles import Profiles
-from rtui.server.errors import TargetError
-from rtui.server.secret import Secret
-from rtui.server.target import Target, Tls
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import Secret, Target, Tls
 
 
 @pytest.fixture

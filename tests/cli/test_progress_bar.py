@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtui.cli.progress_bar import ENDING, ProgressBar, figures_text, state_text
-from rtui.keyspace.display import SafeText
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanState
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
 from tests.bench.window import SilentError, window
 
 

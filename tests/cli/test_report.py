@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.forms.json_read import read_json
-from rtui.analysis.report import CoverageKind, Report
+from rtui.analysis.formats.json_read import read_json
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_pass
 from rtui.cli.main import run
 from rtui.cli.progress_bar import ENDING
 from rtui.cli.report_pass import analysed
 from rtui.server.analysing import AnalysisOptions
-from rtui.server.connection import Connection
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanState
-from rtui.server.target import Target
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
 from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
 from tests.proxy import DelayProxy

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.cli.slot import command
-from rtui.keyspace.display import HOSTILE
-from rtui.keyspace.escapes import unescape
-from rtui.keyspace.slot import key_slot
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.display import HOSTILE, unescape
 
 
 def run(*args: str) -> Result:

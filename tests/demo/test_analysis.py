@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rtui.analysis.report import HotSource, Report
+from rtui.analysis.report.document import HotSource, Report
 from rtui.demo.sample import demo_server
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.pace import Pace
+from rtui.server.scan.pace import Pace
 from tests.conftest import require
 from tests.server.targets import connected
 

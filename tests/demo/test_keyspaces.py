@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtui.demo.keyspaces import DEFAULT_KEYS, KEYSPACES, units
 from rtui.demo.load import pack
 from rtui.demo.writes import Part, Unit, Write, crc64
-from rtui.keyspace.slot import explain
+from rtui.keyspace.slots import explain
 
 PATTERNS = {
     "app-conventions": r"app:(session|token|temp|rate|cache|tags|lock|queue|counter|rank|analytics):",

@@ -8,11 +8,11 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from rtui.keyspace.handful import count_of, names_of
-from rtui.keyspace.memory import CHILD_BYTES, NAMESPACE_BYTES
-from rtui.keyspace.namespace import Child, Namespace
-from rtui.keyspace.segments import Segment, Separators
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES
+from rtui.keyspace.store.namespace import Child, Namespace
+from rtui.keyspace.store.packed_names import count_of, names_of
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Segment, Separators
 
 Path = tuple[Segment, ...]
 

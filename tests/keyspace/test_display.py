@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rtui.keyspace.display import (
+from rtui.keyspace.text.display import (
     DISPLAY_LIMIT,
     HOSTILE,
     Display,

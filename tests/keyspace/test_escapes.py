@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.display import quoted
-from rtui.keyspace.escapes import EscapeSyntaxError, unescape
+from rtui.keyspace.text.display import EscapeSyntaxError, quoted, unescape
 
 
 @given(st.binary())

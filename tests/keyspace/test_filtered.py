@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.filtered import Filtered
-from rtui.keyspace.segments import Separators
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.filtered import Filtered
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below
 
 NEEDLES = st.sampled_from([b"", b"a", b":", b"a:", b"b:a", b"bb:", b"::", b"A:B", b"{", b":a:b", b"\xff"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.glob import (
+from rtui.keyspace.text.glob import (
     MAX_PATTERN_BYTES,
     MAX_STARS,
     PatternError,

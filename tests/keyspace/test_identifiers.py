@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.identifiers import DIGITS, MARKS, Identifiers
-from rtui.keyspace.segments import Separators
-from rtui.keyspace.shapes import Shapes
+from rtui.keyspace.text.identifiers import DIGITS, MARKS, Identifiers, Shapes
+from rtui.keyspace.text.segments import Separators
 
 KNOWN = Identifiers()
 

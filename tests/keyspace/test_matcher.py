@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.matcher import Matcher
+from rtui.keyspace.text.glob import Matcher
 from tests.servers import Server
 
 ALPHABET = rb"ab-]^\*?[:" + b"\n"

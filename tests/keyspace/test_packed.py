@@ -4,8 +4,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.handful import LONGEST_NAME, MOST_NAMES, count_of, handful, names_of
-from rtui.keyspace.packed import CHUNK_BYTES, CHUNK_NAMES, Chunk, Packed
+from rtui.keyspace.store.packed_names import (
+    CHUNK_BYTES,
+    CHUNK_NAMES,
+    LONGEST_NAME,
+    MOST_NAMES,
+    Chunk,
+    Packed,
+    count_of,
+    handful,
+    names_of,
+)
 
 NAMES = st.lists(st.binary(max_size=6) | st.sampled_from([b"", b"a", b"aa", b"A", b"x" * 50]), max_size=20)
 

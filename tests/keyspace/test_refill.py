@@ -4,12 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.packed import CHUNK_NAMES
-from rtui.keyspace.refill import Refill
-from rtui.keyspace.segments import Segment
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import CHUNK_NAMES
+from rtui.keyspace.store.store import NamespaceStore, Refill
+from rtui.keyspace.text.segments import Segment
 from tests.keyspace.naive import KEYS, Guess, Ticking, check_memory, check_store, kept_below
 
 BIG = [b"big:%d:%06d" % (number % 7, number) for number in range(10 * CHUNK_NAMES)]

@@ -8,16 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rtui.keyspace.expanding import ALL_BELOW_LEVELS
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.ordering import Sort, natural
-from rtui.keyspace.packed import CHUNK_NAMES
-from rtui.keyspace.refill import Refill
-from rtui.keyspace.rows import Change, Kind, Row, VisibleRows
-from rtui.keyspace.segments import Segment, Separators
+from rtui.keyspace.rows.expanding import ALL_BELOW_LEVELS
+from rtui.keyspace.rows.ordering import Sort, natural
+from rtui.keyspace.rows.rows import Change, Kind, Row, VisibleRows
 from rtui.keyspace.slices import Slices, finish
-from rtui.keyspace.store import NamespaceStore
-from rtui.keyspace.wide import WIDE
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import CHUNK_NAMES
+from rtui.keyspace.store.sharded_dict import WIDE
+from rtui.keyspace.store.store import NamespaceStore, Refill
+from rtui.keyspace.text.segments import Segment, Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
 
 

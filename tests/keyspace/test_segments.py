@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.segments import Cut, Segment, Separators
+from rtui.keyspace.text.segments import Cut, Segment, Separators
 
 COLON = Separators()
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot as redis_key_slot
 
-from rtui.keyspace.slot import SLOTS, Tag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot, share_slot
+from rtui.keyspace.slots import SLOTS, Tag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot, share_slot
 from tests.servers import Server
 
 KEYS = st.one_of(

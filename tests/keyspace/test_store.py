@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.packed import CHUNK_NAMES
-from rtui.keyspace.segments import Segment, Separators
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import CHUNK_NAMES
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Segment, Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Ticking, check_store, kept_below
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rtui.analysis.report import Report
+from rtui.analysis.report.document import Report
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.pace import Pace
-from rtui.server.target import Target
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.target import Target
 from tests.server.targets import connected
 
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from rtui.analysis.report import KeyRecord, Report
+from rtui.analysis.report.document import KeyRecord, Report
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import Fact, by_type, facts
 from tests.oracles.keyspaces import grown

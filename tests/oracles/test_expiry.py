@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from random import Random
 
-from rtui.analysis.report import MINUTE_S, Cliff, Report
+from rtui.analysis.report.document import MINUTE_S, Cliff, Report
 from tests.oracles.analysed import report_on
 from tests.server.targets import target_of
 from tests.servers import Server

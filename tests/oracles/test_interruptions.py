@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from rtui.analysis.report import CoverageKind, Node, Report
+from rtui.analysis.report.document import CoverageKind, Node, Report
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.pace import Pace
+from rtui.server.scan.pace import Pace
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import by_namespace, by_type, facts
 from tests.oracles.keyspaces import Path, Planted, grown

@@ -6,7 +6,7 @@ from math import ceil
 
 import pytest
 
-from rtui.analysis.report import ColumnState, CoverageKind, Quantiles, Stats
+from rtui.analysis.report.document import ColumnState, CoverageKind, Quantiles, Stats
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import Total, by_namespace, by_type, facts
 from tests.oracles.keyspaces import Path, grown

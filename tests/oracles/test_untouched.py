@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-from rtui.analysis.report import ColumnState, CoverageKind, Report
+from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server import guard
 from tests.monitor import Recorder, escapes_quotes
 from tests.oracles.analysed import report_on

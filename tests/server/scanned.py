@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from rtui.server.scan import Scan
+from rtui.server.scan.scan import Scan
 from tests.servers import Server
 
 PLANT_BATCH = 5000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from rtui.server.cursor import POSITION_END, bitreverse64
+from rtui.server.scan.cursor import POSITION_END, bitreverse64
 
 
 class Table:

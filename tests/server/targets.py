@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from rtui.server.connection import Connection
-from rtui.server.lane import Lane
-from rtui.server.target import Target, Tls, parse_target
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.target import Target, Tls, parse_target
 from tests.servers import Server
 
 PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "object|idletime", "object|encoding"))

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import ColumnState, CoverageKind, HotReport, Report
-from rtui.keyspace.glob import PatternError
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, Report
+from rtui.keyspace.text.glob import PatternError
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.connection import Connection
 from rtui.server.hot.report import hot_report
-from rtui.server.inspection.heading import SAMPLED_NOTE
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanNote, ScanState
-from rtui.server.secret import Secret
+from rtui.server.inspection.coverage import SAMPLED_NOTE
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server import zoo
 from tests.server.scanned import numbered, plant
@@ -163,7 +163,7 @@ async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(
             proxy.release_replies()
             return await asking
 
-        monkeypatch.setattr("rtui.server.hot.watch.hot_report", cut)
+        monkeypatch.setattr("rtui.server.hot.report.hot_report", cut)
         analysis = analysing(connection)
         report = await reported(analysis)
     assert analysis.progress.state is ScanState.DONE

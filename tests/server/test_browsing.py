@@ -10,20 +10,19 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Frequency, LfuSettings
-from rtui.keyspace.glob import PatternError
-from rtui.keyspace.matcher import Matcher
-from rtui.keyspace.segments import Segment
+from rtui.keyspace.text.glob import Matcher, PatternError
+from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing import Browsing
-from rtui.server.capability import Feature, Verdict
-from rtui.server.connection import Lost, Online
-from rtui.server.errors import ConnectFailure
-from rtui.server.handshake import NoTouch
+from rtui.server.facts.capability import Feature, Verdict
 from rtui.server.keyspace_pass import GOES_ON
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.target import Target
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Lost, Online
+from rtui.server.wire.errors import ConnectFailure
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import target_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
-from rtui.server.capability import Capabilities, Feature, Verdict, judge
-from rtui.server.errors import ServerError
-from rtui.server.reply import Reply
-from rtui.server.secret import Secret
+from rtui.server.facts.capability import Capabilities, Feature, Verdict, judge
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import Secret
 from tests.conftest import Pool
 from tests.server.targets import connected, target_of
 from tests.servers import Server

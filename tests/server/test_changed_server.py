@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.report import ColumnState, CoverageKind, Report
+from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.capability import Feature, Verdict
-from rtui.server.connection import Connection
-from rtui.server.handshake import NoTouch
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanNote, ScanState
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
-from rtui.server.secret import Secret
+from rtui.server.facts.capability import Feature, Verdict
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import connected, target_of, turning, until

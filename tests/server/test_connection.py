@@ -12,12 +12,11 @@ import pytest
 import redis
 
 from rtui.server import guard
-from rtui.server.arrival import arrive
-from rtui.server.connection import Closed, Connection, Lost, Online
-from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.handshake import Learned, NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.target import Target, parse_target
+from rtui.server.wire.connection import Closed, Connection, Lost, Online
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.handshake import Learned, NoTouch, arrive
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, lane_to, target_of, until

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import GONE, NO_TTL, KeyFacts, Reason, Unknown, gone_key
-from rtui.server.copy import command_line, copied_commands, key_as_bytes, key_as_text
-from rtui.server.secret import Secret
-from rtui.server.target import Target, Tls
+from rtui.server.redis_cli import command_line, copied_commands, key_as_bytes, key_as_text
+from rtui.server.wire.target import Secret, Target, Tls
 from tests.server.targets import target_of
 from tests.servers import Server
 

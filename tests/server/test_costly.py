@@ -10,12 +10,12 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
+from rtui.server.facts.key_facts import key_facts, row_facts
+from rtui.server.facts.preview import preview
 from rtui.server.guard import PROBE_KEY
-from rtui.server.inspect import key_facts, row_facts
-from rtui.server.inspection.watch import CHANCES, DEAR_S, CostWatch
-from rtui.server.pace import Pace
-from rtui.server.preview import preview
-from rtui.server.target import Target
+from rtui.server.inspection.batches import CHANCES, DEAR_S, CostWatch
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.target import Target
 from tests.module_server import ModuleServer
 from tests.monitor import Recorder
 from tests.server.targets import connected, target_of

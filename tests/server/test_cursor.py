@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.cursor import (
+from rtui.server.scan.cursor import (
     POSITION_END,
     Dialect,
     bitreverse64,

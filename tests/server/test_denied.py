@@ -9,11 +9,11 @@ import pytest
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.asking import Looks
-from rtui.server.errors import ServerError
-from rtui.server.pace import Pace
-from rtui.server.secret import Secret
-from rtui.tui.live_session import LiveSession
+from rtui.server.facts.capability import Looks
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.target import Secret
+from rtui.tui.browse.live_session import LiveSession
 from tests.proxy import DelayProxy
 from tests.server import zoo
 from tests.server.targets import connected, target_of, turning

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.display import HOSTILE
-from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError, TargetError
+from rtui.keyspace.text.display import HOSTILE
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError, TargetError
 
 
 @given(st.text())

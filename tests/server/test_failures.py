@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.connection import Connection
-from rtui.server.errors import ConnectFailure, FailureKind, ServerError, TargetError
-from rtui.server.failures import auth_refusal, database_failure, os_failure, refusal
-from rtui.server.secret import Secret
-from rtui.server.target import Protocol, Target, Tls
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure, FailureKind, ServerError, TargetError
+from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal
+from rtui.server.wire.target import Protocol, Secret, Target, Tls
 from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port

@@ -17,25 +17,25 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.facts import Unknown
-from rtui.analysis.report import CoverageKind
-from rtui.server import pauses
+from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.capability import Capabilities
-from rtui.server.connection import Connection
-from rtui.server.errors import RtuiError
+from rtui.server.facts.capability import Capabilities
+from rtui.server.facts.key_facts import key_facts, row_facts
+from rtui.server.facts.preview import preview
 from rtui.server.guard import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, Group
 from rtui.server.guard.table import TABLE
+from rtui.server.hot.counters import lfu_settings
 from rtui.server.hot.report import hot_report
 from rtui.server.hot.session import SessionError, start_session
-from rtui.server.inspect import key_facts, row_facts
-from rtui.server.keysizes import key_sizes
-from rtui.server.lfu_settings import lfu_settings
-from rtui.server.pace import Pace
-from rtui.server.preview import preview
-from rtui.server.progress import Progress, ScanState
-from rtui.server.secret import Secret
+from rtui.server.inspection.server_figures import key_sizes
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire import retries as pauses
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.target import Secret
 from tests.faults import FAULTS, Fault, FaultProxy, Words
 from tests.server import zoo
 from tests.server.hot.summaries import summary_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server.browsing import Browsing
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 from tests.servers import Server
 
 

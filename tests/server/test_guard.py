@@ -35,7 +35,7 @@ from rtui.server.guard import (
 )
 from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import checked, pack
-from rtui.server.secret import Secret
+from rtui.server.wire.target import Secret
 from tests.server.harmless import is_costly, is_harmless, is_known_to_be_cheap
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it

@@ -9,7 +9,7 @@ import redis
 
 from rtui.server import guard
 from rtui.server.guard import TABLE, Spec
-from rtui.server.guard.release import Release, parse_release
+from rtui.server.guard.rules import Release, parse_release
 from rtui.server.guard.spec import MODULE_GROUPS, Group
 from tests.server.asking import fill, raw
 from tests.servers import Server

@@ -10,11 +10,10 @@ import pytest
 
 import rtui
 from rtui.server import guard
-from rtui.server.errors import ServerError
-from rtui.server.handshake import Learned, NoTouch, shake
-from rtui.server.reply import Reply
-from rtui.server.secret import Secret
-from rtui.server.target import Target
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.handshake import Learned, NoTouch, shake
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, lane_to, target_of
 from tests.servers import Server

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.display import HOSTILE
-from rtui.server.errors import ServerError
-from rtui.server.identity import ServerIdentity, identity
-from rtui.server.secret import Secret
+from rtui.keyspace.text.display import HOSTILE
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.identity import ServerIdentity, identity
+from rtui.server.wire.target import Secret
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

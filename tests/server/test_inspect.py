@@ -17,13 +17,13 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
-from rtui.server.capability import Capabilities, Feature, Verdict
-from rtui.server.errors import ConnectionLost
-from rtui.server.inspect import LENGTHS as ASKED_LENGTHS
-from rtui.server.inspect import REPLICA_NOTE, key_facts, row_facts
-from rtui.server.own_reads import IDLE_NOTE
-from rtui.server.preview import Page, preview
-from rtui.server.secret import Secret
+from rtui.server.facts.capability import Capabilities, Feature, Verdict
+from rtui.server.facts.key_facts import LENGTHS as ASKED_LENGTHS
+from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, row_facts
+from rtui.server.facts.preview import Page, preview
+from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.own_reads import IDLE_NOTE
+from rtui.server.wire.target import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, target_of

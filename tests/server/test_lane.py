@@ -9,9 +9,9 @@ from typing import Any, cast
 import pytest
 
 from rtui.server import guard
-from rtui.server.errors import ConnectionLost, FailureKind, ServerError
-from rtui.server.lane import Lane
-from rtui.server.target import Target
+from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import lane_to, target_of
 from tests.servers import Server

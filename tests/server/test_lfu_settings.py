@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import LfuSettings
-from rtui.server.capability import Capabilities, Verdict
-from rtui.server.errors import ServerError
-from rtui.server.lfu_settings import lfu_settings, parse_setting
-from rtui.server.reply import Reply
-from rtui.server.secret import Secret
+from rtui.server.facts.capability import Capabilities, Verdict
+from rtui.server.hot.counters import lfu_settings, parse_setting
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import Secret
 from tests.server.asking import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
-from rtui.server.errors import ConnectionLost
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.ranges import HEAD_BYTES
-from rtui.server.sampling import SAMPLE_BYTES, sample
-from rtui.server.savepoint import SaveFile
-from rtui.server.scan import Scan
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.scan_node import ScanNode
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import ScanState
+from rtui.server.scan.ranges import HEAD_BYTES
+from rtui.server.scan.sampling import SAMPLE_BYTES, sample
+from rtui.server.scan.savepoint import SaveFile
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.errors import ConnectionLost
 from tests.server.scanned import plant
 from tests.server.targets import connected, lane_to, target_of
 from tests.servers import Server

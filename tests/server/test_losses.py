@@ -14,17 +14,16 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
-from rtui.server.connection import Closed, Connection, Lost
-from rtui.server.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.lane import Lane, Peer
-from rtui.server.node_scan import MAX_LOSSES
-from rtui.server.pace import Pace
-from rtui.server.pauses import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
-from rtui.server.progress import ScanState
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
-from rtui.server.secret import Secret
-from rtui.server.target import Target
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node_scan import MAX_LOSSES
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Closed, Connection, Lost
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.lane import Lane, Peer
+from rtui.server.wire.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
+from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import connected, target_of, until

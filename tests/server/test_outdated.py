@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rtui.server.browsing import Browsing
-from rtui.server.connection import Online
-from rtui.server.identity import ServerIdentity
-from rtui.server.outdated import Outdated, Seen, outdated_by_size
-from rtui.server.progress import ScanState
+from rtui.server.browsing_status import Outdated, Seen, outdated_by_size
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Online
+from rtui.server.wire.identity import ServerIdentity
 from tests.server.targets import target_of
 from tests.servers import Server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.own_reads import MOST, RESOLUTION_S, Idle, OwnReads
+from rtui.server.wire.own_reads import MOST, RESOLUTION_S, Idle, OwnReads
 
 NOW_S = 1_790_000_000.0
 

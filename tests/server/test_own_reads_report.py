@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.analysis.report import HotSource, Report
+from rtui.analysis.report.document import HotSource, Report
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.connection import Connection
-from rtui.server.hot.counted_source import READS_COUNT
-from rtui.server.inspect import key_facts
-from rtui.server.inspection.finishing import TOUCHED, TOUCHED_NOTE
-from rtui.server.pace import Pace
+from rtui.server.facts.key_facts import key_facts
+from rtui.server.hot.counters import READS_COUNT
+from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.connection import Connection
 from tests.conftest import Pool
 from tests.server.targets import connected, target_of
 from tests.servers import Server

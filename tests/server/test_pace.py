@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.pace import MAX_COUNT, MIN_COUNT, START_COUNT, TINY_COUNT, Pace, Pacer, low_quartile
+from rtui.server.scan.pace import MAX_COUNT, MIN_COUNT, START_COUNT, TINY_COUNT, Pace, Pacer, low_quartile
 
 IDLE_S = 0.0002
 

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import CoverageKind
-from rtui.server import node_scan, pauses
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.connection import Connection
-from rtui.server.count_check import Standing, disagreement, missing
-from rtui.server.errors import RtuiError
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
+from rtui.server.scan import node_scan
+from rtui.server.scan.count_check import Standing, disagreement, missing
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire import retries as pauses
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import RtuiError
 from tests.faults import Fault, FaultProxy, bulk
 from tests.server.scanned import numbered, plant
 from tests.server.targets import PASS_SENDS, connected, target_of
@@ -86,7 +87,7 @@ async def test_a_pause_for_a_busy_server_can_be_ended(
     monkeypatch.setattr(pauses, "FIRST_PAUSE_S", 1e6)
     monkeypatch.setattr(pauses, "LONGEST_PAUSE_S", 1e6)
     monkeypatch.setattr(node_scan, "pause_s", lambda attempt, rng: 1e6)
-    monkeypatch.setattr("rtui.server.sampling.pause_s", lambda attempt, rng: 1e6)
+    monkeypatch.setattr("rtui.server.scan.sampling.pause_s", lambda attempt, rng: 1e6)
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         proxy.strike((b"SCAN",), BUSY)

@@ -8,8 +8,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.lane import Lane
-from rtui.server.pauses import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Retries, pause_s
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.retries import FIRST_PAUSE_S, HEALTHY_S, LONGEST_PAUSE_S, Retries, pause_s
 
 
 @given(st.integers(1, 10_000), st.integers())

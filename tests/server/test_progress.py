@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.progress import SPEED_WINDOW_S, Cost, Speedometer
+from rtui.server.scan.progress import SPEED_WINDOW_S, Cost, Speedometer
 
 
 def test_speed_and_time_left() -> None:

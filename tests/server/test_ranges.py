@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
-from rtui.server.savepoint import savepoint_of
+from rtui.server.scan.cursor import POSITION_END, Dialect, pieces
+from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
+from rtui.server.scan.savepoint import savepoint_of
 from tests.server.table import Table
 
 STANDALONE = Dialect.STANDALONE

@@ -8,12 +8,11 @@ from random import Random
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.segments import Separators
-from rtui.keyspace.store import NamespaceStore
-from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.node_scan import TABLE_PROBES
-from rtui.server.ranges import Ranges, Span
-from rtui.server.shrink import TableWatch
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Separators
+from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, pieces
+from rtui.server.scan.node_scan import TABLE_PROBES
+from rtui.server.scan.ranges import Ranges, Span
 from tests.server.table import Dict
 
 

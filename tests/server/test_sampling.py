@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from rtui.analysis.estimate import NamespaceTally
-from rtui.keyspace.segments import Segment, Separators
-from rtui.server.cursor import Dialect
-from rtui.server.pace import Pace
-from rtui.server.sampling import MAX_BATCH, Sample, can_sample, sample
+from rtui.analysis.estimates import NamespaceTally
+from rtui.keyspace.text.segments import Segment, Separators
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.sampling import MAX_BATCH, Sample, can_sample, sample
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import lane_to, target_of

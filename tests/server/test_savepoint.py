@@ -12,9 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.server.cursor import POSITION_END, Dialect, pieces
-from rtui.server.ranges import Ranges, Span
-from rtui.server.savepoint import KEPT_SPANS, MAX_FILE_BYTES, SaveFile, Savepoint, filter_digest, joined, savepoint_of
+from rtui.server.scan.cursor import POSITION_END, Dialect, pieces
+from rtui.server.scan.ranges import Ranges, Span
+from rtui.server.scan.savepoint import (
+    KEPT_SPANS,
+    MAX_FILE_BYTES,
+    SaveFile,
+    Savepoint,
+    filter_digest,
+    joined,
+    savepoint_of,
+)
 
 RUN = "0123abcd"
 

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
-from rtui.server.connection import Connection, Lost
-from rtui.server.cursor import Dialect, dialect_of
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanNote, ScanState
-from rtui.server.ranges import Span
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
+from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.scan.ranges import Span
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection, Lost
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant, uproot
 from tests.server.targets import connected, target_of, until

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.secret import MASK, Secret
-from rtui.server.target import Target
+from rtui.server.wire.target import MASK, Secret, Target
 
 PASSWORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda text: text not in MASK)
 

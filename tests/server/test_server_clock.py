@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
-from rtui.server.lane import Lane
-from rtui.server.server_clock import ServerClock
-from rtui.server.target import Target
+from rtui.server.scan.probe import ServerClock
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.target import Target
 from tests.servers import Server
 
 

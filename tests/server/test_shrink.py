@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.cursor import POSITION_END, bitreverse64
-from rtui.server.shrink import PATIENCE, TableWatch
+from rtui.server.scan.cursor import PATIENCE, POSITION_END, TableWatch, bitreverse64
 
 
 def cursors(rng: Random, bits: int, count: int) -> list[int]:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.server.errors import TargetError
-from rtui.server.secret import Secret
-from rtui.server.target import Target, Tls, parse_target
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import Secret, Target, Tls, parse_target
 
 MARK = "S3CR3T"
 """A part of every password below, so that it can be looked for."""

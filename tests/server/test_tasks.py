@@ -8,8 +8,8 @@ import logging
 
 import pytest
 
-from rtui.server.errors import ConnectionLost, InternalError, RtuiError
-from rtui.server.tasks import ended, supervised
+from rtui.server.wire.errors import ConnectionLost, InternalError, RtuiError
+from rtui.server.wire.tasks import ended, supervised
 
 HELD = "s3cret"
 

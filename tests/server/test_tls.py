@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.errors import ConnectFailure, FailureKind
-from rtui.server.lane import Lane
-from rtui.server.target import Target, Tls
-from rtui.server.tls import context
+from rtui.server.wire.dial import context
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.target import Target, Tls
 from tests.servers import Server
 
 CA_CONFIG = """\

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from rtui.server.connection import Connection
 from rtui.server.guard import Command
-from rtui.server.handshake import NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.own_reads import OwnReads
-from rtui.server.reply import Reply
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply
 
 
 class Watched:

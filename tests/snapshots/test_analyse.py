@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from rtui.analysis.report import Report
-from rtui.keyspace.display import SafeText
+from rtui.analysis.report.document import Report
+from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.connection import Lost
-from rtui.server.pace import Pace
-from rtui.server.progress import Progress, ScanState
-from rtui.tui.analysis_source import AnalysisStatus
-from rtui.tui.open_report import ReportApp
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.browse import BrowseScreen
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.connection import Lost
+from rtui.tui.analyse.open_report import ReportApp
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.analyse.source import AnalysisStatus
+from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analysing import app_on
 from tests.tui.browsing import until

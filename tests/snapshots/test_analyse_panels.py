@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.analysis.report import HotList, HotReport, HotSource, Report, SlotLoad
-from rtui.keyspace.slot import SLOTS
+from rtui.analysis.report.document import HotList, HotReport, HotSource, Report, SlotLoad
+from rtui.keyspace.slots import SLOTS
 from tests.made_report import denied_report, estimate_report, made_report, partial_report
 from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
 from tests.tui.analysing import app_on

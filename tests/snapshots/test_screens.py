@@ -8,20 +8,19 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
-from rtui.keyspace.display import SafeText
+from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.connection import Lost
-from rtui.server.errors import ConnectFailure, FailureKind
-from rtui.server.handshake import NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.outdated import Outdated
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanState
-from rtui.server.target import Target
+from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.connection import Lost
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.screens.connect import ConnectScreen
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.connect.screen import ConnectScreen
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS

@@ -8,12 +8,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from rtui.analysis.tables.table import Subject
+from rtui.analysis.report.tables.table import Subject
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
+from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.browse import BrowseScreen
+from rtui.tui.browse.screen import BrowseScreen
 from tests.tui.browsing import until
 from tests.tui.fixed_analysis import FixedAnalysis
 from tests.tui.fixed_session import FixedSession

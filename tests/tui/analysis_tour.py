@@ -8,15 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from rtui.analysis.report import CoverageKind, Report
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.secret import Secret
-from rtui.server.target import Target
-from rtui.tui.panels import PANELS
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.choice import ChoiceScreen
-from rtui.tui.screens.hot_session import HotSessionScreen
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.target import Secret, Target
+from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.servers import Server

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
-from rtui.keyspace.rows import Row
+from rtui.keyspace.rows.rows import Row
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.screens.browse import BrowseScreen
+from rtui.tui.browse.screen import BrowseScreen
 from tests.tui.fixed_session import FixedSession
 
 MOST_LOOKS = 300

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rtui.analysis.report import Report, ServerReport
-from rtui.server.pace import Pace
-from rtui.server.progress import Cost, Progress, ScanState
-from rtui.tui.analysis_source import AnalysisStatus
+from rtui.analysis.report.document import Report, ServerReport
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.tui.analyse.source import AnalysisStatus
 
 SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0, no_touch="on")
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.namespace import Namespace
-from rtui.keyspace.segments import Segment
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.connection import Online
-from rtui.server.errors import RtuiError
-from rtui.server.handshake import NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.pace import Pace
-from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
-from rtui.server.progress import Cost, Progress, ScanState
-from rtui.server.target import Target
-from rtui.tui.analysis_source import AnalysisSource, FixedAnalysis, lost_by_leaving
+from rtui.server.facts.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.connection import Online
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.target import Target
+from rtui.tui.analyse.source import AnalysisSource, FixedAnalysis, lost_by_leaving
 from tests.made_report import empty_report
 
 ASKED_AT_S = 1_798_761_600.0

@@ -13,7 +13,7 @@ from textual.color import Color as TextualColor
 from textual.filter import LineFilter
 
 from rtui.tui.app import RtuiApp
-from rtui.tui.themes import Palette
+from rtui.tui.kit.themes import Palette
 
 LINUX_CONSOLE: Final = TerminalTheme(
     (0, 0, 0),

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import NO_TTL, KeyFacts, RowFacts, Ttl, gone_key, gone_row
-from rtui.keyspace.rows import Row, VisibleRows
-from rtui.keyspace.store import NamespaceStore
-from rtui.server.connection import Lost
-from rtui.tui.columns import FACT_COLUMNS, Column, plan
-from rtui.tui.lines.key_facts import age_line
-from rtui.tui.lines.tree_row import Whole, row_line
-from rtui.tui.row_facts import HOLD_S, RowFactsCache
+from rtui.keyspace.rows.rows import Row, VisibleRows
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.wire.connection import Lost
+from rtui.tui.browse.columns import FACT_COLUMNS, Column, plan
+from rtui.tui.browse.key_lines import age_line
+from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
+from rtui.tui.browse.tree_lines import Whole, row_line
 from tests.tui.browsing import Desk, browsing
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, row_facts
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from rtui.analysis.report import BigReport, KeyRecord, Report
-from rtui.keyspace.display import SafeText
+from rtui.analysis.report.document import BigReport, KeyRecord, Report
+from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.connection import Lost
-from rtui.server.progress import Progress, ScanState
-from rtui.tui.open_report import ReportApp
-from rtui.tui.panels import PANELS
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.browse import BrowseScreen
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.connection import Lost
+from rtui.tui.analyse.open_report import ReportApp
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analysing import Analyst, analysing
 from tests.tui.browsing import until

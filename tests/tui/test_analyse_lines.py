@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import LfuSettings
-from rtui.analysis.report import (
+from rtui.analysis.report.document import (
     DAY_S,
     HOUR_S,
     EncodingReport,
@@ -27,20 +27,21 @@ from rtui.analysis.report import (
     SlotTag,
     TypeReport,
 )
-from rtui.keyspace.display import HOSTILE
-from rtui.keyspace.slot import SLOTS
-from rtui.tui.ink import Line, Role, line_width
-from rtui.tui.line_filter import plain
-from rtui.tui.lines.analyse import big, hot
-from rtui.tui.lines.analyse.bars import Bar, bar_lines, standing
-from rtui.tui.lines.analyse.expiry import ExpiryState, expiry_lines
-from rtui.tui.lines.analyse.horizon import Horizon, axis_for, ticks, zone_name
-from rtui.tui.lines.analyse.hot import hot_lines
-from rtui.tui.lines.analyse.slot_field import SHADES, Field, field_lines, fitting_field, owned_slots, shade_of
-from rtui.tui.lines.analyse.slots import CLUSTER_SIZES, SlotsState, field_of, skew_text, slot_at, slots_lines
-from rtui.tui.lines.analyse.types import types_lines
-from rtui.tui.panel import Choices, Listing
-from rtui.tui.shown import choose_ascii
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import HOSTILE
+from rtui.tui.analyse import big_panel as big
+from rtui.tui.analyse import hot_panel as hot
+from rtui.tui.analyse.chart_lines import Bar, bar_lines, standing
+from rtui.tui.analyse.expiry_panel import ExpiryState, expiry_lines
+from rtui.tui.analyse.hot_panel import hot_lines
+from rtui.tui.analyse.panel import Choices, Listing
+from rtui.tui.analyse.slot_field import SHADES, Field, field_lines, fitting_field, owned_slots, shade_of
+from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, field_of, skew_text, slot_at, slots_lines
+from rtui.tui.analyse.time_axis import Horizon, axis_for, ticks, zone_name
+from rtui.tui.analyse.types_panel import types_lines
+from rtui.tui.kit.format import choose_ascii
+from rtui.tui.kit.sanitising_filter import plain
+from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.made_report import (
     MADE_AT_S,
     denied_report,
@@ -169,7 +170,7 @@ def test_standing_bars_are_as_high_as_their_values(values: list[float], height: 
 
 @given(st.floats(0, 1), st.integers(20, 120))
 def test_a_lying_bar_never_hides_what_is_little(fraction: float, width: int) -> None:
-    from rtui.tui.ink import own
+    from rtui.tui.kit.styled_text import own
 
     (line,) = bar_lines([Bar(own("name"), (own("12"),), fraction)], width)
     assert line_width(line) <= width

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.analysis.report import Report
+from rtui.analysis.report.document import Report
 from rtui.server.guard import Consent
 from rtui.server.hot.session import SessionRefusedError
-from rtui.server.progress import ScanState
-from rtui.tui.lines.analyse.horizon import Horizon
-from rtui.tui.screens.hot_session import HotSessionScreen
+from rtui.server.scan.progress import ScanState
+from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.time_axis import Horizon
 from tests.made_report import made_report
 from tests.tui.analysing import Analyst, analysing
 from tests.tui.fixed_analysis import FixedAnalysis

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from rtui.analysis.report import CoverageKind
-from rtui.server.connection import Lost, Online
-from rtui.server.progress import ScanNote, ScanState
-from rtui.server.secret import Secret
-from rtui.server.target import Target
+from rtui.analysis.report.document import CoverageKind
+from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.wire.connection import Lost, Online
+from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -10,11 +10,11 @@ from typing import Final
 
 import pytest
 
-from rtui.analysis.report import CoverageKind
+from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
 from rtui.server.guard import PROBE_KEY
-from rtui.server.secret import Secret
-from rtui.tui.panels import PANELS
+from rtui.server.wire.target import Secret
+from rtui.tui.analyse.panels import PANELS
 from tests.monitor import escapes_quotes
 from tests.server import zoo
 from tests.server.harmless import is_harmless
@@ -39,7 +39,7 @@ def toured(
 ) -> AnalysisTour:
     """Take a tour in which the keyspace is large enough for a sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rtui.tui.live_analysis.ESTIMATE_KEYS", 60)
+        patch.setattr("rtui.tui.analyse.live_analysis.ESTIMATE_KEYS", 60)
         return asyncio.run(analysis_tour(server, folder, what=what, user=user, consents=consents))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.tui.analyse.screen import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.test_live_analysis import fill

@@ -6,15 +6,15 @@ import pytest
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.ordering import natural
-from rtui.keyspace.rows import Kind
-from rtui.server.connection import Lost
-from rtui.server.errors import ConnectionLost
-from rtui.server.progress import Progress, ScanState
-from rtui.tui.lines.detail import Tab
-from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
-from rtui.tui.screens.help import HelpScreen
+from rtui.keyspace.rows.ordering import natural
+from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.connection import Lost
+from rtui.server.wire.errors import ConnectionLost
+from rtui.tui.browse.detail_lines import Tab
+from rtui.tui.help.screen import HelpScreen
+from rtui.tui.kit.choice import ChoiceScreen, ColumnsScreen
 from tests.tui.browsing import browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui.columns import ALL_COLUMNS, GAP_CELLS, LONG_NAME_CELLS, MIN_NAME_CELLS, Column, plan
+from rtui.tui.browse.columns import ALL_COLUMNS, GAP_CELLS, LONG_NAME_CELLS, MIN_NAME_CELLS, Column, plan
 
 columns = st.frozensets(st.sampled_from(list(Column)))
 

@@ -5,8 +5,17 @@ from itertools import combinations
 
 import pytest
 
-from rtui.tui.analysis_desk import AnalysisDesk
+from rtui.tui.analyse.analysis_desk import AnalysisDesk
+from rtui.tui.analyse.panel_desk import PanelDesk
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.row_desk import RowDesk
+from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
+from rtui.tui.browse.copy_desk import CopyDesk
+from rtui.tui.browse.detail_desk import DetailDesk
+from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.scan_desk import ScanDesk
+from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.commands import (
     ANALYSE_SCOPES,
     BROWSE_SCOPES,
@@ -17,18 +26,9 @@ from rtui.tui.commands import (
     bindings,
     footer_commands,
 )  # fmt: skip
-from rtui.tui.copy_desk import CopyDesk
-from rtui.tui.detail_desk import DetailDesk
-from rtui.tui.panel_desk import PanelDesk
-from rtui.tui.panels import PANELS
-from rtui.tui.row_desk import RowDesk
-from rtui.tui.scan_desk import ScanDesk
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.screens.connect import ConnectScreen
-from rtui.tui.screens.help import help_lines
-from rtui.tui.widgets.key_tree import KeyTree
-from rtui.tui.widgets.table_body import TableBody
+from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.help.screen import help_lines
+from rtui.tui.kit.table import TableBody
 
 SCREENS = {"browse": BROWSE_SCOPES, "analyse": ANALYSE_SCOPES}
 CARRIERS = {Scope.APP: RtuiApp, Scope.CONNECT: ConnectScreen, Scope.BROWSE: BrowseScreen, Scope.TREE: KeyTree,

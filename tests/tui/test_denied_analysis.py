@@ -9,12 +9,12 @@ from typing import Final
 
 import pytest
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Unknown
-from rtui.analysis.report import ColumnState, Report
-from rtui.analysis.tables.every import tables
-from rtui.analysis.tables.table import AtLeast, Cell, Table, Unit
-from rtui.server.progress import ScanState
+from rtui.analysis.report.document import ColumnState, Report
+from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.table import AtLeast, Cell, Table, Unit
+from rtui.server.scan.progress import ScanState
 from tests.server.targets import target_of
 from tests.server.zoo import fill, has_no_touch
 from tests.servers import Server

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from rtui.server.secret import Secret
+from rtui.server.wire.target import Secret
 from tests.server.targets import target_of
 from tests.server.zoo import fill, lists_names
 from tests.servers import Server

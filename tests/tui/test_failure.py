@@ -3,13 +3,12 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from rtui.keyspace.display import HOSTILE
-from rtui.keyspace.glob import PatternError
+from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.glob import PatternError
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.errors import ConnectionLost
+from rtui.server.wire.errors import ConnectionLost
 from rtui.tui.app import RtuiApp
-from rtui.tui.failure import failure_text
-from rtui.tui.notices import failure_notice
+from rtui.tui.kit.notices import failure_notice, failure_text
 from tests.tui.fixed_session import FixedSession
 
 HELD = "s3cret\x1b]0;owned\x07"

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui import format as fmt
+from rtui.tui.kit import format as fmt
 
 
 @given(st.floats(-1, 2), st.integers(1, 40))

@@ -10,10 +10,10 @@ from rich.style import Style
 from textual.widget import Widget
 
 from rtui.analysis.facts import NO_TTL, RowFacts
-from rtui.keyspace.display import SafeText
-from rtui.tui.ink import Span
-from rtui.tui.row_facts import KEPT_NAME_BYTES, RowFactsCache
-from rtui.tui.widgets.painter import Painter
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.browse.row_facts import KEPT_NAME_BYTES, RowFactsCache
+from rtui.tui.kit.painter import Painter
+from rtui.tui.kit.styled_text import Span
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import COMPLETE, FixedSession
 

@@ -13,19 +13,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.filter import LineFilter
 
-from rtui.analysis.forms import FORMS
-from rtui.analysis.forms.json_form import document
-from rtui.analysis.forms.json_read import read_json
-from rtui.analysis.forms.json_shapes import LARGEST, ReportFormatError
-from rtui.analysis.report import Report
-from rtui.analysis.tables.cell_text import cell_interval, cell_reason, cell_text
-from rtui.analysis.tables.ordering import sort_key
-from rtui.keyspace.display import quoted
+from rtui.analysis.formats import FORMS
+from rtui.analysis.formats.json_form import document
+from rtui.analysis.formats.json_read import read_json
+from rtui.analysis.formats.json_shapes import LARGEST, ReportFormatError
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
+from rtui.analysis.report.tables.ordering import sort_key
+from rtui.keyspace.text.display import quoted
 from rtui.server.browse_options import BrowseOptions
-from rtui.tui.lines.analyse.horizon import Horizon
-from rtui.tui.open_report import ReportApp
-from rtui.tui.panel import Area, Choices, Panel
-from rtui.tui.panels import PANELS
+from rtui.tui.analyse.open_report import ReportApp
+from rtui.tui.analyse.panel import Area, Choices, Panel
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.time_axis import Horizon
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server

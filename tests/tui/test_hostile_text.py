@@ -12,10 +12,10 @@ import pytest
 import redis
 from textual.filter import LineFilter
 
-from rtui.keyspace.display import SafeText
-from rtui.keyspace.rows import Kind
+from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -5,14 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.report import Node, NodeKind, Stats
-from rtui.analysis.tables.cells import plain
-from rtui.analysis.tables.place import path_of
-from rtui.keyspace.display import SafeText
-from rtui.tui.ink import line_width
-from rtui.tui.lines.analyse import memory
-from rtui.tui.lines.analyse.icicle import Paint, row_heights, tile_at, tiles
-from rtui.tui.panel import Area, Choices
+from rtui.analysis.report.document import Node, NodeKind, Stats
+from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.table import path_of
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.analyse import memory_panel as memory
+from rtui.tui.analyse.icicle import Paint, row_heights, tile_at, tiles
+from rtui.tui.analyse.panel import Area, Choices
+from rtui.tui.kit.styled_text import line_width
 from tests.made_report import denied_report, made_report
 from tests.tui.visiting import check_text
 

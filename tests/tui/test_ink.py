@@ -3,8 +3,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.display import display_text
-from rtui.tui.ink import Line, Role, Span, clip, cut, cut_middle, left, line_width, right, spread, width_of, wrap
+from rtui.keyspace.text.display import display_text
+from rtui.tui.kit.styled_text import (
+    Line,
+    Role,
+    Span,
+    clip,
+    cut,
+    cut_middle,
+    left,
+    line_width,
+    right,
+    spread,
+    width_of,
+    wrap,
+)
 
 texts = st.text(max_size=60).map(display_text)
 lines = st.lists(st.builds(Span, texts, st.sampled_from(Role)), max_size=5).map(tuple)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rtui.analysis.estimate import Estimate
-from rtui.keyspace.segments import Segment
+from rtui.analysis.estimates import Estimate
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
-from rtui.tui.format import Mark
-from rtui.tui.inside import Inside, Look, Part, look_inside
-from rtui.tui.lines.tree_row import Known, known_count
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Segment
+from rtui.tui.browse.inside import Inside, Look, Part, look_inside
+from rtui.tui.browse.tree_lines import Known, known_count
+from rtui.tui.kit.format import Mark
 
 
 def shop(*, opened: bool) -> NamespaceStore:

@@ -11,15 +11,15 @@ from textual import events
 from textual.command import CommandPalette
 from textual.screen import Screen
 
-from rtui.analysis.report import Node, NodeKind
-from rtui.tui.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope, When
+from rtui.analysis.report.document import Node, NodeKind
+from rtui.tui.analyse.panel import PanelBook
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.commands import COMMANDS
-from rtui.tui.panel_book import PanelBook
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.screens.choice import ColumnsScreen
-from rtui.tui.screens.command_screen import CommandScreen, FocusScreen
-from rtui.tui.screens.help import HelpScreen
+from rtui.tui.help.screen import HelpScreen
+from rtui.tui.kit.choice import ColumnsScreen
+from rtui.tui.kit.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope, When
+from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
 from tests.tui.analysing import Analyst, analysing
 from tests.tui.browsing import browsing

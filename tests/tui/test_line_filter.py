@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.segment import ControlType, Segment
 from textual.color import Color
 
-from rtui.keyspace.display import HOSTILE
-from rtui.tui.line_filter import AsciiFilter, HostileFilter, plain
+from rtui.keyspace.text.display import HOSTILE
+from rtui.tui.kit.sanitising_filter import AsciiFilter, HostileFilter, plain
 
 BLACK = Color(0, 0, 0)
 CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}

@@ -6,31 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Frequency, LfuSettings, Reason, Unknown
-from rtui.keyspace.display import HOSTILE
-from rtui.keyspace.rows import VisibleRows
-from rtui.keyspace.segments import Segment
+from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store import NamespaceStore
-from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.connection import Closed, Lost
-from rtui.server.errors import RtuiError
-from rtui.server.handshake import NoTouch
-from rtui.server.outdated import Outdated
-from rtui.server.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
-from rtui.server.progress import Progress, ScanState
-from rtui.tui.columns import plan
-from rtui.tui.format import Mark
-from rtui.tui.ink import Line, Role, line_width
-from rtui.tui.lines.banner import browse_banner
-from rtui.tui.lines.key_facts import explanations, fact_lines, loading_lines, moment
-from rtui.tui.lines.namespace import namespace_lines
-from rtui.tui.lines.preview import cell_text, preview_lines
-from rtui.tui.lines.slot import slot_lines
-from rtui.tui.lines.status import status_line
-from rtui.tui.lines.title import title_line
-from rtui.tui.lines.tree_row import Whole, known_count, row_line, share_of
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.segments import Segment
+from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.facts.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.connection import Closed, Lost
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.handshake import NoTouch
+from rtui.tui.browse.columns import plan
+from rtui.tui.browse.key_lines import explanations, fact_lines, loading_lines, moment, slot_lines
+from rtui.tui.browse.namespace_lines import namespace_lines
+from rtui.tui.browse.preview_lines import cell_text, preview_lines
+from rtui.tui.browse.tree_lines import Whole, known_count, row_line, share_of
+from rtui.tui.kit.banner import browse_banner
+from rtui.tui.kit.format import Mark
+from rtui.tui.kit.status_lines import status_line, title_line
+from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
 
 RUNNING = replace(

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.analysis.report import ColumnReport, ColumnState, Report
-from rtui.tui.analysis_source import AnalysisStatus
-from rtui.tui.command import When
-from rtui.tui.ink import Line
-from rtui.tui.lines.analyse.head import offer_lines
-from rtui.tui.lines.analyse.listing import nothing_lines
-from rtui.tui.panel import Area, Choices, Listing
-from rtui.tui.panel_desk import PanelDesk
-from rtui.tui.panels import BY_ID, PANELS
-from rtui.tui.table_rows import Look, TableRows
+from rtui.analysis.report.document import ColumnReport, ColumnState, Report
+from rtui.tui.analyse.head_lines import offer_lines
+from rtui.tui.analyse.panel import Area, Choices, Listing
+from rtui.tui.analyse.panel_desk import PanelDesk
+from rtui.tui.analyse.panels import BY_ID, PANELS
+from rtui.tui.analyse.source import AnalysisStatus
+from rtui.tui.analyse.table_notes import nothing_lines
+from rtui.tui.kit.command import When
+from rtui.tui.kit.styled_text import Line
+from rtui.tui.kit.table_rows import Look, TableRows
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.fixed_analysis import READY
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.tui.screens.hot_session import HotSessionScreen
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.tui.analyse.hot_session import HotSessionScreen
 from tests.conftest import Pool
 from tests.server.asking import raw
 from tests.server.targets import target_of
@@ -116,7 +116,7 @@ def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
 async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
     session_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.tui.hot_session_desk.HOT_EVERY_S", 0.1)
+    monkeypatch.setattr("rtui.tui.analyse.hot_session_desk.HOT_EVERY_S", 0.1)
     fill(session_server, 100)
     async with visiting(target_of(session_server), tmp_path, size=(120, 36)) as visitor:
         await visitor.whole()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rtui.analysis.report import Report
+from rtui.analysis.report.document import Report
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.target import Target
-from rtui.tui.open_report import ReportApp
-from rtui.tui.screens.analyse import AnalyseScreen
+from rtui.server.wire.target import Target
+from rtui.tui.analyse.open_report import ReportApp
+from rtui.tui.analyse.screen import AnalyseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Monkey
 from tests.server.targets import target_of

@@ -9,15 +9,15 @@ from itertools import product
 
 import pytest
 
-from rtui.analysis.forms.html_form import write_html
-from rtui.analysis.forms.text_form import write_text
-from rtui.analysis.report import Report
-from rtui.tui.lines.analyse.expiry import ExpiryState, expiry_lines
-from rtui.tui.lines.analyse.head import status_line, title_line
-from rtui.tui.lines.analyse.hot import hot_lines
-from rtui.tui.lines.analyse.slots import SlotsState, slots_lines
-from rtui.tui.lines.analyse.types import types_lines
-from rtui.tui.screens.help import GLOSSARY, help_lines
+from rtui.analysis.formats.html import write_html
+from rtui.analysis.formats.text import write_text
+from rtui.analysis.report.document import Report
+from rtui.tui.analyse.expiry_panel import ExpiryState, expiry_lines
+from rtui.tui.analyse.head_lines import status_line, title_line
+from rtui.tui.analyse.hot_panel import hot_lines
+from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
+from rtui.tui.analyse.types_panel import types_lines
+from rtui.tui.help.screen import GLOSSARY, help_lines
 from tests.made_report import made_report, partial_report
 from tests.tui.fixed_analysis import FixedAnalysis
 

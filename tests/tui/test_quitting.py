@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.server.progress import ScanState
-from rtui.tui.analysis_source import AnalysisStatus, lost_by_leaving
-from rtui.tui.screens.choice import QuitScreen
+from rtui.server.scan.progress import ScanState
+from rtui.tui.analyse.source import AnalysisStatus, lost_by_leaving
+from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report
 from tests.tui.analysing import Analyst, analysing
 from tests.tui.browsing import browsing

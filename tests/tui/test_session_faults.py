@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.connection import Lost, Online
-from rtui.server.target import Target
+from rtui.server.wire.connection import Lost, Online
+from rtui.server.wire.target import Target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of

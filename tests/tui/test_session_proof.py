@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from rtui.server import guard
+from rtui.server.facts.preview.page import Kind
 from rtui.server.guard import PROBE_KEY
-from rtui.server.handshake import NoTouch
-from rtui.server.preview.page import Kind
-from rtui.server.secret import Secret
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.target import Secret
 from tests.monitor import escapes_quotes
 from tests.server import zoo
 from tests.server.harmless import is_harmless
@@ -38,7 +38,7 @@ def _toured(server: Server, folder: Path, what: str, user: tuple[str, Secret] | 
     """Take a tour in which the keyspace is large enough for a sample."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rtui.server.keyspace_pass.SAMPLE_FROM", BYSTANDERS)
-        patch.setattr("rtui.server.overview.SAMPLE_KEYS", 100)
+        patch.setattr("rtui.server.keyspace_pass.SAMPLE_KEYS", 100)
         return asyncio.run(tour(server, folder, what=what, user=user))
 
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.forms.csv_form import table_csv
-from rtui.analysis.forms.markdown_form import table_markdown
-from rtui.analysis.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.tui.ink import line_width
-from rtui.tui.lines.table_row import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
-from rtui.tui.table_forms import table_json
-from rtui.tui.table_rows import Look, Order, TableRows
+from rtui.analysis.formats.csv import table_csv
+from rtui.analysis.formats.markdown import table_markdown
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.tui.kit.styled_text import line_width
+from rtui.tui.kit.table_file import table_json
+from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
+from rtui.tui.kit.table_rows import Look, Order, TableRows
 from tests.tui.visiting import check_text
 
 COLUMNS = (

@@ -11,7 +11,7 @@ from textual.color import Color
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.css import all_css
-from rtui.tui.themes import (
+from rtui.tui.kit.themes import (
     INK_DEFAULTS,
     Palette,
     ThemeError,
@@ -210,7 +210,7 @@ async def test_a_good_theme_of_the_user_can_be_chosen_and_a_bad_one_is_one_toast
 ) -> None:
     (tmp_path / "good.toml").write_text('name = "mine"\nprimary = "#123456"\n')
     (tmp_path / "bad.toml").write_text('primary = "no colour at all"\n')
-    monkeypatch.setattr("rtui.tui.themes.user_folder", lambda: tmp_path)
+    monkeypatch.setattr("rtui.tui.kit.themes.user_folder", lambda: tmp_path)
     app = RtuiApp(BrowseOptions(theme="mine"), FixedSession())
     async with app.run_test(notifications=True) as pilot:
         await pilot.pause()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rtui.tui.thrift import Thrift, parse
+from rtui.tui.kit.output_diff import Thrift, parse
 
 WIDTH, HEIGHT = 12, 4
 

@@ -8,8 +8,8 @@ from textual.message import Message
 
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.thrifty_driver import thrifty
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.kit.terminal_driver import thrifty
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import FixedSession
 

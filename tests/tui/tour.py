@@ -14,15 +14,14 @@ from click.testing import CliRunner
 
 from rtui.cli.acl import command as acl_command
 from rtui.demo import awkward
-from rtui.keyspace.rows import Kind
-from rtui.server.handshake import NoTouch
-from rtui.server.pace import Pace
-from rtui.server.preview.page import Preview
-from rtui.server.progress import ScanState
-from rtui.server.secret import Secret
-from rtui.server.target import Target
-from rtui.tui.screens.choice import ChoiceScreen, ColumnsScreen
-from rtui.tui.screens.help import HelpScreen
+from rtui.keyspace.rows.rows import Kind
+from rtui.server.facts.preview.page import Preview
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.target import Secret, Target
+from rtui.tui.help.screen import HelpScreen
+from rtui.tui.kit.choice import ChoiceScreen, ColumnsScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import zoo

@@ -18,15 +18,15 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from rtui.keyspace.rows import Kind, Row
+from rtui.keyspace.rows.rows import Kind, Row
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.target import Target
+from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.cursor_detail import Detail
-from rtui.tui.live_session import LiveSession
-from rtui.tui.screens.browse import BrowseScreen
-from rtui.tui.widgets.detail_pane import DetailPane
-from rtui.tui.widgets.key_tree import KeyTree
+from rtui.tui.browse.cursor_detail import Detail
+from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.live_session import LiveSession
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.kit.detail_pane import DetailPane
 
 W = TypeVar("W", bound=Widget)
 
@@ -256,7 +256,7 @@ def private_folders(folder: Path) -> Iterator[pytest.MonkeyPatch]:
             patch.setenv(variable, str(folder / variable.lower()))
         patch.delenv("NO_COLOR", raising=False)
         patch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
-        patch.setattr("rtui.tui.cursor_detail.REST_S", 0.001)
+        patch.setattr("rtui.tui.browse.cursor_detail.REST_S", 0.001)
         yield patch
 
 

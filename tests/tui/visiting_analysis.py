@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-from rtui.analysis.report import Report
-from rtui.server.progress import ScanState
-from rtui.tui.live_analysis import LiveAnalysis
-from rtui.tui.panel import Panel
-from rtui.tui.panels import PANELS
-from rtui.tui.screens.analyse import AnalyseScreen
-from rtui.tui.widgets.bars import FooterBar
+from rtui.analysis.report.document import Report
+from rtui.server.scan.progress import ScanState
+from rtui.tui.analyse.live_analysis import LiveAnalysis
+from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.kit.bars import FooterBar
 from tests.tui.visiting import Visitor
 
 

@@ -67,7 +67,6 @@ from rtui.server.guard.build import (
     zrange,
 )
 from rtui.server.guard.command import Command, GuardError
-from rtui.server.guard.consent import Consent, Metric
 from rtui.server.guard.evidence import (
     PROBE_KEY,
     AbsentKey,
@@ -84,7 +83,7 @@ from rtui.server.guard.evidence import (
 from rtui.server.guard.keyspace_entries import MAX_SCAN_COUNT
 from rtui.server.guard.load_entries import MAX_SESSION_S, MIN_SAMPLE_RATIO
 from rtui.server.guard.shape import MAX_FIELD_BYTES, MAX_KEY_BYTES
-from rtui.server.guard.spec import Group, Spec
+from rtui.server.guard.spec import Consent, Group, Metric, Spec
 from rtui.server.guard.table import TABLE, admits
 from rtui.server.guard.value_entries import MAX_ELEMENTS, MAX_RANDOM, MAX_WINDOW_BYTES
 

@@ -9,8 +9,8 @@ from rtui import __version__
 from rtui.server.guard.batch import PerKey
 from rtui.server.guard.command import Command, GuardError, HiddenBytes, checked
 from rtui.server.guard.connection_entries import CLIENT_NAME
-from rtui.server.guard.consent import Consent, Metric
 from rtui.server.guard.evidence import CollectionEvidence, ConsumerEvidence, Evidence
+from rtui.server.guard.spec import Consent, Metric
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NoReturn, final
 
-from rtui.server.guard.consent import Consent
 from rtui.server.guard.evidence import AbsentKey, Evidence
-from rtui.server.guard.spec import Spec
+from rtui.server.guard.spec import Consent, Spec
 from rtui.server.guard.table import admits, usage_of
 
 _TOKEN: Final = object()

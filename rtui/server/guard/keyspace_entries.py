@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.keyspace.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
+from rtui.keyspace.text.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
 from rtui.server.guard.evidence import Evidence, TypeEvidence
 from rtui.server.guard.shape import Checked, Cursor, Element, Integer, Key, optional, token
 from rtui.server.guard.spec import FIRST_REDIS, Group, Spec, Version

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rtui.server.guard.consent import MAX_TRACKED_KEYS
 from rtui.server.guard.shape import NO_MATCH, Element, Integer, Samples, Token, token
-from rtui.server.guard.spec import Group, Spec
+from rtui.server.guard.spec import MAX_TRACKED_KEYS, Group, Spec
 
 SETTINGS: Final = (b"lfu-log-factor", b"lfu-decay-time")
 """Settings that may be read, one at a time as servers before 7.0 want it: how access counters grow and fall."""

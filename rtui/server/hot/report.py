@@ -1,16 +1,64 @@
-"""The hottest keys by the best source there is, and what a better one would take."""
+"""What a node of a cluster counts of its slots: CLUSTER SLOT-STATS."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from typing import Final
+
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report import HotReport, HotSource, Summary
-from rtui.server.asking import Asking, Reads
-from rtui.server.capability import Capabilities
-from rtui.server.hot.counted_source import counted_source
-from rtui.server.hot.server_source import server_source
-from rtui.server.hot.slot_loads import slot_loads
-from rtui.server.hot.source import Source
-from rtui.server.inspect import REPLICA_NOTE
+from rtui.analysis.report.document import HotReport, HotSource, SlotLoad, Summary
+from rtui.keyspace.slots import SLOTS
+from rtui.server import guard
+from rtui.server.facts.capability import Asking, Capabilities, Reads
+from rtui.server.facts.key_facts import REPLICA_NOTE
+from rtui.server.guard.load_entries import MAX_SLOTS
+from rtui.server.hot.counters import Source, counted_source, lfu_settings
+from rtui.server.hot.hotkeys import server_source
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.replies import Reply
+
+_METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"))
+"""What a node may count of a slot, as it names it."""
+
+KEYS_ONLY: Final = (
+    "This node counts only the keys of its slots; its setting cluster-slot-stats-enabled adds time and traffic."
+)
+"""Why there is no CPU time by slot."""
+
+
+async def slot_loads(asking: Asking) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:
+    """Ask for the most loaded slots, and say what is missing; nothing outside a cluster. Raises ConnectionLost."""
+    if not asking.connection.server.cluster_enabled:
+        return (), ()
+    (reply,) = await asking.run(guard.slot_stats("cpu-usec", limit=MAX_SLOTS))
+    if not isinstance(reply, ServerError):
+        return parse_slots(reply), ()
+    (reply,) = await asking.run(guard.slot_stats("key-count", limit=MAX_SLOTS))
+    if not isinstance(reply, ServerError):
+        return parse_slots(reply), (KEYS_ONLY,)
+    return (), (f"What this node counts of its slots could not be had: {reply}.",)
+
+
+def parse_slots(reply: Reply) -> tuple[SlotLoad, ...]:
+    """Read slots with their counters, those without any load and whatever has another shape left out."""
+    rows = reply[:MAX_SLOTS] if isinstance(reply, list) else []
+    return tuple(load for row in rows if (load := _load(row)) is not None)
+
+
+def _load(row: Reply) -> SlotLoad | None:
+    if not isinstance(row, list) or len(row) != 2:
+        return None
+    slot, flat = row
+    if not isinstance(slot, int) or not 0 <= slot < SLOTS or not isinstance(flat, list):
+        return None
+    values = {
+        name.decode(): value
+        for name, value in zip(flat[::2], flat[1::2], strict=False)
+        if isinstance(name, bytes) and name in _METRICS and isinstance(value, int) and value >= 0
+    }
+    return SlotLoad(slot, values) if any(values.values()) else None
 
 
 async def hot_report(
@@ -58,3 +106,44 @@ async def hot_report(
         lfu=lfu if is_lfu_policy or counted.kind is HotSource.FREQUENCY else None,
         idle_basis=basis,
     )
+
+
+HOT_EVERY_S: Final = 5.0
+"""How often the server is asked while a pass runs."""
+
+
+class HotWatch:
+    """Keeps the latest of what the server and the inspected keys say of hot keys."""
+
+    def __init__(self, connection: Connection, capabilities: Capabilities) -> None:
+        """The inspection of keys begins now."""
+        self.report = HotReport()
+        self._connection = connection
+        self._capabilities = capabilities
+        self._lfu = LfuSettings()
+        self._looked_since_s = time.time()
+        self._asked_at = float("-inf")
+        self.asked_at_s: float | None = None
+        """When the report was asked for, in seconds since the epoch; None before that."""
+
+    async def learn(self) -> None:
+        """Read how access counters grow and fall; raises ConnectionLost."""
+        self._lfu = await lfu_settings(self._connection, self._capabilities)
+
+    async def ask(self, summary: Summary, *, at_last: bool = False) -> None:
+        """Ask, unless that was done just now and this is not the last time; raises ConnectionLost."""
+        now = asyncio.get_running_loop().time()
+        is_due = at_last or now - self._asked_at >= HOT_EVERY_S
+        if not (is_due and self._connection.is_online):
+            return
+        self._asked_at, now_s = now, time.time()
+        self.report = await hot_report(
+            self._connection,
+            self._capabilities,
+            summary,
+            lfu=self._lfu,
+            is_lfu_policy=self._connection.server.is_lfu,
+            now_s=now_s,
+            looked_since_s=self._looked_since_s,
+        )
+        self.asked_at_s = now_s

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from rtui.analysis.words import duration, moment
+from rtui.analysis.humanize import duration, moment
 from rtui.server import guard
-from rtui.server.asking import Looks
-from rtui.server.capability import Verdict, judge
-from rtui.server.errors import RtuiError, ServerError
+from rtui.server.facts.capability import Looks, Verdict, judge
 from rtui.server.guard import Consent
-from rtui.server.hot.hotkeys_reply import HotSession, parse_hotkeys
-from rtui.server.hot.server_source import too_old
+from rtui.server.hot.hotkeys import HotSession, parse_hotkeys, too_old
+from rtui.server.wire.errors import RtuiError, ServerError
 
 TITLE = "No hot-key session"
 """What the user reads first when none was started."""

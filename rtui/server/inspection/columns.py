@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from rtui.server.answers import Expected
-from rtui.server.capability import is_key_refusal
-from rtui.server.errors import ServerBusyError, ServerError
-from rtui.server.reply import Reply
-from rtui.server.scan_page import is_temporary
+from rtui.server.facts.answers import Expected
+from rtui.server.facts.capability import is_key_refusal
+from rtui.server.scan.page import is_temporary
+from rtui.server.wire.errors import ServerBusyError, ServerError
+from rtui.server.wire.replies import Reply
 
 
 @dataclass(slots=True)

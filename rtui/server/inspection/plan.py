@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.analysis.report import ColumnReport, ColumnState
-from rtui.keyspace.display import SafeText, display_text
+from rtui.analysis.report.document import ColumnReport, ColumnState
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.capability import Capabilities, Verdict
+from rtui.server.facts.capability import Capabilities, Verdict
+from rtui.server.facts.key_facts import LENGTHS
 from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
-from rtui.server.handshake import NoTouch
-from rtui.server.identity import ServerIdentity
-from rtui.server.inspect import LENGTHS
-from rtui.server.lane import Lane
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.lane import Lane
 
 _RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
 """By whether the policy is an LFU one."""

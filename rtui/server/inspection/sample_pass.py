@@ -7,22 +7,22 @@ from collections import deque
 from random import Random
 from typing import Final
 
-from rtui.analysis.estimate import Estimate, wilson
-from rtui.keyspace.display import SafeText
+from rtui.analysis.estimates import Estimate, wilson
+from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.errors import ScanRefusedError, ServerBusyError
-from rtui.server.inspection.conveyor import KEY_US, Conveyor
-from rtui.server.lane import Lane
-from rtui.server.lane_source import LaneSource
-from rtui.server.pace import Pace
-from rtui.server.pauses import pause_s
-from rtui.server.progress import Cost, Progress, ScanState
-from rtui.server.reply import Reply
-from rtui.server.rider import Ride
-from rtui.server.sampling import CALL_US, Sample, sample
-from rtui.server.scan_control import wait_unless
-from rtui.server.scan_filter import ScanFilter
-from rtui.server.tasks import ended
+from rtui.server.inspection.pipeline import KEY_US, Conveyor
+from rtui.server.scan.control import wait_unless
+from rtui.server.scan.node import LaneSource
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.requests import Ride
+from rtui.server.scan.sampling import CALL_US, Sample, sample
+from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.retries import pause_s
+from rtui.server.wire.tasks import ended
 
 BATCH_US: Final = 120.0
 """Server time of a write at the gentlest pace, and …"""

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import rtui.analysis.forms
+import rtui.analysis.formats
 
 SCHEMA: dict[str, Any] = json.loads(
-    (Path(rtui.analysis.forms.__file__).parent / "report.schema.json").read_text("utf-8")
+    (Path(rtui.analysis.formats.__file__).parent / "report.schema.json").read_text("utf-8")
 )
 """What is published beside the form."""
 

@@ -8,8 +8,8 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import (
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import (
     FREQUENCY_EDGES,
     IDLE_EDGES_S,
     TTL_EDGES_S,
@@ -23,8 +23,8 @@ from rtui.analysis.report import (
     SlotTag,
     Stats,
 )
-from rtui.keyspace.display import SafeText, display_text
-from rtui.keyspace.slot import SLOTS
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import SafeText, display_text
 
 numbers = st.integers(0, 2**53)
 floats = st.floats(0, 2.0**53, allow_nan=False, allow_infinity=False)

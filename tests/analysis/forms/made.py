@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.analysis.report import Report
+from rtui.analysis.report.document import Report
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 
 MADE: Final[dict[str, Report]] = {

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.estimate import Estimate
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.forms.csv_form import FORMULA, guarded, table_csv, write_csv
-from rtui.analysis.tables.every import tables
-from rtui.analysis.tables.table import AtLeast, Column, Table, Unit
-from rtui.keyspace.escapes import unescape
+from rtui.analysis.formats.csv import FORMULA, guarded, table_csv, write_csv
+from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.table import AtLeast, Column, Table, Unit
+from rtui.keyspace.text.display import unescape
 from tests.analysis.forms.made import MADE
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.forms.html_form import write_html
-from rtui.analysis.forms.html_icicle import MOST_CELLS
-from rtui.analysis.forms.html_markup import Markup, element, safe
-from rtui.analysis.report import ColumnReport, ColumnState, Node, NodeKind, Report
+from rtui.analysis.formats.html import write_html
+from rtui.analysis.formats.html_icicle import MOST_CELLS
+from rtui.analysis.formats.html_markup import Markup, element, safe
+from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.forms.generated import reports
 from tests.analysis.forms.made import MADE
 from tests.made_report import stats

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.forms import FORMS, write
-from rtui.analysis.forms.json_form import document, json_schema, write_json
-from rtui.analysis.forms.json_read import LARGEST_FILE_BYTES, ReportFormatError, read_json
-from rtui.analysis.forms.json_tree import DEEPEST
-from rtui.analysis.report import KeyRecord, Node, NodeKind, Report, Stats
-from rtui.keyspace.display import HOSTILE
+from rtui.analysis.formats import FORMS, write
+from rtui.analysis.formats.json_form import document, json_schema, write_json
+from rtui.analysis.formats.json_read import LARGEST_FILE_BYTES, ReportFormatError, read_json
+from rtui.analysis.formats.json_tree import DEEPEST
+from rtui.analysis.report.document import KeyRecord, Node, NodeKind, Report, Stats
+from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.forms.check_schema import SCHEMA, violations
 from tests.analysis.forms.generated import reports
 from tests.analysis.forms.made import MADE

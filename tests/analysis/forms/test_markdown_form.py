@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.forms.markdown_form import code, escaped, table_markdown, write_markdown
-from rtui.analysis.tables.table import Column, Table, Unit
-from rtui.keyspace.display import display
+from rtui.analysis.formats.markdown import code, escaped, table_markdown, write_markdown
+from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.keyspace.text.display import display
 from tests.analysis.forms.made import MADE
 
 _BARS = re.compile(r"(?<!\\)\|")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.forms.text_form import cells_of, write_text
-from rtui.analysis.report import Report
-from rtui.keyspace.display import HOSTILE
+from rtui.analysis.formats.text import cells_of, write_text
+from rtui.analysis.report.document import Report
+from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.forms.generated import reports
 from tests.analysis.forms.made import MADE
 

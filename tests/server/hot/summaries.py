@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtui.analysis.report import KeyRecord, Node, NodeKind, Stats, Summary
+from rtui.analysis.report.document import KeyRecord, Node, NodeKind, Stats, Summary
 
 ASKED_AT_S = 1_790_000_000.0
 

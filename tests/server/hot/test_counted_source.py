@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report import HotSource, KeyRecord
-from rtui.server.capability import Capabilities, Feature
-from rtui.server.errors import ServerError
-from rtui.server.hot.counted_source import ASSUMED, NO_RATE, READS_COUNT, counted_source
-from rtui.server.hot.source import Source
-from rtui.server.own_reads import OwnReads
+from rtui.analysis.report.document import HotSource, KeyRecord
+from rtui.server.facts.capability import Capabilities, Feature
+from rtui.server.hot.counters import ASSUMED, NO_RATE, READS_COUNT, Source, counted_source
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.own_reads import OwnReads
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
 
 KNOWN = LfuSettings(10, 1, assumed=False)

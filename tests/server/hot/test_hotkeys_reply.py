@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.guard import Metric
-from rtui.server.hot.hotkeys_reply import MAX_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
-from rtui.server.reply import Reply
-from rtui.server.resp3 import as_resp2
+from rtui.server.hot.hotkeys import MAX_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
+from rtui.server.wire.replies import Reply, as_resp2
 
 WINDOW = (
     b"*2\r\n*6\r\n$3\r\nkey\r\n$14\r\nproduct:8fd21a\r\n$2\r\ndb\r\n:0\r\n$3\r\nqps\r\n:48200\r\n"

@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report import HotReport, HotSource, Summary
-from rtui.keyspace.display import HOSTILE
-from rtui.server.capability import Capabilities, Verdict
+from rtui.analysis.report.document import HotReport, HotSource, Summary
+from rtui.keyspace.text.display import HOSTILE
+from rtui.server.facts.capability import Capabilities, Verdict
+from rtui.server.facts.key_facts import REPLICA_NOTE
 from rtui.server.hot import hot_report
-from rtui.server.hot.counted_source import READS_COUNT
-from rtui.server.hot.server_source import HOTKEYS, SINCE
-from rtui.server.inspect import REPLICA_NOTE
-from rtui.server.secret import Secret
+from rtui.server.hot.counters import READS_COUNT
+from rtui.server.hot.hotkeys import HOTKEYS, SINCE
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.asking import raw
 from tests.server.hot.sessions import session_of

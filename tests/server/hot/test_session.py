@@ -6,7 +6,7 @@ import pytest
 
 from rtui.server.guard import GuardError
 from rtui.server.hot import Consent, Metric, SessionError, SessionRefusedError, start_session
-from rtui.server.secret import Secret
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.asking import raw
 from tests.server.hot.sessions import session_of

@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.keyspace.slot import key_slot
-from rtui.server.asking import Asking
-from rtui.server.capability import Capabilities
-from rtui.server.hot.slot_loads import KEYS_ONLY, parse_slots, slot_loads
-from rtui.server.reply import Reply
-from rtui.server.secret import Secret
+from rtui.keyspace.slots import key_slot
+from rtui.server.facts.capability import Asking, Capabilities
+from rtui.server.hot.report import KEYS_ONLY, parse_slots, slot_loads
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import Secret
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -6,17 +6,16 @@ from collections.abc import Awaitable
 
 import pytest
 
-from rtui.analysis.report import HotSource
-from rtui.server.asking import Asking
-from rtui.server.capability import Capabilities
-from rtui.server.errors import ServerError
+from rtui.analysis.report.document import HotSource
+from rtui.server.facts.capability import Asking, Capabilities
 from rtui.server.guard import Command
-from rtui.server.handshake import NoTouch
-from rtui.server.hot.server_source import server_source
-from rtui.server.hot.source import Source
-from rtui.server.identity import ServerIdentity
-from rtui.server.own_reads import OwnReads
-from rtui.server.reply import Reply
+from rtui.server.hot.counters import Source
+from rtui.server.hot.hotkeys import server_source
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply
 
 WINDOW: Reply = [[b"key", b"\x1b[31m", b"db", 3, b"qps", 48_200], [b"key", b"b", b"db", 0, b"qps", 7]]
 INFO = b"# Hotkeys\r\nhotkeys_last_window_samples:19\r\nhotkeys_last_window_duration_ms:1002\r\n"

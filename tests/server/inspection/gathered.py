@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rtui.analysis.inspected import Inspected
-from rtui.server.capability import Capabilities
-from rtui.server.connection import Connection
-from rtui.server.inspection.conveyor import Conveyor
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.server.facts.capability import Capabilities
+from rtui.server.inspection.pipeline import Conveyor
 from rtui.server.inspection.plan import Plan
 from rtui.server.keyspace_pass import dialect_for
-from rtui.server.pace import Pace
-from rtui.server.scan import Scan
-from rtui.server.scan_node import ScanNode
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
 
 
 class Gathered:

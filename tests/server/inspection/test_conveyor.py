@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
-from rtui.server.connection import Lost
-from rtui.server.inspection.conveyor import DEAR_NOTE
-from rtui.server.inspection.watch import CHANCES, DEAR_S
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.secret import Secret
+from rtui.server.inspection.batches import CHANCES, DEAR_S
+from rtui.server.inspection.pipeline import DEAR_NOTE
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Lost
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server import zoo
 from tests.server.inspection.gathered import Gathered, inspecting

@@ -6,16 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.inspected import Inspected
-from rtui.server.answers import expected
-from rtui.server.errors import ServerBusyError, ServerError
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.server.facts.answers import expected
 from rtui.server.guard import Manner, TypeEvidence
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
-from rtui.server.identity import Product
+from rtui.server.inspection.batches import CHANCES, CHEAP_S, DEAR_S, CostWatch, Station
 from rtui.server.inspection.columns import sort_replies
-from rtui.server.inspection.stations import Station
-from rtui.server.inspection.watch import CHANCES, CHEAP_S, DEAR_S, CostWatch
-from rtui.server.reply import Reply
+from rtui.server.wire.errors import ServerBusyError, ServerError
+from rtui.server.wire.identity import Product
+from rtui.server.wire.replies import Reply
 
 REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' command")
 KEY_REFUSED = ServerError("NOPERM No permissions to access a key")

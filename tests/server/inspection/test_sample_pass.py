@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from rtui.analysis.estimate import Estimate
-from rtui.analysis.report import BigReport, KeyRecord
-from rtui.server.capability import Capabilities
-from rtui.server.connection import Connection
-from rtui.server.inspection.conveyor import Conveyor
-from rtui.server.inspection.finishing import TOUCHED, complete_top
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import BigReport, KeyRecord
+from rtui.server.facts.capability import Capabilities
+from rtui.server.inspection.largest_keys import TOUCHED, complete_top
+from rtui.server.inspection.pipeline import Conveyor
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
-from rtui.server.own_reads import OwnReads
-from rtui.server.pace import Pace
-from rtui.server.progress import ScanState
-from rtui.server.scan_filter import ScanFilter
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.own_reads import OwnReads
 from tests.proxy import DelayProxy
 from tests.server import zoo
 from tests.server.inspection.gathered import Gathered

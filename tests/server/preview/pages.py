@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from rtui.server.asking import Reads
-from rtui.server.capability import Capabilities
-from rtui.server.inspect import key_facts
-from rtui.server.preview import preview
-from rtui.server.preview.page import Preview, Row
+from rtui.server.facts.capability import Capabilities, Reads
+from rtui.server.facts.key_facts import key_facts
+from rtui.server.facts.preview import preview
+from rtui.server.facts.preview.page import Preview, Row
 
 MOST_PAGES = 2_000
 """Where a walk that does not end is given up."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.server.capability import Capabilities
-from rtui.server.errors import ConnectionLost
-from rtui.server.inspect import key_facts
-from rtui.server.preview import preview
-from rtui.server.preview.page import Kind
-from rtui.server.secret import Secret
+from rtui.server.facts.capability import Capabilities
+from rtui.server.facts.key_facts import key_facts
+from rtui.server.facts.preview import preview
+from rtui.server.facts.preview.page import Kind
+from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.preview.pages import looked_at
 from tests.server.targets import connected, target_of

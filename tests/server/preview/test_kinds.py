@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.server.preview.hyperloglog import HyperLogLogEncoding
-from rtui.server.preview.page import Kind, Meaning, Preview
+from rtui.server.facts.preview.page import Kind, Meaning, Preview
+from rtui.server.facts.preview.strings import HyperLogLogEncoding
 from tests.monitor import Recorder
 from tests.server.preview.pages import all_pages, looked_at
 from tests.server.targets import connected, target_of

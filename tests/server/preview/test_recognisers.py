@@ -6,11 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.server.preview.bitmap import count_bits, may_be_bitmap, set_bits
-from rtui.server.preview.encodedtext import is_text
-from rtui.server.preview.hexdump import hex_rows
-from rtui.server.preview.hyperloglog import DENSE_BYTES, HyperLogLogEncoding, read_hyperloglog
-from rtui.server.preview.prettyjson import MAX_LINES, json_lines, starts_like_json
+from rtui.server.facts.preview.content import MAX_LINES, hex_rows, is_text, json_lines, starts_like_json
+from rtui.server.facts.preview.strings import (
+    DENSE_BYTES,
+    HyperLogLogEncoding,
+    count_bits,
+    may_be_bitmap,
+    read_hyperloglog,
+    set_bits,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

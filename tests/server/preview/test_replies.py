@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.preview.described import summary_of
-from rtui.server.preview.replies import cell, items, mapping, pairs, scan_page, score, whole
-from rtui.server.preview.signature import signature_of
-from rtui.server.preview.source import Refused
-from rtui.server.preview.streams import before
-from rtui.server.reply import Reply
+from rtui.server.facts.preview.content import signature_of
+from rtui.server.facts.preview.described import summary_of
+from rtui.server.facts.preview.source import Refused, cell, items, mapping, pairs, scan_page, score, whole
+from rtui.server.facts.preview.streams import before
+from rtui.server.wire.replies import Reply
 
 ID = st.integers(0, (1 << 64) - 1)
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.server.connection import Connection
-from rtui.server.preview.page import Kind, Row
+from rtui.server.facts.preview.page import Kind, Row
+from rtui.server.wire.connection import Connection
 from tests.server.preview.pages import all_pages, all_rows
 from tests.server.targets import connected, target_of
 from tests.servers import Server

@@ -1,0 +1,204 @@
+"""The words of a comparison: one number before and after, and how it changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import Mark
+from rtui.analysis.report.change import Bound, Change, Interval, Reading, Verdict
+from rtui.analysis.report.comparison import Diff, Fate, NamespaceChange
+from rtui.analysis.report.document import ColumnState, CoverageKind, Head
+from rtui.analysis.report.thresholds import Judgement, Outcome
+from rtui.keyspace.text.display import SafeText, display_text
+
+ARROW: Final = " → "
+
+Speller: TypeAlias = Callable[[float, Mark], SafeText]
+"""Writes a number in its unit with the mark that says how far it can be trusted."""
+
+LEAST_PERCENT: Final = 0.05
+"""Less than this would be written as nothing."""
+
+
+def count(value: float, mark: Mark) -> SafeText:
+    """A number of keys."""
+    return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
+
+
+def head_text(head: Head) -> str:
+    """When, where, and what the numbers rest on."""
+    server, coverage = head.server, head.coverage
+    keys = humanize.keys(coverage.keys)
+    rests_on = {CoverageKind.EXACT: f"{keys}, exact", CoverageKind.PARTIAL: f"≥ {keys}, partial"}
+    parts = (
+        f"{humanize.moment(head.made_at_s)} UTC",
+        server.label,
+        f"{server.product} {server.version}".strip(),
+        f"db{server.db}",
+        rests_on.get(coverage.kind, f"estimate from {keys}"),
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def both_text(change: Change, spell: Speller, states: tuple[ColumnState | None, ColumnState | None]) -> str:
+    """A number before and after: `1,000 → 1,200`; once where it is the same. `states` are those of its columns."""
+    before, after = (
+        _reading_text(one, spell, state) for one, state in zip((change.before, change.after), states, strict=True)
+    )
+    return before if before == after else before + ARROW + after
+
+
+def _reading_text(found: Reading | None, spell: Speller, state: ColumnState | None) -> str:
+    if found is None:
+        return "denied" if state is ColumnState.DENIED else humanize.NOTHING
+    if not found.is_present and not found.is_exact:
+        return "?" if found.high == math.inf else f"≤ {spell(found.high, Mark.EXACT)}"
+    value = found.value
+    if found.is_estimate:
+        return humanize.estimated(Estimate(found.low, value, found.high), spell)
+    if found.high == math.inf:
+        return spell(value, Mark.AT_LEAST)
+    return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
+
+
+def growth_text(change: Change) -> str:
+    """How much it grew or shrank, in percent of what it was."""
+    growth = change.growth()
+    return _change_text(change, growth and Interval(100 * growth.low, 100 * growth.high), "%")
+
+
+def points_text(change: Change) -> str:
+    """How a share changed, in percentage points."""
+    return _change_text(change, change.points(), " pt")
+
+
+def _change_text(change: Change, found: Interval | None, unit: str) -> str:
+    plain = {Verdict.UNKNOWN: humanize.NOTHING, Verdict.SAME: "=", Verdict.UNCLEAR: Verdict.UNCLEAR.value}
+    if found is None or change.verdict in plain:
+        return plain.get(change.verdict, humanize.NOTHING)
+    if found.low == math.inf:
+        return "from nothing"
+    low, high = _signed(found.low), _signed(found.high)
+    if found.high == math.inf:
+        return f"{Mark.AT_LEAST}{low}{unit}"
+    if found.low == found.high:
+        return f"{low}{unit}"
+    return f"{Mark.ABOUT}{low}{unit}" if low == high else f"{Mark.ABOUT}{low} … {high}{unit}"
+
+
+def _signed(bound: Bound) -> str:
+    number = float(bound)
+    if number == math.inf:
+        return "∞"
+    if 0 < abs(number) < LEAST_PERCENT:
+        return "+<0.1" if number > 0 else "-<0.1"
+    return f"{number:+,.1f}" if abs(number) < 10 else f"{number:+,.0f}"
+
+
+DEFAULT_TOP: Final = 20
+"""Rows of a section unless somebody asks for more."""
+
+HEADINGS: Final = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
+"""Of the rows; all but the first are numbers."""
+
+NAME_LIMIT: Final = 80
+"""Characters of a namespace; of a longer one the middle is left out."""
+
+SECTIONS: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
+"""The fates that are listed, in this order; the others are counted."""
+
+_OUTCOMES: Final = {
+    Outcome.REACHED: "REACHED",
+    Outcome.NOT_REACHED: "not reached",
+    Outcome.UNKNOWN: "CAN'T BE JUDGED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Namespaces of one fate, the largest change first."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    left_off: int = 0
+    """Rows that are not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLines:
+    """A comparison in words, all of them safe to show."""
+
+    before: str
+    """What the first report is of."""
+    after: str
+    total: tuple[str, ...]
+    """The row of the whole keyspace."""
+    sections: tuple[Section, ...]
+    rest: str
+    """How many namespaces are in no section; may be empty."""
+    notes: tuple[str, ...]
+    judgements: tuple[str, ...]
+    """A line a threshold."""
+
+
+def diff_lines(
+    diff: Diff, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int = DEFAULT_TOP
+) -> DiffLines:
+    """Put a comparison into words: namespaces down to the level `depth`, the `top` largest changes of each fate."""
+    listed = [change for change in diff.root.outlined(depth) if change.path]
+    sections = []
+    for fate in SECTIONS:
+        members = sorted((one for one in listed if one.fate is fate), key=weight, reverse=True)
+        if members:
+            title = f"{fate[0].upper()}{fate[1:]} ({len(members):,})"
+            rows = tuple(_row(one, diff) for one in members[:top])
+            sections.append(Section(title, rows, max(0, len(members) - top)))
+    return DiffLines(
+        before=head_text(diff.before),
+        after=head_text(diff.after),
+        total=_row(diff.root, diff),
+        sections=tuple(sections),
+        rest=_rest(listed),
+        notes=diff.notes,
+        judgements=tuple(f"{_OUTCOMES[one.outcome]}  {one.expression}  {one.why}" for one in judgements),
+    )
+
+
+def weight(change: NamespaceChange) -> tuple[float, float, float]:
+    """How much has changed at least: bytes, keys, points of the no-TTL share."""
+    return _distance(change.memory), _distance(change.keys), _distance(change.no_ttl)
+
+
+def _distance(change: Change) -> float:
+    found = change.difference()
+    return 0.0 if found is None else float(max(found.low, -found.high, 0))
+
+
+def _rest(listed: Sequence[NamespaceChange]) -> str:
+    counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.LITTLE, Fate.SAME, Fate.UNCLEAR)}
+    return ", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number)
+
+
+def _row(change: NamespaceChange, diff: Diff) -> tuple[str, ...]:
+    def states(column: str) -> tuple[ColumnState | None, ColumnState | None]:
+        return _state(diff.before, column), _state(diff.after, column)
+
+    return (
+        display_text(change.label, limit=NAME_LIMIT),
+        both_text(change.keys, count, states("type")),
+        growth_text(change.keys),
+        both_text(change.memory, humanize.size, states("memory")),
+        growth_text(change.memory),
+        both_text(change.no_ttl, humanize.share, states("ttl")),
+        points_text(change.no_ttl),
+    )
+
+
+def _state(head: Head, column: str) -> ColumnState | None:
+    found = head.columns.get(column)
+    return None if found is None else found.state

@@ -1,0 +1,121 @@
+"""Tables as CSV, for spreadsheets and programs: raw numbers, units in the header.
+
+The report itself is one table, a row for each namespace at every level, depth 0 for all keys. For any table:
+
+* `memory_bytes`, `ttl_s`, `share_of_keys` (0 … 1), `soonest_expiry_epoch_s`: numbers without rounding. What is not
+  known is an empty field, and a key that does not expire has `no TTL`.
+* Where a column holds estimates, `…_low` and `…_high` beside it are their 95 % intervals; in a list of types each
+  number has its own: `string 12.5 (10.0–15.0)`.
+* Where a column holds numbers of which only a lower bound is known, `…_at_least` beside it is 1 for those.
+* A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it.
+* A text that a spreadsheet would take for a formula has an apostrophe before it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from io import StringIO
+from math import isfinite
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.facts import NoTtl, Unknown
+from rtui.analysis.report.document import Figure, Report
+from rtui.analysis.report.tables.namespaces import namespace_figures
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.keyspace.text.display import display, quoted
+
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+_UNITS: Final = {Unit.BYTES: "bytes", Unit.DURATION: "s", Unit.TIME: "epoch_s"}
+
+
+def write_csv(report: Report) -> str:
+    """Return the namespaces at every level."""
+    return table_csv(namespace_figures(report))
+
+
+def table_csv(table: Table) -> str:
+    """Return one table; lines end as RFC 4180 has it."""
+    out = StringIO()
+    writer = csv.writer(out)
+    columns = [_Fields(column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns)]
+    writer.writerow([name for fields in columns for name in fields.names()])
+    for at in range(len(table.rows)):
+        writer.writerow([text for fields in columns for text in fields.texts(at)])
+    return out.getvalue()
+
+
+def field_name(column: Column) -> str:
+    """Return the name of a column with its unit: `memory_bytes`, `ttl_s`."""
+    unit = _UNITS.get(column.unit)
+    return guarded(column.id if unit is None or column.id.endswith(f"_{unit}") else f"{column.id}_{unit}")
+
+
+def guarded(text: str) -> str:
+    """Return a text that no spreadsheet carries out."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+class _Fields:
+    """The fields that one column becomes."""
+
+    def __init__(self, column: Column, cells: Sequence[Cell]) -> None:
+        self._name = field_name(column)
+        self._cells = cells
+        self._has_quoted = column.unit is Unit.NAME
+        self._has_interval = any(isinstance(cell, Estimate) for cell in cells)
+        self._has_bounds = any(isinstance(cell, AtLeast) for cell in cells)
+
+    def names(self) -> Iterator[str]:
+        """Yield the headers."""
+        yield self._name
+        if self._has_quoted:
+            yield f"{self._name}_quoted"
+        if self._has_interval:
+            yield f"{self._name}_low"
+            yield f"{self._name}_high"
+        if self._has_bounds:
+            yield f"{self._name}_at_least"
+
+    def texts(self, at: int) -> Iterator[str]:
+        """Yield the fields of one row."""
+        cell = self._cells[at]
+        yield _text(cell)
+        if self._has_quoted:
+            yield quoted(cell) if isinstance(cell, bytes) else ""
+        if self._has_interval:
+            bounds = (cell.low, cell.high) if isinstance(cell, Estimate) else ()
+            yield from (_number(bound) for bound in bounds or (None, None))
+        if self._has_bounds:
+            yield "1" if isinstance(cell, AtLeast) else ""
+
+
+def _text(cell: Cell) -> str:
+    """Return the field of a value."""
+    if isinstance(cell, bytes):
+        return guarded(display(cell))
+    if isinstance(cell, str):
+        return guarded(cell)
+    if isinstance(cell, tuple):
+        return guarded("; ".join(f"{display(name, limit=64)} {_with_interval(figure)}" for name, figure in cell))
+    if cell is None or isinstance(cell, Unknown):
+        return ""
+    if isinstance(cell, NoTtl):
+        return str(cell.value)
+    return _number(cell.value if isinstance(cell, Estimate | AtLeast) else cell)
+
+
+def _with_interval(figure: Figure) -> str:
+    """Return a number as it is, an estimate with its interval: `12.5 (10.0–15.0)`."""
+    if not isinstance(figure, Estimate):
+        return _number(figure)
+    return f"{_number(figure.value)} ({_number(figure.low)}–{_number(figure.high) or humanize.UNBOUNDED})"
+
+
+def _number(value: float | None) -> str:
+    """Return a number without rounding; nothing for one that is not known."""
+    return "" if value is None or not isfinite(value) else repr(value)

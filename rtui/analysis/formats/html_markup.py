@@ -1,0 +1,111 @@
+"""Elements of a page: whatever is put into one is escaped, unless it is an element itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final
+
+from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
+from rtui.analysis.report.tables.ordering import sort_key
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.keyspace.text.display import display_text
+
+_VOID: Final = frozenset({"meta", "rect", "path", "line", "input"})
+"""Elements without an end."""
+
+_TEXT_LIMIT: Final = 4096
+
+
+class Markup(str):
+    """Text of a page with its tags; only `element` and `joined` make it."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
+    """Return an element. In the names of attributes `_` stands for `-`, but for one at the end; None leaves one out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{written}/>")
+    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
+
+
+def joined(parts: Iterable[str]) -> Markup:
+    """Return parts one behind the other, text escaped."""
+    return Markup("".join(part if isinstance(part, Markup) else safe(part) for part in parts))
+
+
+def safe(text: str) -> Markup:
+    """Return text without anything that hides or means something."""
+    return Markup(escape(display_text(text, limit=_TEXT_LIMIT)))
+
+
+def _attribute(value: str | float) -> str:
+    """Return the value of an attribute; numbers in a few figures."""
+    return safe(value) if isinstance(value, str) else f"{value:.6g}"
+
+
+SHARE_STEPS: Final = 20
+"""A share is drawn under its number in so many steps."""
+
+_MOST_ROWS: Final = 200
+
+
+def section(table: Table) -> Markup:
+    """Return a table under its heading, with its note."""
+    rows = table.rows[:_MOST_ROWS]
+    head = element("tr", *(_heading(column) for column in table.columns))
+    body = (
+        element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))) for row in rows
+    )
+    whole = element("table", element("thead", head), element("tbody", *body))
+    more = len(table.rows) - len(rows)
+    notes = [table.note] if table.note else []
+    if more:
+        notes.append(f"{more:,} more rows are in the JSON form of the report.")
+    return element(
+        "section",
+        element("h2", table.title),
+        element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=table.title),
+        *(element("p", note, class_="note") for note in notes),
+        id=table.id,
+    )
+
+
+def _heading(column: Column) -> Markup:
+    """Return the heading of a column."""
+    kind = "n" if column.numeric else None
+    return element("th", column.title, scope="col", class_=kind, title=column.about or None)
+
+
+def _cell(cell: Cell, column: Column) -> Markup:
+    """Return one cell with what sorts it and what explains it."""
+    text = cell_text(cell, column)
+    title: str | None = cell_reason(cell) or None
+    interval = cell_interval(cell, column)
+    if interval is not None:
+        title = f"95 % interval: {interval}"
+    if column.unit is Unit.NAME and isinstance(cell, bytes):
+        return element("td", element("code", text), title=title)
+    if not column.numeric:
+        return element("td", text, title=title)
+    key = sort_key(cell)
+    return element("td", text, class_=_classes(column, key), data_v=None if key is None else key[0], title=title)
+
+
+def _classes(column: Column, key: tuple[float, str, bytes] | None) -> str:
+    """Return the classes of a number: those of a share draw it."""
+    if column.unit is not Unit.SHARE or key is None:
+        return "n"
+    return f"n share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
+
+
+def share_styles() -> Markup:
+    """Return the styles that say how long the line under a share is."""
+    rules = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
+    return joined(map(Markup, rules))

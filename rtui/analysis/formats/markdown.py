@@ -1,0 +1,97 @@
+"""A report as Markdown with the tables of GitHub, for a wiki or a ticket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.about import about, headline
+from rtui.analysis.report.tables.cell_text import cell_text
+from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.keyspace.text.display import display_text
+
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&$@]|:(?=//|\w+:)|(?<=www)\.)")
+"""What means something in a line of Markdown, or in the HTML, links, mentions and formulas that its readers know."""
+
+_BACKTICKS: Final = re.compile("`+")
+
+
+def write_markdown(report: Report) -> str:
+    """Return the report; nothing that came from a server or a key can become markup. Ends with a newline."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def table_markdown(table: Table) -> str:
+    """Return one table without its title; ends with a newline."""
+    return "\n".join(_table(table)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    """Yield all lines."""
+    yield f"# {escaped(headline(report))}"
+    yield ""
+    yield from (f"- **{escaped(str(what))}**: {escaped(str(said))}" for what, said in about(report).rows)
+    for table in shown_tables(report):
+        yield ""
+        yield f"## {escaped(table.title)}"
+        yield ""
+        yield from _table(table)
+        if table.note:
+            yield ""
+            yield escaped(table.note)
+
+
+def _table(table: Table) -> Iterator[str]:
+    """Yield a table: header, alignment, rows."""
+    yield _row([escaped(column.title) for column in table.columns])
+    yield _row(["--:" if column.numeric else ":--" for column in table.columns])
+    for row in table.rows:
+        yield _row([_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+
+
+def _row(cells: list[str]) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    """Return a cell: names as code, all else as text."""
+    text = cell_text(cell, column)
+    return code(text) if column.unit is Unit.NAME and isinstance(cell, bytes) and cell else escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", display_text(text, limit=4096))
+
+
+def code(text: str) -> str:
+    """Return a name as code in a table: nothing in it means anything but the bar of the table, which is escaped."""
+    fence = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
+    padding = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
+    return f"{fence}{padding}{text}{padding}{fence}".replace("|", "\\|")
+
+
+ROWS: Final = 20
+"""Rows of a table, unless it says otherwise: a list is read from its top, and JSON has all of it."""
+
+_OWN_ROWS: Final = {"namespaces": 60}
+
+
+def shown_tables(report: Report, rows: int = ROWS) -> list[Table]:
+    """Return the tables that have rows, each cut to the first, with a note of how many there are more."""
+    return [_cut(table, _OWN_ROWS.get(table.id, rows)) for table in tables(report) if table.rows]
+
+
+def _cut(table: Table, rows: int) -> Table:
+    """Return the table with so many rows at most."""
+    more = len(table.rows) - rows
+    if more <= 0:
+        return table
+    note = f"{table.note} " if table.note else ""
+    note += f"The first {rows:,} of {len(table.rows):,}."
+    return replace(table, rows=table.rows[:rows], subjects=table.subjects[:rows], note=note)

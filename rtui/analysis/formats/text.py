@@ -1,0 +1,147 @@
+"""A report as text for a terminal, a pipe or a mail: sections of aligned columns."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from textwrap import wrap
+from typing import Final
+
+from rtui.analysis.formats.markdown import shown_tables
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.about import about, headline
+from rtui.analysis.report.tables.cell_text import cell_text
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.keyspace.text.display import Display
+
+DEFAULT_WIDTH: Final = 110
+"""Characters of a line where nobody knows better."""
+
+_NARROWEST_NAME: Final = 16
+_GOOD_NAME: Final = 32
+"""Where columns have to follow below, names take up to so much."""
+_GAP: Final = 2
+_ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-"})
+
+
+def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
+    """Return the report in lines of `width` characters, as long as they need where it is None; ends with a newline.
+
+    Numbers are never cut, names in the middle; columns that do not fit follow below the others.
+    """
+    page = _Page(width, Display(ascii_only=ascii_only))
+    text = "\n".join(line.rstrip() for line in page.lines(report)) + "\n"
+    return text.translate(_ASCII) if ascii_only else text
+
+
+class _Page:
+    """Lays a report out in one width."""
+
+    def __init__(self, width: int | None, display: Display) -> None:
+        self._width = width
+        self._display = display
+
+    def lines(self, report: Report) -> Iterator[str]:
+        """Yield all lines."""
+        yield from self._paragraph(self._display.text(headline(report)))
+        yield ""
+        rows = [[self._display.text(str(part), limit=4096) for part in row] for row in about(report).rows]
+        room = max(len(what) for what, _ in rows)
+        for what, said in rows:
+            yield from self._paragraph(said, before=f"{what:<{room}}  ")
+        for table in shown_tables(report):
+            yield ""
+            yield from self._table(table)
+
+    def _paragraph(self, text: str, before: str = "") -> list[str]:
+        """Return a text in lines, what stands before the first left free in the others."""
+        if self._width is None:
+            return [before + text]
+        room = max(self._width, len(before) + _NARROWEST_NAME)
+        return wrap(text, room, initial_indent=before, subsequent_indent=" " * len(before)) or [before]
+
+    def _table(self, table: Table) -> Iterator[str]:
+        """Yield a table: title, header, rows, note."""
+        yield self._display.text(table.title)
+        texts = [self._texts(table.columns, row) for row in table.rows]
+        titles: list[str] = [self._display.text(column.title) for column in table.columns]
+        widths = [max(map(cells_of, column)) for column in zip(titles, *texts, strict=True)]
+        self._fit(table, widths)
+        cut = [
+            [self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(table.columns)]
+            for row, shown in zip(table.rows, texts, strict=True)
+        ]
+        lines: list[list[str]] = [titles, *cut]
+        for chosen in self._blocks(widths):
+            for line in lines:
+                yield self._line([(table.columns[at], line[at], widths[at]) for at in chosen])
+        if table.note:
+            yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
+
+    def _texts(self, columns: Sequence[Column], row: Sequence[Cell]) -> list[str]:
+        """Return the texts of a row, uncut."""
+        return [cell_text(cell, column, self._display) for cell, column in zip(row, columns, strict=True)]
+
+    def _fit(self, table: Table, widths: list[int]) -> None:
+        """Narrow mixes, and then the columns that take what is left, until the line fits or they are hard to read."""
+        if self._width is None:
+            return
+        over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width
+        mixes = [at for at, column in enumerate(table.columns) if column.unit is Unit.MIX]
+        names = [at for at, column in enumerate(table.columns) if column.width == 0]
+        others = max((width for at, width in enumerate(widths) if at not in names), default=0)
+        wide = {at: min(widths[at], _GOOD_NAME, self._width - 2 * _GAP - others) for at in names}
+        for at in (*mixes, *names):
+            given = max(0, min(over, widths[at] - _NARROWEST_NAME))
+            widths[at] -= given
+            over -= given
+        if over > 0:
+            for at in names:
+                widths[at] = max(widths[at], wide[at])
+
+    def _blocks(self, widths: Sequence[int]) -> list[list[int]]:
+        """Return the columns that stand side by side: those that do not fit follow below, again behind the first."""
+        blocks = [[0]]
+        for at in range(1, len(widths)):
+            line = sum(widths[one] + _GAP for one in (*blocks[-1], at))
+            if self._width is not None and line > self._width and len(blocks[-1]) > 1:
+                blocks.append([0])
+            blocks[-1].append(at)
+        return blocks
+
+    def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
+        """Return a text that fits its column: names lose their middle."""
+        if column.unit is Unit.MIX and cells_of(text) > room:
+            whole = text[: room - 3].rpartition(", ")[0]
+            return f"{whole}, …" if whole else f"{text[: room - 1]}…"
+        limit = room
+        while cells_of(text) > room and limit > 0:
+            shorten = (
+                partial(self._display.name, cell) if isinstance(cell, bytes) else partial(self._display.text, text)
+            )
+            text = shorten(limit=limit)
+            limit -= 1
+        return text
+
+    def _line(self, parts: Iterable[tuple[Column, str, int]]) -> str:
+        """Return one line, numbers at the right of their columns, each of which is so many cells wide."""
+        padded = []
+        for column, text, room in parts:
+            blank = " " * (room - cells_of(text))
+            padded.append(blank + text if column.numeric else text + blank)
+        return " " * _GAP + (" " * _GAP).join(padded)
+
+
+def cells_of(text: str) -> int:
+    """Return how many cells of a terminal a safe text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def _cells(character: str) -> int:
+    """Return the cells of one character: wide ones take two, marks none."""
+    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1

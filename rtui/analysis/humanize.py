@@ -1,0 +1,239 @@
+"""Figures as people read them: counts, bytes, durations, shares, with marks that say how far each can be trusted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from math import floor, isfinite
+from typing import Final, TypeAlias
+
+from rtui.analysis.estimates import Estimate
+from rtui.keyspace.text.display import SafeText
+
+
+class Mark(StrEnum):
+    """How far a figure can be trusted; it is written before the figure."""
+
+    EXACT = ""
+    AT_LEAST = "≥ "
+    ABOUT = "≈ "
+
+
+NOTHING: Final = SafeText("–")
+"""Stands where there is no value to show; never a zero."""
+
+UNBOUNDED: Final = SafeText("∞")
+"""Stands for the upper bound of a number that may be any amount more."""
+
+_BYTE_UNITS: Final = (" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
+_COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
+_THOUSAND: Final = 1000
+_ABOVE_ALL_UNITS: Final = 1e30
+_PERCENT_STEPS: Final = 100
+
+SHORT_FROM: Final = 1000
+"""From here on an estimated count is rounded to three figures and a unit."""
+
+_RATE_BY_SECOND: Final = 600
+"""From so many a minute on a rate is told by the second."""
+
+SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+YEAR_MS: Final = 365 * DAY_MS
+
+
+def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a whole number with thousands marked: `≥ 286,423`."""
+    return SafeText(f"{mark}{value:,}")
+
+
+def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str = "") -> SafeText:
+    """Return a number with its noun: `1 key`, `1,204 keys`, `≥ 2 entries`; `plural` where it is irregular."""
+    return SafeText(f"{count(number, mark)} {noun(number, singular, plural)}")
+
+
+def noun(number: float, singular: str, plural: str = "") -> str:
+    """Return a noun as it stands behind a number that is written by other means: `key` behind 1, else `keys`."""
+    return singular if number == 1 else plural or plural_of(singular)
+
+
+FACT_NAMES: Final = {
+    "ttl": "time to live",
+    "idle": "idle time",
+    "frequency": "access frequency",
+}
+"""What facts are called that have a shorter name in reports."""
+
+
+def fact_name(fact: str) -> str:
+    """Return what a fact is called: `idle time`, `memory`."""
+    return FACT_NAMES.get(fact, fact)
+
+
+def plural_of(noun: str) -> str:
+    """Return the plural of a noun: keys, entries, matches; of several words, that of the last."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def singular_of(plural: str) -> str:
+    """Return the singular of a regular plural: the unit `fields` of one is `field`, `entries` of one is `entry`."""
+    return f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
+
+
+def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of keys: `1 key`, `1,204 keys`."""
+    return counted(number, "key", mark)
+
+
+def short_count(value: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number in three figures and a decimal unit: `999`, `1.20k`, `29.5k`, `786k`, `1.00M`.
+
+    Below a thousand it is whole. A lower bound is rounded down. More than all units is `> 999E`.
+    """
+    return SafeText(f"{mark}{_three_figures(value, 1000, _COUNT_UNITS, is_least=mark is Mark.AT_LEAST)}")
+
+
+def size(value_bytes: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of bytes in three figures and a binary unit: `999 B`, `0.98 KiB`, `29.5 KiB`, `1.00 GiB`.
+
+    Below a thousand bytes it is whole. A lower bound is rounded down. More than all units is `> 999 EiB`.
+    """
+    return SafeText(f"{mark}{_three_figures(value_bytes, 1024, _BYTE_UNITS, is_least=mark is Mark.AT_LEAST)}")
+
+
+Speller: TypeAlias = Callable[[float, Mark], SafeText]
+"""Writes a number in its unit with the mark that says how far it can be trusted."""
+
+_NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
+
+
+def estimated(figure: Estimate, spell: Speller) -> SafeText:
+    """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`.
+
+    One without any width is no estimate: `60.0k`.
+    """
+    if figure.low == figure.high:
+        return spell(figure.value, Mark.EXACT)
+    return SafeText(f"{spell(figure.value, Mark.ABOUT)} ({interval(figure, spell)})")
+
+
+def interval(figure: Estimate, spell: Speller) -> SafeText:
+    """Return a 95 % interval: `3.04–11.0 MiB`, `7.6–8.4%`; once where both ends read the same all the same."""
+    low = spell(figure.low, Mark.EXACT)
+    high = spell(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
+    if low == high and spell is share:
+        return SafeText(f"{figure.low:.1%}–{figure.high:.1%}".replace("%–", "–"))
+    if low == high:
+        return low
+    first, last = _NUMBER_AND_UNIT.fullmatch(low), _NUMBER_AND_UNIT.fullmatch(high)
+    if first is not None and last is not None and first[2] == last[2]:
+        low = SafeText(first[1])
+    return SafeText(f"{low}–{high}")
+
+
+def estimated_keys(figure: Estimate) -> SafeText:
+    """Return an estimated number of keys, which are whole: `≈ 8 (1–30)`, `≈ 12.5k (12.1–12.9k)`."""
+    return estimated(figure, short_count)
+
+
+def power_of_two(value: int) -> SafeText:
+    """Return a power of two as a bound on an axis, in whole binary steps: `512`, `1Ki`, `64Mi`."""
+    for power in range(len(_BYTE_UNITS) - 1, 0, -1):
+        if value >= 1 << 10 * power:
+            return SafeText(f"{value >> 10 * power}{_BYTE_UNITS[power].strip().removesuffix('B')}")
+    return SafeText(str(value))
+
+
+def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least: bool) -> str:
+    """Return a number in the first unit of which it rounds to less than a thousand; a negative one as 0.
+
+    There are at most three digits: from 1,000 bytes on a size is told in KiB, `0.98 KiB` rather than `1017 B`.
+    """
+    scaled: float = min(max(value, 0), _ABOVE_ALL_UNITS)
+    for number, unit in enumerate(units):
+        if scaled < _THOUSAND:
+            text = _figures(scaled, places=2 if number else 0, is_least=is_least)
+            if text != str(_THOUSAND):
+                return f"{text}{unit}"
+        scaled /= step
+    return f"> 999{units[-1]}"
+
+
+def _figures(value: float, places: int, *, is_least: bool) -> str:
+    """Return a number below a thousand with so many places, or as many as leave three digits: `0.98`, `29.5`, `786`."""
+    while True:
+        steps = 10**places
+        text = f"{floor(value * steps) / steps if is_least else value:.{places}f}"
+        if len(text) <= len("0.00") or not places:
+            return text
+        places -= 1
+
+
+def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a share in whole percent: `29%`, `<1%`; an inexact one says so: `≈29%`."""
+    percent = fraction * _PERCENT_STEPS
+    if 0 < percent < 0.5:
+        return SafeText("<1%")
+    return SafeText(f"{mark.strip()}{percent:.0f}%")
+
+
+def duration(ms: int) -> SafeText:
+    """Return a span of time in its two largest units: `29m 59s`, `3h`, `12d 4h`, `420ms`."""
+    if ms < 0:
+        return SafeText("0s")
+    if ms < SECOND_MS:
+        return SafeText(f"{ms}ms")
+    steps = ((YEAR_MS, "y"), (DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "m"), (SECOND_MS, "s"))
+    for index, (unit_ms, name) in enumerate(steps):
+        whole, rest = divmod(ms, unit_ms)
+        if whole:
+            minor_ms, minor_name = steps[index + 1] if index + 1 < len(steps) else (1, "")
+            minor = rest // minor_ms if minor_name else 0
+            return SafeText(f"{whole:,}{name} {minor}{minor_name}" if minor else f"{whole:,}{name}")
+    return SafeText("0s")
+
+
+def seconds(value_s: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a span of seconds as `duration` does, nothing as `0s`."""
+    return SafeText(f"{mark}{duration(int(value_s * SECOND_MS)) if value_s else '0s'}")
+
+
+def short_duration(ms: int) -> SafeText:
+    """Return a span of time in its largest unit, for a column: `29m`, `3h`, `12d`."""
+    return SafeText(duration(ms).split(" ", 1)[0])
+
+
+def rate(per_minute: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return how often something happens: `≥ 41/s`, `51/min`, `6/h`, `2/d`; what never happens is `0/min`."""
+    if per_minute >= _RATE_BY_SECOND:
+        return SafeText(f"{short_count(per_minute / 60, mark)}/s")
+    if per_minute >= 1 or not per_minute:
+        return SafeText(f"{short_count(per_minute, mark)}/min")
+    if per_minute * 60 >= 1:
+        return SafeText(f"{short_count(per_minute * 60, mark)}/h")
+    return SafeText(f"{short_count(max(1, per_minute * 60 * 24), mark)}/d")
+
+
+def ratio(value: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return how many times something is: `1.0×`, `12×`."""
+    return SafeText(f"{mark}{value:.1f}×" if value < 9.95 else f"{mark}{value:,.0f}×")
+
+
+def decimal(value: float, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number whole, or below ten with one figure after the point if it has any: `2,501`, `0.4`."""
+    text = f"{value:,.0f}" if abs(value) >= 9.95 or float(value).is_integer() else f"{value:,.1f}"
+    return SafeText(f"{mark}{text}")
+
+
+def moment(epoch_s: float) -> SafeText:
+    """Return a moment in UTC to the second: `2026-09-21 14:13:20`."""
+    try:
+        return SafeText(f"{datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d %H:%M:%S}")
+    except (ValueError, OverflowError, OSError):
+        return SafeText("beyond the calendar")

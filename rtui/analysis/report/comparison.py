@@ -1,0 +1,272 @@
+"""What became of a keyspace between two reports: per namespace what grew, shrank, came and went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rtui.analysis.humanize import keys
+from rtui.analysis.report.change import Change, Interval, Reading, Verdict
+from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report
+from rtui.analysis.report.report_side import Place, Side
+from rtui.keyspace.text.display import display, display_text
+
+ALL_KEYS: Final = "all keys"
+"""What the root is called."""
+
+
+class Fate(StrEnum):
+    """What became of a namespace."""
+
+    CAME = "came"
+    WENT = "went"
+    GREW = "grew"
+    """In bytes, or where these do not tell, in keys."""
+    SHRANK = "shrank"
+    SHIFTED = "no-TTL share changed"
+    """As large as before, with another share of keys that never expire."""
+    LITTLE = "changed by less than 1 %"
+    """It did grow or shrink, or its share of keys without TTL changed by less than a point: too little to be listed."""
+    SAME = "same"
+    UNCLEAR = "not distinguishable"
+    """The intervals of both reports overlap, or one of them may have missed it."""
+
+
+LEAST_GROWTH: Final = 0.01
+"""A namespace is listed as grown or shrunk where the change is at least this share of the larger of both numbers."""
+
+LEAST_POINTS: Final = 1
+"""Its share of keys without TTL is listed as changed from so many percentage points on."""
+
+_FATES: Final = {Verdict.GREW: Fate.GREW, Verdict.SHRANK: Fate.SHRANK}
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceChange:
+    """One namespace in two reports."""
+
+    path: tuple[Node, ...]
+    """From the first level on, as one of the reports has them; empty for the whole keyspace."""
+    keys: Change
+    memory: Change
+    """Bytes."""
+    no_ttl: Change
+    """The share of keys that never expire, 0 … 1."""
+    children: tuple[NamespaceChange, ...] = ()
+
+    @property
+    def level(self) -> int:
+        """0 for the whole keyspace, 1 for a first segment."""
+        return len(self.path)
+
+    @property
+    def raw(self) -> bytes:
+        """How its keys begin, names and separators as they are: `shop:session:`."""
+        return b"".join(node.name + node.separator for node in self.path)
+
+    @property
+    def label(self) -> str:
+        """The same, safe to show."""
+        if not self.path:
+            return ALL_KEYS
+        if self.path[-1].kind is not NodeKind.OTHER:
+            return display(self.raw)
+        above = b"".join(node.name + node.separator for node in self.path[:-1])
+        return f"{display(above)}(other)"
+
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name, with or without its last separator, as bytes or as it is shown."""
+        separator = self.path[-1].separator if self.path else b""
+        names = {self.raw, self.raw.removesuffix(separator)}
+        return name.encode("utf-8", "surrogateescape") in names or name in {self.label, *map(display, names)}
+
+    @property
+    def is_new(self) -> bool | None:
+        """Whether only the later report has it; None when the earlier one may have missed it."""
+        return _is_only_in(self.keys.after, self.keys.before)
+
+    @property
+    def is_gone(self) -> bool | None:
+        """Whether only the earlier report has it; None when the later one may have missed it."""
+        return _is_only_in(self.keys.before, self.keys.after)
+
+    @property
+    def fate(self) -> Fate:
+        """What became of it."""
+        if self.is_new:
+            return Fate.CAME
+        if self.is_gone:
+            return Fate.WENT
+        for change in (self.memory, self.keys):
+            if change.verdict in _FATES and _is_listed(change):
+                return _FATES[change.verdict]
+        if self.no_ttl.verdict in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
+            return Fate.SHIFTED
+        verdicts = {self.memory.verdict, self.keys.verdict, self.no_ttl.verdict}
+        if verdicts & _FATES.keys():
+            return Fate.LITTLE
+        return Fate.UNCLEAR if Verdict.UNCLEAR in verdicts else Fate.SAME
+
+    def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
+        """Itself and all below it, down to a level."""
+        yield self
+        if depth is None or self.level < depth:
+            for child in self.children:
+                yield from child.walk(depth)
+
+    def outlined(self, depth: int | None = None) -> Iterator[NamespaceChange]:
+        """The same, but nothing below what came or went, and one only of those in a line that hold the same keys."""
+        whole = self.is_new or self.is_gone
+        deeper = not whole and (depth is None or self.level < depth)
+        if not (deeper and self._is_its_only_child()):
+            yield self
+        if deeper:
+            for child in self.children:
+                yield from child.outlined(depth)
+
+    def _is_its_only_child(self) -> bool:
+        if not self.path or len(self.children) != 1:
+            return False
+        (child,) = self.children
+        return (child.keys, child.memory, child.no_ttl) == (self.keys, self.memory, self.no_ttl)
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Two reports compared."""
+
+    before: Head
+    after: Head
+    root: NamespaceChange
+    notes: tuple[str, ...] = ()
+    """What one has to know to read it, safe sentences."""
+    levels: int | None = None
+    """How deep both reports go, None without a limit; 0 where their namespaces can't be compared."""
+
+    def find(self, name: str) -> NamespaceChange | None:
+        """The namespace of this name, see `is_called`; a key of its own only where no namespace is called so."""
+        found = [change for change in self.root.walk() if change.path and change.is_called(name)]
+        return max(found, key=lambda change: bool(change.path[-1].separator), default=None)
+
+
+def compare(before: Report, after: Report) -> Diff:
+    """Compare two reports of any kind. Pure; takes time with the number of namespaces."""
+    sides = Side(before), Side(after)
+    scopes = before.head.scope, after.head.scope
+    levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
+    if scopes[0].separators != scopes[1].separators:
+        levels = 0
+    places = [
+        Place(side, report.summary.root, side.read(report.summary.root))
+        for side, report in zip(sides, (before, after), strict=True)
+    ]
+    root = _change((), (places[0], places[1]), levels)
+    return Diff(before.head, after.head, root, notes_of(before, after), levels)
+
+
+def _is_listed(change: Change) -> bool:
+    """Whether a change may be large enough to be listed, up or down."""
+    if change.before is None or change.after is None:
+        return False
+    larger: float = max(change.before.high, change.after.high)
+    return _reaches(change.difference(), LEAST_GROWTH * larger)
+
+
+def _reaches(found: Interval | None, least: float) -> bool:
+    return found is not None and max(abs(float(found.low)), abs(float(found.high))) >= least
+
+
+def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
+    if here is None or there is None or there.is_present:
+        return False
+    return True if there.high == 0 else None
+
+
+def _change(path: tuple[Node, ...], places: tuple[Place, Place], levels: int | None) -> NamespaceChange:
+    """Pair what both reports have below a namespace, which is the last of the path."""
+    children = []
+    if levels is None or len(path) < levels:
+        named = [place.children for place in places]
+        apart = named[0].keys() - named[1].keys(), named[1].keys() - named[0].keys()
+        for name, node in {**named[0], **named[1]}.items():
+            pair = places[0].below(name, apart[0]), places[1].below(name, apart[1])
+            children.append(_change((*path, node), pair, levels))
+    before, after = (place.readings for place in places)
+    return NamespaceChange(
+        path,
+        Change(before.keys, after.keys),
+        Change(before.memory, after.memory),
+        Change(before.no_ttl, after.no_ttl),
+        tuple(children),
+    )
+
+
+def notes_of(before: Report, after: Report) -> tuple[str, ...]:
+    """Safe sentences, the weightiest first: what differs beside the keys, and what is missing on either side."""
+    return tuple(_notes(before, after))
+
+
+def _notes(before: Report, after: Report) -> Iterator[str]:
+    heads = before.head, after.head
+    if heads[1].made_at_s < heads[0].made_at_s:
+        yield "The first report is the later one."
+    yield from _places(*heads)
+    yield from _scopes(*heads)
+    for name, report in (("first", before), ("second", after)):
+        yield from _gaps(name, report)
+
+
+def _places(before: Head, after: Head) -> Iterator[str]:
+    first, second = before.server, after.server
+    if first.label != second.label:
+        yield f"The servers differ: {display_text(first.label)} and {display_text(second.label)}."
+    if first.db != second.db:
+        yield f"The databases differ: {first.db} and {second.db}."
+    if first.role != second.role:
+        yield f"The roles differ: {display_text(first.role) or 'unknown'} and {display_text(second.role) or 'unknown'}."
+    versions = [f"{server.product} {server.version}".strip() for server in (first, second)]
+    if versions[0] != versions[1]:
+        shown = [display_text(version) or "unknown" for version in versions]
+        yield f"The servers' versions differ, and with them what a key takes: {shown[0]} and {shown[1]}."
+
+
+def _scopes(before: Head, after: Head) -> Iterator[str]:
+    first, second = before.scope, after.scope
+    if first.separators != second.separators:
+        yield "The separators differ, so only the totals are compared."
+    if first.match != second.match:
+        yield f"The patterns differ: {_wanted(first.match)} and {_wanted(second.match)}."
+    if first.kind != second.kind:
+        yield f"The types asked for differ: {_wanted(first.kind)} and {_wanted(second.kind)}."
+    if first.depth != second.depth:
+        yield "The depths differ: namespaces are compared as far down as both go."
+
+
+def _wanted(raw: bytes | None) -> str:
+    return "all keys" if raw is None else display(raw, limit=80)
+
+
+def _gaps(name: str, report: Report) -> Iterator[str]:
+    coverage = report.head.coverage
+    if coverage.kind is CoverageKind.PARTIAL:
+        yield f"The {name} report is partial{_because(coverage)}: there is at least as much as it says."
+    if coverage.kind is CoverageKind.ESTIMATE:
+        yield (
+            f"The {name} report is an estimate from {keys(coverage.keys)}: "
+            "what lies within its intervals is not distinguishable."
+        )
+    if coverage.repeats_possible:
+        yield f"The {name} report may count keys twice, since the server resized its table meanwhile."
+    for column in ("memory", "ttl"):
+        found = report.head.columns.get(column)
+        if found is not None and found.state.value != "complete":
+            reason = f", {display_text(found.reason)}" if found.reason else ""
+            yield f"The {name} report's {column} is {found.state.value}{reason}."
+    if report.summary.folded:
+        yield f"In the {name} report {keys(report.summary.folded)} lie beyond the budget of namespaces."
+
+
+def _because(coverage: Coverage) -> str:
+    return f" ({display_text(coverage.reason)})" if coverage.reason else ""

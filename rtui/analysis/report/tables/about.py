@@ -1,0 +1,130 @@
+"""What a report rests on: when, where, how much was seen, what it cost, what was denied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import Mark
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Figure, Head, Report
+from rtui.analysis.report.tables.cell_text import written_keys
+from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.keyspace.text.display import display, display_text
+
+_WHAT = Column("what", "", Unit.TEXT, 12)
+_SAID = Column("said", "", Unit.TEXT, 0)
+
+
+def about(report: Report) -> Table:
+    """Return the head of the report in words, a line each."""
+    rows = tuple((what, said) for what, said in _lines(report.head) if said)
+    return Table("about", "About this report", (_WHAT, _SAID), rows)
+
+
+def headline(report: Report) -> str:
+    """Return what there is in one line: `1.6G in 1,000,000 keys · exact`."""
+    stats = report.summary.root.stats
+    kind = report.head.coverage.kind
+    mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT
+    keys = f"{_figure(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
+    if stats.memory_bytes is None:
+        return f"{keys} · {kind}"
+    memory = stats.memory_bytes
+    if isinstance(memory, Estimate):
+        return f"{humanize.estimated(memory, humanize.size)} in {keys} · {kind}"
+    unknown = stats.keys - stats.memory_known_keys if isinstance(stats.keys, int) else 0
+    if unknown <= 0:
+        return f"{humanize.size(memory, mark)} in {keys} · {kind}"
+    held = humanize.size(memory, Mark.AT_LEAST)
+    return f"{held} in {keys} · {kind}, but the memory of {humanize.keys(unknown)} is not known"
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """Say in a sentence what the numbers rest on."""
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return f"estimated from {_sample(coverage)}, with 95 % intervals"
+    if coverage.kind is CoverageKind.PARTIAL:
+        much = "" if coverage.fraction is None else f", {humanize.share(coverage.fraction)} of the keyspace"
+        why = f": {coverage.reason}" if coverage.reason else ""
+        return f"partial, {humanize.keys(coverage.keys)}{much}{why}"
+    return f"exact, {humanize.keys(coverage.counted_keys)}"
+
+
+def coverage_sentence(coverage: Coverage) -> str:
+    """Say in a whole sentence what the figures rest on."""
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return f"The figures are estimated from {_sample(coverage)}; each one has its 95 % interval."
+    if coverage.kind is CoverageKind.PARTIAL:
+        return f"The figures are {coverage_text(coverage)}."
+    return f"The figures are exact: {humanize.keys(coverage.keys)} were inspected."
+
+
+def _sample(coverage: Coverage) -> str:
+    if coverage.total_keys is None:
+        return f"{humanize.keys(coverage.keys)} chosen at random"
+    return f"{humanize.count(coverage.keys)} of {_figure(coverage.total_keys)} keys, chosen at random"
+
+
+def _lines(head: Head) -> Iterator[tuple[str, str]]:
+    """Yield what is said, each under its heading."""
+    server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
+    yield (
+        "made",
+        f"{humanize.moment(head.made_at_s)} UTC" + (f" by rtui {head.rtui_version}" if head.rtui_version else ""),
+    )
+    named = " · ".join(part for part in (f"{server.product} {server.version}".strip(), server.role) if part)
+    yield "server", " · ".join(part for part in (server.label, named, f"db{server.db}") if part)
+    if server.used_memory_bytes is not None:
+        limit = f" of {humanize.size(server.maxmemory_bytes)}" if server.maxmemory_bytes else ""
+        yield (
+            "used memory",
+            f"{humanize.size(server.used_memory_bytes)}{limit}, {server.maxmemory_policy or 'policy not known'}",
+        )
+    yield "coverage", coverage_text(coverage)
+    yield "left out", ", ".join(_left_out(coverage))
+    yield "scope", ", ".join(_scope(head))
+    yield "pace", scope.pace
+    share = humanize.share(cost.server_share)
+    source = "as it counts itself" if cost.is_measured else "by round trips"
+    yield (
+        "cost",
+        f"{humanize.counted(cost.commands, 'command')}, {humanize.size(cost.bytes_in + cost.bytes_out)} of traffic, "
+        f"{humanize.seconds(cost.server_us / 1e6)} of the server's time ({source}), {share} of it "
+        f"for {humanize.seconds(cost.elapsed_s)}",
+    )
+    yield "NO-TOUCH", server.no_touch
+    for name, column in head.columns.items():
+        if column.state is not ColumnState.COMPLETE:
+            yield display_text(name, limit=40), f"{column.state}: {column.reason}" if column.reason else column.state
+    for note in head.notes:
+        yield "note", note
+
+
+def _left_out(coverage: Coverage) -> Iterator[str]:
+    """Yield what the numbers do not hold, and what they may hold twice."""
+    if coverage.vanished:
+        yield f"{humanize.keys(coverage.vanished)} gone before inspection"
+    if coverage.unread:
+        yield f"of {humanize.keys(coverage.unread)} only the name is known, which is too long to be asked for"
+    if coverage.repeats_possible:
+        yield "keys may have been counted twice, since the server resized its table"
+
+
+def _scope(head: Head) -> Iterator[str]:
+    """Yield what was asked for."""
+    scope = head.scope
+    if scope.match is not None:
+        yield f"keys that match {display(scope.match)}"
+    if scope.kind is not None:
+        yield f"keys of type {display(scope.kind, limit=64)}"
+    yield "separators " + " ".join(display(one, limit=16) for one in scope.separators)
+    if scope.depth is not None:
+        yield humanize.counted(scope.depth, "level")
+    yield f"lists of {humanize.count(scope.top)}"
+    yield f"big by {display_text(scope.preset, limit=64)}"
+
+
+def _figure(figure: Figure, mark: Mark = Mark.EXACT) -> str:
+    """Return a number of keys."""
+    return written_keys(figure, mark)

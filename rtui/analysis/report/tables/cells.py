@@ -1,0 +1,132 @@
+"""How the figures of one report become cells: with `≥` where not all was seen, with a reason where nothing is known."""
+
+from __future__ import annotations
+
+from math import isinf
+
+from rtui.analysis.aggregate.buffers import NO_EXPIRY
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, KeyRecord, Report, Stats
+from rtui.analysis.report.tables.table import AtLeast, Cell
+
+_REASONS = {
+    ColumnState.DENIED: Reason.DENIED,
+    ColumnState.UNSUPPORTED: Reason.UNSUPPORTED,
+    ColumnState.NOT_ASKED: Reason.NOT_ASKED,
+    ColumnState.SOME: Reason.NOT_ASKED,
+}
+
+
+class Cells:
+    """Makes cells of the figures of one report."""
+
+    def __init__(self, report: Report) -> None:
+        self._columns = report.head.columns
+        self.is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
+        self.is_estimate = report.head.coverage.kind is CoverageKind.ESTIMATE
+
+    def unknown(self, fact: str) -> Unknown | None:
+        """Return why a fact is not known; None where it is, only not here."""
+        column = self._columns.get(fact)
+        if column is None or column.state not in _REASONS:
+            return None
+        return Unknown(_REASONS[column.state], column.reason)
+
+    def amount(self, value: Figure | None, fact: str = "") -> Cell:
+        """Return a count or a sum: at least so much where not all was seen."""
+        if value is None:
+            return self.unknown(fact)
+        return AtLeast(value) if self.is_partial and not isinstance(value, Estimate) else value
+
+    def quality(self, value: Figure | None, fact: str = "") -> Cell:
+        """Return a share, a mean or a quantile: of what was seen."""
+        return self.unknown(fact) if value is None else value
+
+    def highest(self, value: int | None, fact: str = "") -> Cell:
+        """Return a maximum: what was not seen may be above it."""
+        if value is None:
+            return self.unknown(fact)
+        return AtLeast(value) if self.is_partial or self.is_estimate else value
+
+    def memory(self, stats: Stats) -> Cell:
+        """Return the bytes of a set of keys: at least so many where some of them are not known."""
+        value, keys = stats.memory_bytes, stats.keys
+        if value is None or isinstance(value, Estimate) or isinstance(keys, Estimate):
+            return self.amount(value, "memory")
+        return AtLeast(value) if self.is_partial or stats.memory_known_keys < keys else value
+
+    def lasting(self, stats: Stats) -> tuple[Cell, Cell]:
+        """Return the keys that never expire and their bytes: at least so many where some are not known."""
+        keys, memory = stats.no_ttl_keys, stats.no_ttl_memory_bytes
+        known = None if stats.ttl is None or keys is None else plain(keys) + sum(map(plain, stats.ttl))
+        return (
+            self._least(keys, "ttl", known is None or known >= plain(stats.keys)),
+            self._least(memory, "memory", stats.memory_known_keys >= plain(stats.keys)),
+        )
+
+    def slot_memory(self, value: Figure | None, is_whole: bool) -> Cell:
+        """Return the bytes of slots or a tag: at least so many unless they are of all their keys."""
+        return self._least(value, "memory", is_whole)
+
+    def _least(self, value: Figure | None, fact: str, is_whole: bool) -> Cell:
+        """Return a sum that may not be of all keys that were seen."""
+        if value is None or isinstance(value, Estimate) or is_whole:
+            return self.amount(value, fact)
+        return AtLeast(value)
+
+    def ttl(self, record: KeyRecord) -> Cell:
+        """Return what was left of a key's life in seconds."""
+        if record.ttl_ms is None:
+            return self.unknown("ttl")
+        return NO_TTL if record.ttl_ms <= NO_EXPIRY else record.ttl_ms / 1000
+
+    def fact(self, value: bytes | int | None, fact: str) -> Cell:
+        """Return a fact of one key."""
+        return self.unknown(fact) if value is None else value
+
+
+def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate | None:
+    """Return the share of a histogram that lies from a bin on; None where there is nothing in it."""
+    if bins is None:
+        return None
+    above, below = bins[index:], bins[:index]
+    value = _share(sum(map(plain, above)), sum(map(plain, below)))
+    if value is None or not any(isinstance(one, Estimate) for one in bins):
+        return value
+    low = _share(sum(map(lowest, above)), sum(map(highest, below)))
+    high = _share(sum(map(highest, above)), sum(map(lowest, below)))
+    return Estimate(value if low is None else low, value, value if high is None else high)
+
+
+def share_of(figure: Figure, total: Figure) -> float | Estimate | None:
+    """Return a number of keys as a share of all; None of nothing."""
+    whole = plain(total)
+    if not whole:
+        return None
+    if isinstance(figure, Estimate):
+        low, value, high = (min(1.0, bound / whole) for bound in (figure.low, figure.value, figure.high))
+        return Estimate(low, value, high)
+    return min(1.0, figure / whole)
+
+
+def _share(part: float, rest: float) -> float | None:
+    """Return a part as a share of it and the rest; None where both are nothing."""
+    if isinf(part):
+        return 1.0
+    return part / (part + rest) if part + rest else None
+
+
+def plain(figure: Figure) -> float:
+    """Return the number itself, without its interval."""
+    return figure.value if isinstance(figure, Estimate) else figure
+
+
+def lowest(figure: Figure) -> float:
+    """Return the lower end of an estimate, or the exact number."""
+    return figure.low if isinstance(figure, Estimate) else figure
+
+
+def highest(figure: Figure) -> float:
+    """Return the upper end of an estimate, or the exact number."""
+    return figure.high if isinstance(figure, Estimate) else figure

@@ -1,0 +1,156 @@
+"""What expires when, and what never does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import exp
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.report.document import HOUR_S, TTL_EDGES_S, ExpiryReport, KeyRecord, Node, Report, Stats
+from rtui.analysis.report.tables.cells import Cells, plain, share_of
+from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
+from rtui.analysis.report.tables.namespaces import NAMESPACE, below_root, namespace_cell
+from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Subject, Table, Unit, find, path_of
+
+SOON_S: Final = HOUR_S
+"""A big or hot key whose life ends within this time is about to expire."""
+
+_KEYS = Column("keys", "keys", Unit.KEYS, 11)
+_NO_TTL = Column("no_ttl_keys", "no TTL", Unit.KEYS, 11, "Keys that never expire")
+_NO_TTL_SHARE = Column("no_ttl_share", "share", Unit.SHARE, 5, "Of the keys whose TTL is known")
+_NO_TTL_MEMORY = Column("no_ttl_memory", "no TTL bytes", Unit.BYTES, 12, "Memory of the keys that never expire")
+_SOONEST = Column("soonest_expiry", "soonest (UTC)", Unit.TIME, 19, "When the first of its keys expires")
+_SPAN = Column("ttl", "TTL", Unit.TEXT, 12, "What is left of their life")
+_SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
+_FROM = Column("start", "from (UTC)", Unit.TIME, 19)
+_TO = Column("end", "to (UTC)", Unit.TIME, 19)
+_OF_NAMESPACE = Column("share_of_namespace", "share", Unit.SHARE, 5, "Of all keys of the namespace")
+_EXPECTED = Column(
+    "expected_keys", "expected", Unit.KEYS, 8, "Keys that would expire then if it were like the time around it"
+)
+_CLIFF_NAMESPACE = Column("namespace", "namespace", Unit.TEXT, 0)
+_AT = Column("expires_at", "expires (UTC)", Unit.TIME, 19)
+_IN = Column("expires_in", "in", Unit.DURATION, 8, "Counted from when the report was made")
+_WHY = Column("because", "because", Unit.TEXT, 8)
+
+
+def expiry(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
+    """Return the share without TTL of the namespaces directly below one; most such keys first."""
+    nodes = find(report.summary.root, path)
+    below = [] if nodes is None else [(*nodes, child) for child in nodes[-1].children] or [nodes]
+    return _by_namespace(report, "expiry", "Expiry by namespace", below)
+
+
+def no_ttl(report: Report) -> Table:
+    """Return the namespaces of every level with keys that never expire; most such keys first."""
+    paths = [nodes for nodes in below_root(report) if _lasting(nodes[-1].stats)]
+    return _by_namespace(report, "no_ttl", "Namespaces with keys that never expire", paths)
+
+
+def ttl_histogram(report: Report) -> Table:
+    """Return how many keys have how much of their life left."""
+    cells = Cells(report)
+    stats = report.summary.root.stats
+    titles = spans(TTL_EDGES_S)
+    rows = [
+        (title, cells.amount(figure, "ttl"), share_of(figure, stats.keys))
+        for title, figure in zip(titles, stats.ttl or (), strict=False)
+    ]
+    if stats.no_ttl_keys is not None:
+        rows.append(("no TTL", cells.amount(stats.no_ttl_keys, "ttl"), share_of(stats.no_ttl_keys, stats.keys)))
+    return Table("ttl_histogram", "Time to live", (_SPAN, _KEYS, _SHARE), tuple(rows))
+
+
+def cliffs(report: Report) -> Table:
+    """Return the stretches of time in which far more keys expire than around them."""
+    cells = Cells(report)
+    found = report.summary.expiry
+    rows: list[tuple[Cell, ...]] = []
+    subjects: list[Subject] = []
+    for one in found.cliffs:
+        figures = (cells.amount(one.keys), one.share, cells.amount(one.memory_bytes, "memory"))
+        rows.append((one.label, one.start_s, one.end_s, *figures, one.expected_keys))
+        nodes = find(report.summary.root, one.path)
+        subjects.append(None if nodes is None else path_of(nodes))
+    columns = (_CLIFF_NAMESPACE, _FROM, _TO, _KEYS, _OF_NAMESPACE, MEMORY, _EXPECTED)
+    return Table("cliffs", "Expiry cliffs", columns, tuple(rows), tuple(subjects), _alarms(found))
+
+
+def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
+    """Return the big and the hot keys whose life ends soon after the report was made, soonest first."""
+    now = report.head.made_at_s
+    found: dict[bytes, tuple[float, KeyRecord, str]] = {}
+    for why, records in (("big", _big(report)), ("hot", _hot(report))):
+        for record in records:
+            at = record.expires_at_s
+            if at is not None and now <= at <= now + within_s:
+                both = record.key in found and found[record.key][2] != why
+                found[record.key] = at, record, "big, hot" if both else why
+    soonest = sorted(found.values(), key=lambda one: one[0])
+    cells = Cells(report)
+    rows = tuple(
+        (one.key, cells.fact(one.kind, "type"), cells.fact(one.memory_bytes, "memory"), at, at - now, why)
+        for at, one, why in soonest
+    )
+    title = f"Big or hot keys that expire within {humanize.seconds(within_s)}"
+    columns = (KEY, KIND, MEMORY, _AT, _IN, _WHY)
+    sampled = looked_at(report)
+    subjects = tuple(one.key for _, one, _ in soonest)
+    return Table("about_to_expire", title, columns, rows, subjects, f"{sampled}." if sampled else "")
+
+
+def spans(edges_s: Sequence[int]) -> list[str]:
+    """Return what lies between borders in seconds, in words: `under 1m`, `1m – 10m`, …, `1y and more`."""
+    texts = [humanize.seconds(edge) for edge in edges_s]
+    between = [f"{low} – {high}" for low, high in pairwise(texts)]
+    return [f"under {texts[0]}", *between, f"{texts[-1]} and more"]
+
+
+def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
+    """Return the table of the last nodes of some paths."""
+    cells = Cells(report)
+    chosen = sorted(paths, key=lambda nodes: -_lasting(nodes[-1].stats))
+    rows: list[tuple[Cell, ...]] = []
+    for nodes in chosen:
+        stats = nodes[-1].stats
+        lasting, lasting_memory = cells.lasting(stats)
+        figures = (
+            cells.amount(stats.keys),
+            lasting,
+            cells.quality(stats.no_ttl_share, "ttl"),
+            lasting_memory,
+            stats.soonest_expiry_s,
+        )
+        rows.append((namespace_cell(nodes), *figures))
+    columns = (NAMESPACE, _KEYS, _NO_TTL, _NO_TTL_SHARE, _NO_TTL_MEMORY, _SOONEST)
+    subjects: tuple[Path, ...] = tuple(map(path_of, chosen))
+    return Table(table_id, title, columns, tuple(rows), subjects)
+
+
+def _lasting(stats: Stats) -> float:
+    """Return the number of keys that never expire."""
+    return plain(stats.no_ttl_keys or 0)
+
+
+def _alarms(found: ExpiryReport) -> str:
+    """Say how far the list of cliffs can be trusted."""
+    if not found.timelines:
+        return ""
+    if found.false_alarms >= 1:
+        cliffs = humanize.counted(round(found.false_alarms), "cliff")
+        return f"If keys expired evenly, about {cliffs} would appear by chance."
+    chance = humanize.share(1 - exp(-found.false_alarms))
+    return f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
+
+
+def _big(report: Report) -> Iterable[KeyRecord]:
+    """Return the biggest keys by either measure."""
+    big = report.summary.big
+    return (*big.by_memory, *big.by_length)
+
+
+def _hot(report: Report) -> Iterable[KeyRecord]:
+    """Return the hottest keys of every list."""
+    return (*report.summary.hottest, *(key.record for one in report.hot.lists for key in one.keys))

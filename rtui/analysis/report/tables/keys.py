@@ -1,0 +1,155 @@
+"""The biggest keys, by memory or by length, of all types or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from rtui.analysis import humanize
+from rtui.analysis.report.document import CoverageKind, HotList, HotSource, KeyRecord, Report
+from rtui.analysis.report.tables.cell_text import written_keys
+from rtui.analysis.report.tables.cells import Cells, plain
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.keyspace.text.display import display, display_text
+
+KEY = Column("key", "key", Unit.NAME, 0)
+KIND = Column("type", "type", Unit.NAME, 9)
+MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "MEMORY USAGE with its default samples")
+LENGTH = Column("length", "length", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
+TTL = Column("ttl", "TTL", Unit.DURATION, 8, "What was left of its life when it was asked")
+IDLE = Column("idle", "idle", Unit.DURATION, 8, "Since it was used last")
+FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "The access counter of the LFU policies, 0 … 255")
+ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
+NOTE = Column("note", "note", Unit.TEXT, 20)
+
+Measure = Literal["memory", "length"]
+"""By what keys are big."""
+
+
+def big_keys(report: Report, by: Measure = "memory", kind: bytes | None = None) -> Table:
+    """Return the biggest keys, largest first: of all types, or of one."""
+    big = report.summary.big
+    if kind is None:
+        records = big.by_memory if by == "memory" else big.by_length
+    else:
+        records = (big.by_type_memory if by == "memory" else big.by_type_length).get(kind, ())
+    of = "" if kind is None else f" of type {display(kind, limit=64)}"
+    table_id = f"big_keys_by_{by}"
+    return record_table(report, table_id, f"Biggest keys{of} by {by}", records, _note(report))
+
+
+def record_table(report: Report, table_id: str, title: str, records: Iterable[KeyRecord], note: str = "") -> Table:
+    """Return keys with all that is known of each."""
+    records = tuple(records)
+    cells = Cells(report)
+    use = FREQUENCY if any(record.frequency is not None for record in records) else IDLE
+    columns: tuple[Column, ...] = (KEY, KIND, MEMORY, LENGTH, TTL, use, ENCODING)
+    has_notes = any(record.note for record in records)
+    if has_notes:
+        columns = (*columns, NOTE)
+    rows = tuple(
+        (*record_cells(cells, record, use), *((record.note or None,) if has_notes else ())) for record in records
+    )
+    return Table(table_id, title, columns, rows, tuple(record.key for record in records), note)
+
+
+def record_cells(cells: Cells, record: KeyRecord, use: Column) -> tuple[Cell, ...]:
+    """Return the cells of one key: name, type, memory, length, TTL, use, encoding."""
+    return (
+        record.key,
+        cells.fact(record.kind, "type"),
+        cells.fact(record.memory_bytes, "memory"),
+        cells.fact(record.length, "length"),
+        cells.ttl(record),
+        cells.fact(record.frequency if use is FREQUENCY else record.idle_s, use.id),
+        cells.fact(record.encoding, "encoding"),
+    )
+
+
+def looked_at(report: Report) -> str:
+    """Say of a list in an estimate how few keys it is of, in a sentence without a full stop; nothing of others."""
+    coverage, keys = report.head.coverage, report.summary.root.stats.keys
+    if coverage.kind is not CoverageKind.ESTIMATE:
+        return ""
+    return f"Only {humanize.count(coverage.keys)} of {written_keys(keys)} keys were looked at"
+
+
+def _note(report: Report) -> str:
+    """Return how many keys are above the thresholds in use, by type."""
+    over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
+    name = display_text(report.head.scope.preset, limit=64)
+    of_sample = looked_at(report)
+    unseen = f"{of_sample}: there may be larger ones among those that were not. " if of_sample else ""
+    if not over:
+        return (
+            f"{unseen}None of them is above the thresholds of {name}."
+            if unseen
+            else f"No key is above the thresholds of {name}."
+        )
+    mark = humanize.Mark.AT_LEAST if Cells(report).is_partial else humanize.Mark.EXACT
+    if Cells(report).is_estimate:
+        mark = humanize.Mark.ABOUT
+    told = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
+    return f"{unseen}Keys above the thresholds of {name}: {told}."
+
+
+_SLOT = Column("slot", "slot", Unit.NUMBER, 6)
+
+
+def hot_keys(report: Report) -> tuple[Table, ...]:
+    """Return a table for each list, hottest first; none where there is no source."""
+    return tuple(_table(report, one, number) for number, one in enumerate(report.hot.lists))
+
+
+def hot_slots(report: Report) -> Table:
+    """Return the most loaded slots where the server counts them, by the server's names of what it counts."""
+    loads = report.hot.slots
+    metrics = list(dict.fromkeys(name for load in loads for name in load.values))
+    columns = (_SLOT, *(Column(name, name, Unit.COUNT, max(11, len(name))) for name in metrics))
+    rows = tuple((load.slot, *(load.values.get(name) for name in metrics)) for load in loads)
+    return Table(
+        "hot_slots", "Most loaded slots, as the server counts", columns, rows, tuple(one.slot for one in loads)
+    )
+
+
+def _table(report: Report, of: HotList, number: int) -> Table:
+    """Return the table of one list."""
+    cells = Cells(report)
+    value = Column(
+        "value", of.unit, Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT, max(10, len(of.unit))
+    )
+    use = (FREQUENCY,) if any(key.record.frequency is not None for key in of.keys) else ()
+    columns = (KEY, KIND, value, *use, MEMORY, TTL)
+    rows: list[tuple[Cell, ...]] = []
+    for key in of.keys:
+        record = key.record
+        counter: tuple[Cell, ...] = (cells.fact(record.frequency, "frequency"),) if use else ()
+        heat = AtLeast(key.value) if key.at_least else key.value
+        rows.append(
+            (
+                record.key,
+                cells.fact(record.kind, "type"),
+                heat,
+                *counter,
+                cells.fact(record.memory_bytes, "memory"),
+                cells.ttl(record),
+            )
+        )
+    table_id = f"hot_keys_{number + 1}"
+    subjects = tuple(key.record.key for key in of.keys)
+    return Table(table_id, f"Hot keys: {of.title}", columns, tuple(rows), subjects, _hot_note(report))
+
+
+def of_sample(report: Report) -> str:
+    """Say of hot keys that rtui found itself in an estimate how few it looked at; nothing of others."""
+    return looked_at(report) if report.hot.source in {HotSource.FREQUENCY, HotSource.IDLE} else ""
+
+
+def _hot_note(report: Report) -> str:
+    """Say where the list comes from and what would be better, and in an estimate how many keys it is of."""
+    hot = report.hot
+    if hot.source is HotSource.NONE:
+        return " ".join(hot.better)
+    about = f"Source: {hot.source}" + (f", {hot.about}" if hot.about else "")
+    sampled = of_sample(report)
+    return " ".join((*([f"{sampled}."] if sampled else []), f"{about}.", *hot.better))

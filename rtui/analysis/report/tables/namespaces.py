@@ -1,0 +1,179 @@
+"""What the namespaces hold: at one level, or all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from rtui.analysis import humanize
+from rtui.analysis.report.document import DAY_S, IDLE_EDGES_S, Node, NodeKind, Quantiles, Report, Stats
+from rtui.analysis.report.tables.cells import Cells, plain, share_above
+from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
+from rtui.keyspace.text.display import display
+
+OTHER = "(other)"
+"""What is shown for the namespaces beyond the budget."""
+
+_LONG_IDLE_S = 30 * DAY_S
+_LONG_IDLE_BIN = IDLE_EDGES_S.index(_LONG_IDLE_S) + 1
+
+NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
+_KEYS = Column("keys", "keys", Unit.KEYS, 11)
+_MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
+_SHARE = Column("share_of_memory", "share", Unit.SHARE, 5, "Of the memory of all keys")
+_SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
+_MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
+_P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "Memory that 99 % of the keys do not exceed")
+_NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of the keys that never expire")
+_IDLE = Column("idle_30d_share", "idle > 30d", Unit.SHARE, 10, "Share of the keys that nobody used for 30 days")
+_COLD = Column("cold_share", "counter 0", Unit.SHARE, 9, "Share of the keys whose access counter has gone down to 0")
+_TYPES = Column("types", "types", Unit.MIX, 22)
+
+
+def namespaces(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
+    """Return the namespaces directly below one, most memory first; of one without any, itself.
+
+    A path that is not there gives a table without rows.
+    """
+    nodes = find(report.summary.root, path)
+    if nodes is None:
+        return _table(report, "namespaces", "Namespaces", ())
+    below = [(*nodes, child) for child in nodes[-1].children]
+    if not below and len(nodes) > 1:
+        below = [nodes]
+    return _table(report, "namespaces", "Namespaces", below)
+
+
+def all_namespaces(report: Report, depth: int | None = None) -> Table:
+    """Return every namespace down to a depth (all, where it is None), each followed by those below it."""
+    paths = (
+        nodes for nodes in report.summary.root.walk() if len(nodes) > 1 and (depth is None or len(nodes) <= depth + 1)
+    )
+    return _table(report, "all_namespaces", "Namespaces at every level", paths)
+
+
+def outline(report: Report, least_share: float = 0.01) -> Table:
+    """Return the namespaces that hold at least a share of the memory (or keys), each followed by those below it.
+
+    Of a chain of levels with the same keys, the last stands for all.
+    """
+    paths = (nodes for nodes in below_root(report) if _weight(nodes[-1]) >= least_share)
+    table = _table(report, "namespaces", "Namespaces", paths)
+    return replace(table, note=f"Those that hold {humanize.share(least_share)} or more." if table.rows else "")
+
+
+def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
+    """Yield the path of every namespace but of those that hold the same keys as the one level below them."""
+    for nodes in report.summary.root.walk():
+        children = nodes[-1].children
+        is_link = len(children) == 1 and children[0].stats.keys == nodes[-1].stats.keys
+        if len(nodes) > 1 and not is_link:
+            yield nodes
+
+
+def _weight(node: Node) -> float:
+    """Return the share of the memory that a namespace holds, or of the keys where memory is not known."""
+    share = node.stats.share_memory
+    return plain(node.stats.share_keys if share is None else share)
+
+
+def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
+    """Return the name of a namespace: how its keys begin, or that it stands for all the others."""
+    if nodes[-1].kind is NodeKind.OTHER:
+        return f"{display(label(nodes[:-1]))}{OTHER}"
+    return label(nodes)
+
+
+def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
+    """Return the table of the last nodes of some paths."""
+    cells = Cells(report)
+    top = report.summary.root.stats
+    share = _SHARE if top.memory_bytes is not None else _SHARE_OF_KEYS
+    use = _COLD if top.idle is None and top.frequency is not None else _IDLE
+    columns = (NAMESPACE, _KEYS, _MEMORY, share, _MEAN, _NO_TTL, _P99, use, _TYPES)
+    rows: list[tuple[Cell, ...]] = []
+    subjects: list[Path] = []
+    for nodes in paths:
+        stats = nodes[-1].stats
+        rows.append((namespace_cell(nodes), *_figures(cells, stats, share, use)))
+        subjects.append(path_of(nodes))
+    return Table(table_id, title, columns, tuple(rows), tuple(subjects))
+
+
+def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Cell, ...]:
+    """Return the cells after the name."""
+    spread = stats.memory
+    return (
+        cells.amount(stats.keys),
+        cells.memory(stats),
+        cells.quality(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
+        cells.quality(None if spread is None else spread.mean, "memory"),
+        cells.quality(stats.no_ttl_share, "ttl"),
+        cells.quality(None if spread is None else spread.p99, "memory"),
+        _use(cells, stats, use),
+        stats.types or cells.unknown("type"),
+    )
+
+
+def _use(cells: Cells, stats: Stats, use: Column) -> Cell:
+    """Return the share of keys that nobody uses, by what the server keeps of it."""
+    if use is _IDLE:
+        return cells.quality(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
+    counters = None if stats.frequency is None else stats.frequency[::-1]
+    return cells.quality(share_above(counters, len(counters or ()) - 1), "frequency")
+
+
+_SPREAD = ("mean", "p50", "p90", "p99")
+
+_COLUMNS = (
+    Column("depth", "depth", Unit.NUMBER),
+    NAMESPACE,
+    Column("kind", "kind", Unit.TEXT),
+    Column("keys", "keys", Unit.KEYS),
+    Column("share_of_keys", "share of keys", Unit.SHARE),
+    Column("memory", "bytes", Unit.BYTES),
+    Column("share_of_memory", "share of bytes", Unit.SHARE),
+    *(Column(f"memory_{name}", name, Unit.BYTES) for name in (*_SPREAD, "max")),
+    Column("no_ttl_keys", "no TTL", Unit.KEYS),
+    Column("no_ttl_share", "no TTL share", Unit.SHARE),
+    Column("no_ttl_memory", "no TTL bytes", Unit.BYTES),
+    Column("soonest_expiry", "soonest", Unit.TIME),
+    Column("types", "types", Unit.MIX),
+)
+
+
+def namespace_figures(report: Report) -> Table:
+    """Return a row for each namespace at every level, each followed by those below it; the first is all keys."""
+    cells = Cells(report)
+    rows: list[tuple[Cell, ...]] = []
+    subjects: list[Path] = []
+    for nodes in report.summary.root.walk():
+        node = nodes[-1]
+        named = namespace_cell(nodes) if len(nodes) > 1 else b""
+        rows.append((len(nodes) - 1, named, str(node.kind), *_all_figures(cells, node.stats)))
+        subjects.append(path_of(nodes))
+    return Table("namespaces", "Namespaces at every level", _COLUMNS, tuple(rows), tuple(subjects))
+
+
+def _all_figures(cells: Cells, stats: Stats) -> tuple[Cell, ...]:
+    """Return what a namespace adds up to."""
+    return (
+        cells.amount(stats.keys),
+        stats.share_keys,
+        cells.memory(stats),
+        cells.quality(stats.share_memory, "memory"),
+        *_spread(cells, stats.memory),
+        cells.amount(stats.no_ttl_keys, "ttl"),
+        cells.quality(stats.no_ttl_share, "ttl"),
+        cells.amount(stats.no_ttl_memory_bytes, "memory"),
+        stats.soonest_expiry_s,
+        stats.types or cells.unknown("type"),
+    )
+
+
+def _spread(cells: Cells, spread: Quantiles | None) -> tuple[Cell, ...]:
+    """Return the mean, the quantiles and the largest."""
+    if spread is None:
+        return (cells.unknown("memory"),) * (len(_SPREAD) + 1)
+    quantiles = (spread.mean, spread.p50, spread.p90, spread.p99)
+    return (*(cells.quality(one, "memory") for one in quantiles), cells.highest(spread.max, "memory"))

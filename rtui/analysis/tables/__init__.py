@@ -1,1 +1,0 @@
-"""Tables of a report, made once for the terminal and for every file."""

@@ -1,0 +1,104 @@
+"""Hash slots: which of the 16,384 slots of a cluster a key belongs to, and why."""
+
+from __future__ import annotations
+
+from binascii import crc_hqx
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from rtui.keyspace.text.display import SafeText, display
+
+SLOTS = 16384
+"""How many slots every cluster has, of Redis and of Valkey."""
+
+
+class TagRule(Enum):
+    """Which rule decided what bytes of a key are hashed; the value says it in words."""
+
+    TAG = "only the tag between the first { and the first } after it is hashed"
+    NO_BRACE = "there is no {, so the whole key is hashed"
+    NO_CLOSING_BRACE = "no } follows the first {, so the whole key is hashed"
+    EMPTY_TAG = "nothing lies between the first { and the } after it, so the whole key is hashed"
+
+
+class Tag(NamedTuple):
+    """Where the hash tag of a key lies, braces included: `key[start:end]` is `{…}`."""
+
+    start: int
+    """Offset of the `{`, in bytes."""
+
+    end: int
+    """Offset behind the `}`, in bytes."""
+
+
+def crc16(data: bytes) -> int:
+    """Return the CRC-16/XMODEM: polynomial 0x1021, initial 0, not reflected; of `123456789` it is 0x31C3."""
+    return crc_hqx(data, 0)
+
+
+def find_tag(key: bytes) -> tuple[TagRule, Tag | None]:
+    """Apply the tag rules: the tag and its place, or which rule made it none."""
+    opening = key.find(b"{")
+    if opening < 0:
+        return TagRule.NO_BRACE, None
+    closing = key.find(b"}", opening + 1)
+    if closing < 0:
+        return TagRule.NO_CLOSING_BRACE, None
+    if closing == opening + 1:
+        return TagRule.EMPTY_TAG, None
+    return TagRule.TAG, Tag(opening, closing + 1)
+
+
+def hashed_bytes(key: bytes) -> bytes:
+    """Return what of a key is hashed: what stands inside its tag, or all of it."""
+    _, tag = find_tag(key)
+    return key if tag is None else key[tag.start + 1 : tag.end - 1]
+
+
+def key_slot(key: bytes) -> int:
+    """Return the slot of a key, 0 to 16,383, as `CLUSTER KEYSLOT` does."""
+    return crc16(hashed_bytes(key)) % SLOTS
+
+
+def share_slot(keys: Iterable[bytes]) -> bool:
+    """Tell whether all keys lie in one slot, so that a cluster accepts them in one multi-key command."""
+    return len({key_slot(key) for key in keys}) <= 1
+
+
+@dataclass(frozen=True, slots=True)
+class SlotExplanation:
+    """The slot of one key and everything that led to it."""
+
+    slot: int
+    """0 to 16,383."""
+
+    crc: int
+    """CRC16 of the hashed bytes, 16 bits."""
+
+    hashed: bytes
+    """The bytes that were hashed."""
+
+    rule: TagRule
+    """Why these."""
+
+    tag_start: int | None
+    """Offset of the `{` of the tag in the key, in bytes; None without a tag."""
+
+    tag_end: int | None
+    """Offset behind the `}` of the tag, in bytes; None without a tag."""
+
+    def sentence(self, *, limit: int = 64) -> SafeText:
+        """Say it in words; hashed bytes longer than `limit` characters are cut."""
+        what = f'"{display(self.hashed, limit=limit)}"' if self.rule is TagRule.TAG else "whole key"
+        return SafeText(f"slot {self.slot} = CRC16({what}) 0x{self.crc:04x} mod {SLOTS}; {self.rule.value}")
+
+
+def explain(key: bytes) -> SlotExplanation:
+    """Work out the slot of a key and why it is that one."""
+    rule, tag = find_tag(key)
+    hashed = key if tag is None else key[tag.start + 1 : tag.end - 1]
+    crc = crc16(hashed)
+    start, end = (None, None) if tag is None else tag
+    return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag_start=start, tag_end=end)

@@ -1,0 +1,297 @@
+"""Asking about keys: what is known to be refused is not sent again, and refusals are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+from rtui.analysis.facts import Reason, Unknown
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server import guard
+from rtui.server.guard import PROBE_KEY, AbsentKey, Command
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply
+
+
+class Looks(Protocol):
+    """What questions about keys need of a connection."""
+
+    @property
+    def server(self) -> ServerIdentity:
+        """What the server has said of itself."""
+
+    @property
+    def no_touch(self) -> NoTouch:
+        """Whether reading leaves idle times and frequencies alone."""
+
+    def run(self, *commands: Command) -> Awaitable[list[Reply]]:
+        """Send the commands in one write; the replies in order, error replies as values."""
+
+
+class Reads(Looks, Protocol):
+    """What looking into values needs of a connection."""
+
+    @property
+    def own_reads(self) -> OwnReads:
+        """The keys that rtui has read where the server counts that as a use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A connection and what is known of its rights."""
+
+    connection: Looks
+    capabilities: Capabilities
+    own_reads: OwnReads = field(default_factory=OwnReads)
+    """The keys that rtui has read where the server counts that as a use."""
+
+    @property
+    def touches(self) -> bool:
+        """Whether reading a length or a value counts as an access."""
+        return self.connection.no_touch is not NoTouch.ON
+
+    async def run(self, *commands: Command) -> list[Reply]:
+        """Send single commands in one write; one that is known to be refused is answered by its refusal, unsent."""
+        refused = {
+            command.name: ServerError(self.capabilities.reason(command.name))
+            for command in commands
+            if not self.capabilities.may(command.name)
+        }
+        sent = [command for command in commands if command.name not in refused]
+        answers = iter(await self.connection.run(*sent) if sent else [])
+        replies = [refused[command.name] if command.name in refused else next(answers) for command in commands]
+        self.learn([command.name for command in commands], replies)
+        return replies
+
+    def learn(self, names: list[str], replies: list[Reply]) -> None:
+        """Remember what a reply says about its command, and that the user may read some keys only."""
+        for name, reply in zip(names, replies, strict=True):
+            if isinstance(reply, ServerError):
+                if concerns_command(reply) or is_key_refusal(reply):
+                    self.capabilities.note(name, reply)
+            elif self.capabilities.verdict(name) is Verdict.UNTRIED:
+                self.capabilities.note(name, reply)
+
+
+PROBE_TYPE: Final = b"string"
+"""The type that the probe of SCAN TYPE asks for."""
+
+NO_REASON: Final = SafeText("")
+"""What there is to say about a plain yes."""
+
+
+class Feature(StrEnum):
+    """A command that rtui can do without; the value is its name, `SCAN TYPE` being SCAN with that option."""
+
+    INFO = "INFO"
+    DBSIZE = "DBSIZE"
+    SCAN = "SCAN"
+    SCAN_TYPE = "SCAN TYPE"
+    TYPE = "TYPE"
+    PTTL = "PTTL"
+    EXISTS = "EXISTS"
+    MEMORY_USAGE = "MEMORY USAGE"
+    OBJECT_ENCODING = "OBJECT ENCODING"
+    OBJECT_IDLETIME = "OBJECT IDLETIME"
+    OBJECT_FREQ = "OBJECT FREQ"
+    STRLEN = "STRLEN"
+    HLEN = "HLEN"
+    LLEN = "LLEN"
+    SCARD = "SCARD"
+    ZCARD = "ZCARD"
+    XLEN = "XLEN"
+    HPTTL = "HPTTL"
+
+
+class Verdict(StrEnum):
+    """Whether a feature can be used."""
+
+    YES = "yes"
+    DENIED = "denied"
+    UNKNOWN_COMMAND = "unknown command"
+    UNSUPPORTED = "unsupported"
+    UNTRIED = "untried"
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A verdict and, unless it is a plain yes, the reason in words."""
+
+    verdict: Verdict
+    reason: SafeText = NO_REASON
+
+    @property
+    def usable(self) -> bool:
+        """Whether asking makes sense: it works, or nobody has tried."""
+        return self.verdict in {Verdict.YES, Verdict.UNTRIED}
+
+
+_UNTRIED: Final = Capability(Verdict.UNTRIED)
+_YES: Final = Capability(Verdict.YES)
+
+_PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "NOAUTH", "OOM"})
+"""Error codes that say something about now, nothing about the command."""
+
+_ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
+"""Error codes of a command that was let through."""
+
+_REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
+"""Words with which proxies and managed services refuse a command."""
+
+_PROBES: Final[Mapping[Feature, Callable[[], Command]]] = {
+    Feature.INFO: lambda: guard.info("server"),
+    Feature.DBSIZE: guard.dbsize,
+    Feature.SCAN: lambda: guard.scan(0, count=1),
+    Feature.SCAN_TYPE: lambda: guard.scan(0, count=1, kind=PROBE_TYPE),
+    Feature.TYPE: lambda: guard.key_type(PROBE_KEY),
+    Feature.PTTL: lambda: guard.pttl(PROBE_KEY),
+    Feature.EXISTS: lambda: guard.exists(PROBE_KEY),
+    Feature.MEMORY_USAGE: lambda: guard.memory_usage(PROBE_KEY, AbsentKey()),
+    Feature.OBJECT_ENCODING: lambda: guard.object_encoding(PROBE_KEY),
+    Feature.OBJECT_IDLETIME: lambda: guard.object_idletime(PROBE_KEY),
+    Feature.OBJECT_FREQ: lambda: guard.object_freq(PROBE_KEY),
+    Feature.STRLEN: lambda: guard.strlen(PROBE_KEY),
+    Feature.HLEN: lambda: guard.hlen(PROBE_KEY),
+    Feature.LLEN: lambda: guard.llen(PROBE_KEY),
+    Feature.SCARD: lambda: guard.scard(PROBE_KEY),
+    Feature.ZCARD: lambda: guard.zcard(PROBE_KEY),
+    Feature.XLEN: lambda: guard.xlen(PROBE_KEY),
+    Feature.HPTTL: lambda: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
+}
+"""One command a feature, none of which reads or changes a key."""
+
+
+class Capabilities:
+    """The verdicts on one server; a feature nobody asked about is untried, and may be tried."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Capability] = {}
+        self.revision = 0
+        """Raised whenever a verdict changes."""
+        self.keys_limited = False
+        """Whether the user may read some keys only, so that a refusal of one key says nothing about the next."""
+
+    def __getitem__(self, feature: str) -> Capability:
+        return self._found.get(feature, _UNTRIED)
+
+    def verdict(self, feature: str) -> Verdict:
+        """The verdict alone."""
+        return self[feature].verdict
+
+    def reason(self, feature: str) -> SafeText:
+        """Why it can't be used; empty when it can."""
+        return self[feature].reason
+
+    def may(self, feature: str) -> bool:
+        """Whether sending it makes sense."""
+        return self[feature].usable
+
+    def missing(self) -> dict[str, Capability]:
+        """Every feature found to be unusable."""
+        return {feature: found for feature, found in self._found.items() if not found.usable}
+
+    def note(self, feature: str, reply: Reply) -> Verdict:
+        """Learn from a reply to this feature's command; refused keys and passing troubles change nothing."""
+        if isinstance(reply, ServerError) and is_key_refusal(reply):
+            self.keys_limited = True
+        judged = judge(reply)
+        if judged.verdict is not Verdict.UNTRIED and judged != self._found.get(feature):
+            self._found[feature] = judged
+            self.revision += 1
+        return self.verdict(feature)
+
+    def forget(self) -> None:
+        """Start again, as after a reconnect to a server that may be another one."""
+        self._found.clear()
+        self.keys_limited = False
+        self.revision += 1
+
+    async def renew(self, connection: Looks) -> None:
+        """Find everything out anew, as after a reconnect; what was known holds until then. Raises `ConnectionLost`."""
+        fresh = Capabilities()
+        await fresh.probe(connection)
+        self._found, self.keys_limited = fresh._found, fresh.keys_limited
+        self.revision += 1
+
+    async def probe(self, connection: Looks) -> None:
+        """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
+        untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
+        if untried:
+            replies = await connection.run(*[_PROBES[feature]() for feature in untried])
+            for feature, reply in zip(untried, replies, strict=True):
+                self.note(feature, reply)
+        self._apply_policy(connection.server)
+
+    def _apply_policy(self, server: ServerIdentity) -> None:
+        """A missing key answers nil to both OBJECT commands; which of them works for others follows from the policy."""
+        if server.is_lfu is None:
+            return
+        absent = Feature.OBJECT_IDLETIME if server.is_lfu else Feature.OBJECT_FREQ
+        if self.verdict(absent) is Verdict.YES:
+            kept = "frequencies, not idle times" if server.is_lfu else "idle times, not frequencies"
+            reason = display_text(f"with maxmemory-policy {server.maxmemory_policy} the server keeps {kept}")
+            self._found[absent] = Capability(Verdict.UNSUPPORTED, reason)
+            self.revision += 1
+
+
+def judge(reply: Reply) -> Capability:
+    """What a reply says about the command it answers; `UNTRIED` when it says nothing."""
+    if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
+        return _YES
+    if reply.code in _PASSING:
+        return _UNTRIED
+    text = reply.text.lower()
+    if "no such key" in text:
+        return _YES
+    reason = display_text(str(reply))
+    if reply.code == "NOPERM" or any(word in text for word in _REFUSING):
+        return Capability(Verdict.DENIED, reason)
+    if "unknown command" in text or "unknown subcommand" in text or "unknown sub-command" in text:
+        return Capability(Verdict.UNKNOWN_COMMAND, reason)
+    return Capability(Verdict.UNSUPPORTED, reason)
+
+
+def is_key_refusal(error: ServerError) -> bool:
+    """Whether the user may use the command, but not on this key."""
+    text = error.text.lower()
+    return error.code == "NOPERM" and "access" in text and "key" in text and "to run the" not in text
+
+
+_REASONS: Final = {
+    Verdict.DENIED: Reason.DENIED,
+    Verdict.UNKNOWN_COMMAND: Reason.UNKNOWN_COMMAND,
+    Verdict.UNSUPPORTED: Reason.UNSUPPORTED,
+}
+
+
+def unknown_from(error: ServerError) -> Unknown:
+    """Say what an error reply to a question about a key means; the detail is the server's own text."""
+    if is_key_refusal(error):
+        return Unknown(Reason.DENIED, f"this key: {error.text}")
+    if error.code == "WRONGTYPE":
+        return Unknown(Reason.GONE, "another key, of another type, has its name now")
+    text = error.text.lower()
+    if "no such key" in text:
+        return Unknown(Reason.GONE, error.text)
+    if "maxmemory policy" in text or "maxmemory-policy" in text:
+        return Unknown(Reason.UNSUPPORTED, error.text)
+    verdict = judge(error).verdict
+    if verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND):
+        return Unknown(_REASONS[verdict], error.text)
+    return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))
+
+
+def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:
+    """Say why a feature is not asked for; None when it may be."""
+    found = capabilities[feature]
+    return None if found.usable else Unknown(_REASONS[found.verdict], found.reason)
+
+
+def concerns_command(error: ServerError) -> bool:
+    """Whether the server would refuse the command for every key, so that asking again is of no use."""
+    return judge(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)

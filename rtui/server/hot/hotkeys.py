@@ -1,0 +1,219 @@
+"""The replies to HOTKEYS GET: a session of Redis 8.6, or the last window of Valkey 9.2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rtui.analysis.aggregate.top_keys import fitting
+from rtui.analysis.humanize import duration
+from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import display_text
+from rtui.server import guard
+from rtui.server.facts.capability import Asking, Verdict
+from rtui.server.guard import Metric
+from rtui.server.hot.counters import Source
+from rtui.server.wire.errors import ServerError
+from rtui.server.wire.identity import ServerIdentity, number, parse_fields
+from rtui.server.wire.replies import Reply
+
+MAX_KEYS: Final = 1000
+"""Most keys of one list that are read: Valkey keeps up to so many, Redis 64."""
+
+NAME_BYTES: Final = 4 << 20
+"""The names of one list that are kept have at most so many bytes together: behind them the list ends."""
+
+_LISTS: Final = {Metric.CPU: b"by-cpu-time-us", Metric.NET: b"by-net-bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class HotSession:
+    """What a session of Redis has measured, of all databases together."""
+
+    is_active: bool
+    sample_ratio: int
+    """One command in so many was measured."""
+    started_s: float | None
+    """Seconds since the epoch, by the server's clock."""
+    lasted_s: float
+    slots: int
+    """Slots that are measured; all of them unless somebody chose some."""
+    measured: dict[Metric, tuple[tuple[bytes, int], ...]]
+    """By metric, keys with their µs or bytes as they were sampled, highest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowKey:
+    """A key of Valkey's last window."""
+
+    key: bytes
+    db: int
+    qps: int
+    """Estimated accesses a second."""
+
+
+HotWindow: TypeAlias = tuple[WindowKey, ...]
+"""Valkey's last window, hottest first; empty where it tracks nothing."""
+
+
+def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
+    """Read a reply; None where there is no session, or where its shape is not known."""
+    if not isinstance(reply, list):
+        return None
+    maps = [_fields(one) for one in reply[:MAX_KEYS]]
+    if maps and b"tracking-active" in maps[0]:
+        return _session(maps[0])
+    window = [found for one in maps if (found := _window_key(one)) is not None]
+    if reply and not window:
+        return None
+    window.sort(key=lambda one: (-one.qps, one.key))
+    return tuple(window[: fitting((one.key for one in window), NAME_BYTES)])
+
+
+def _fields(reply: Reply) -> dict[bytes, Reply]:
+    """A map as protocol 2 has it, names and values in turns."""
+    flat = reply if isinstance(reply, list) else []
+    return {name: value for name, value in zip(flat[::2], flat[1::2], strict=False) if isinstance(name, bytes)}
+
+
+def _number(reply: Reply) -> int | None:
+    return reply if isinstance(reply, int) and reply >= 0 else None
+
+
+def _session(fields: dict[bytes, Reply]) -> HotSession:
+    started_ms = _number(fields.get(b"collection-start-time-unix-ms"))
+    return HotSession(
+        is_active=_number(fields.get(b"tracking-active")) != 0,
+        sample_ratio=max(1, _number(fields.get(b"sample-ratio")) or 1),
+        started_s=None if started_ms is None else started_ms / 1000,
+        lasted_s=(_number(fields.get(b"collection-duration-ms")) or 0) / 1000,
+        slots=_slot_count(fields.get(b"selected-slots")),
+        measured={metric: _pairs(fields[name]) for metric, name in _LISTS.items() if name in fields},
+    )
+
+
+def _slot_count(reply: Reply) -> int:
+    """Slots are listed one by one or as first and last; none are named where all are meant."""
+    count = 0
+    for one in reply if isinstance(reply, list) else []:
+        ends = [number for end in (one if isinstance(one, list) else [one]) if (number := _number(end)) is not None]
+        count += max(ends) - min(ends) + 1 if ends else 0
+    return count or SLOTS
+
+
+def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
+    flat = reply[: 2 * MAX_KEYS] if isinstance(reply, list) else []
+    found = [
+        (key, value)
+        for key, said in zip(flat[::2], flat[1::2], strict=False)
+        if isinstance(key, bytes) and (value := _number(said)) is not None
+    ]
+    found.sort(key=lambda pair: (-pair[1], pair[0]))
+    return tuple(found[: fitting((key for key, _ in found), NAME_BYTES)])
+
+
+def _window_key(fields: dict[bytes, Reply]) -> WindowKey | None:
+    key, db, qps = fields.get(b"key"), _number(fields.get(b"db")), _number(fields.get(b"qps"))
+    return WindowKey(key, db, qps) if isinstance(key, bytes) and db is not None and qps is not None else None
+
+
+HOTKEYS: Final = "HOTKEYS GET"
+"""The name of the command among the capabilities."""
+
+SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey": (9, 2)}
+"""The first version of each product that reports hot keys."""
+
+HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
+"""What an operator would type."""
+
+_TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
+
+
+async def server_source(asking: Asking, *, now_s: float, looked_since_s: float | None = None) -> Source:
+    """Ask the server for its report; `looked_since_s` is when rtui began to inspect keys. Raises ConnectionLost."""
+    reason = too_old(asking.connection.server)
+    if reason:
+        return Source(better=(reason,))
+    (reply,) = await asking.run(guard.hotkeys_get())
+    if isinstance(reply, ServerError):
+        return Source(better=(_refused(asking, reply),))
+    found = parse_hotkeys(reply)
+    if isinstance(found, HotSession):
+        return _of_session(found, now_s, looked_since_s)
+    if isinstance(found, tuple):
+        (info,) = await asking.run(guard.info("hotkeys")) if found else [None]
+        return _of_window(found, info)
+    if reply is None:
+        return Source(better=(f"No hot-key session has been run on this server; {HOW_TO_START} starts one.",))
+    return Source(better=("The server's hot-key report has a shape that is not known.",))
+
+
+def reports_hot_keys(server: ServerIdentity) -> bool:
+    """Say whether this version is known to have a report of hot keys."""
+    return server.product in SINCE and not too_old(server)
+
+
+def too_old(server: ServerIdentity) -> str:
+    """Say that this version has no report of hot keys; empty when it has or nobody knows."""
+    since = SINCE.get(server.product)
+    if since is None or server.version is None or server.version >= since:
+        return ""
+    name = (server.product or "").capitalize()
+    return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
+
+
+def _refused(asking: Asking, reply: ServerError) -> str:
+    if asking.capabilities.verdict(HOTKEYS) is Verdict.DENIED:
+        return "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
+    return display_text(f"The server's own hot-key report could not be had: {reply}.")
+
+
+def _of_session(session: HotSession, now_s: float, looked_since_s: float | None) -> Source:
+    ratio = session.sample_ratio
+    lists = tuple(
+        HotList(*_TITLES[metric], tuple(HotKey(KeyRecord(key), float(value * ratio)) for key, value in keys))
+        for metric, keys in session.measured.items()
+        if keys
+    )
+    ended_s = None if session.started_s is None else session.started_s + session.lasted_s
+    age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
+    better = () if lists else (_no_key_yet(session),)
+    return Source(HotSource.SERVER if lists else HotSource.NONE, lists, _about(session, looked_since_s), age_s, better)
+
+
+def _no_key_yet(session: HotSession) -> str:
+    if session.is_active:
+        lasted = duration(round(session.lasted_s * 1000))
+        return f"A hot-key session runs on this server, {lasted} so far, and has measured no key yet."
+    return "The hot-key session of this server has measured no key."
+
+
+def _about(session: HotSession, looked_since_s: float | None) -> str:
+    lasted = duration(round(session.lasted_s * 1000))
+    parts = [
+        f"a session that runs, {lasted} so far" if session.is_active else f"a session of {lasted}",
+        "all databases together",
+    ]
+    if session.slots < SLOTS:
+        parts.append(f"{session.slots:,} of {SLOTS:,} slots only")
+    if session.sample_ratio > 1:
+        parts.append(f"1 command in {session.sample_ratio:,} measured and multiplied")
+    ended_s = (session.started_s or 0.0) + session.lasted_s
+    if looked_since_s is not None and (session.is_active or ended_s > looked_since_s):
+        parts.append("what rtui asked meanwhile is counted with the rest")
+    return ", ".join(parts)
+
+
+def _of_window(window: HotWindow, info: Reply) -> Source:
+    if not window:
+        reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
+        return Source(better=(reason,))
+    keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in window)
+    window_ms = number(parse_fields(info), "hotkeys_last_window_duration_ms")
+    length = (
+        f"the last window of {duration(window_ms)}" if window_ms is not None and window_ms > 0 else "the last window"
+    )
+    about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
+    return Source(HotSource.SERVER, (HotList("Accesses", "queries/s", keys),), about, 0.0)

@@ -1,0 +1,146 @@
+"""What a SCAN cursor says: how far a scan is, and where another may begin."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+POSITION_END: Final = 1 << 64
+"""One past the last position: the whole keyspace is the half-open range 0 … POSITION_END."""
+
+SLOT_BITS: Final = 14
+"""Low bits of a cursor that hold the slot, where a server keeps one table a slot (kvstore.c, Redis 7.4, Valkey 8.0)."""
+
+_SLOT_SPAN: Final = POSITION_END >> SLOT_BITS
+_SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+_REVERSED_BYTES: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+_SLOTTED_SINCE: Final = {"redis": (7, 4), "valkey": (8, 0)}
+
+
+def bitreverse64(value: int) -> int:
+    """The 64 bits of `value` in opposite order; ValueError unless it is 0 … 2^64 - 1."""
+    if not 0 <= value < POSITION_END:
+        raise ValueError("not a number of 64 bits")
+    return int.from_bytes(value.to_bytes(8, "little").translate(_REVERSED_BYTES), "big")
+
+
+class Dialect(enum.Enum):
+    """How a server counts its cursors.
+
+    Redis and Valkey visit the buckets of a hash table in the order of their bit-reversed numbers, so a reversed cursor
+    is a position that only grows (dict.c, `dictScan`; hashtable.c, `hashtableScan`).
+    """
+
+    STANDALONE = "standalone"
+    """One table: the whole cursor is a reversed bucket number."""
+
+    SLOTTED = "slotted"
+    """Cluster mode of newer servers, one table a slot: `table cursor << 14 | slot`, slots in ascending order."""
+
+    OPAQUE = "opaque"
+    """Nothing is known but that 0 ends the scan."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a cursor has a position."""
+        return self is not Dialect.OPAQUE
+
+    def position(self, cursor: int) -> int:
+        """Where in 0 … 2^64 - 1 the cursor stands; only for an ordered dialect, ValueError for more than 64 bits."""
+        if self is Dialect.STANDALONE:
+            return bitreverse64(cursor)
+        if self is Dialect.SLOTTED and cursor < POSITION_END:
+            return (cursor & _SLOT_MASK) * _SLOT_SPAN + (bitreverse64(cursor >> SLOT_BITS) >> SLOT_BITS)
+        raise ValueError("an opaque cursor, or one of more than 64 bits, has no position")
+
+    def cursor(self, position: int) -> int:
+        """The cursor that stands at `position`, 0 … 2^64 - 1; the opposite of `position`."""
+        if self is Dialect.STANDALONE:
+            return bitreverse64(position)
+        if self is Dialect.SLOTTED:
+            slot, within = divmod(position, _SLOT_SPAN)
+            return bitreverse64(within << SLOT_BITS) << SLOT_BITS | slot
+        raise ValueError("an opaque cursor has no position")
+
+    def reached(self, cursor: int) -> int:
+        """The position up to which a reply that carried `cursor` has gone: 0 is the end."""
+        return self.position(cursor) if cursor else POSITION_END
+
+
+def dialect_of(product: str, version: Sequence[int] | None, *, cluster_enabled: bool | None) -> Dialect:
+    """The dialect of a server that calls itself `product` ("redis", "valkey", anything else) in `version`."""
+    since = _SLOTTED_SINCE.get(product)
+    if since is None:
+        return Dialect.OPAQUE
+    if not cluster_enabled:
+        return Dialect.STANDALONE if cluster_enabled is False else Dialect.OPAQUE
+    if version is None:
+        return Dialect.OPAQUE
+    return Dialect.SLOTTED if tuple(version[:2]) >= since else Dialect.STANDALONE
+
+
+def covered(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None) -> float:
+    """The share of the keyspace, 0 … 1, between two positions; of the owned `slots` (inclusive pairs) if given."""
+    if slots is None:
+        return (end - begin) / POSITION_END
+    owned = sum(last - first + 1 for first, last in slots)
+    overlap = sum(max(0, min(end, (last + 1) * _SLOT_SPAN) - max(begin, first * _SLOT_SPAN)) for first, last in slots)
+    return overlap / (owned * _SLOT_SPAN) if owned else 1.0
+
+
+def pieces(k: int) -> list[tuple[int, int]]:
+    """The keyspace cut into `k` half-open ranges of positions; a power of two, so that cuts fall between buckets."""
+    if k < 1 or k & (k - 1):
+        raise ValueError(f"a keyspace is cut into a power of two of ranges, not {k}")
+    width = POSITION_END // k
+    return [(index * width, (index + 1) * width) for index in range(k)]
+
+
+PATIENCE: Final = 24
+"""Replies in a row whose cursors are too short for the table before it counts as smaller: by chance once in 2^24."""
+
+
+class TableWatch:
+    """Follows the size of a table by the length of its cursors: in a table of 2^n buckets they are below 2^n.
+
+    Half of all cursors have the full length, since a cursor's top bit is what its position counts fastest. A cursor is
+    out of step with its table only after the table has shrunk, and only the bucket it then points into is returned
+    again (dict.c, `dictScan`).
+    """
+
+    def __init__(self) -> None:
+        self.bits = 0
+        """n of a table of 2^n buckets, as far as the cursors have shown."""
+        self.has_shrunk = False
+        self._short_for = 0
+        self._longest_since = 0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the last reply showed the full length, so that nothing can have shrunk before it."""
+        return self._short_for == 0
+
+    def measured(self, cursors: Iterable[int]) -> None:
+        """Take up cursors from random places of the table as it is now: all shorter than before means it shrank."""
+        bits = max((cursor.bit_length() for cursor in cursors), default=self.bits)
+        if bits < self.bits:
+            self.has_shrunk = True
+            self.bits = bits
+
+    def saw(self, cursor: int) -> None:
+        """Take up the cursor of a reply; 0, the end, says nothing."""
+        bits = cursor.bit_length()
+        if not bits:
+            return
+        if bits >= self.bits:
+            self.bits = bits
+            self._short_for = self._longest_since = 0
+            return
+        self._short_for += 1
+        self._longest_since = max(self._longest_since, bits)
+        if self._short_for >= PATIENCE:
+            self.has_shrunk = True
+            self.bits = self._longest_since
+            self._short_for = self._longest_since = 0

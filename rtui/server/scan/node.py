@@ -1,0 +1,101 @@
+"""Who gives a lane for many questions, as far as those know who ask them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rtui.keyspace.slots import SLOTS
+from rtui.server import guard
+from rtui.server.scan.cursor import Dialect, pieces
+from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
+from rtui.server.scan.ranges import Ranges, Slots, Span
+from rtui.server.scan.requests import Rider
+from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply
+
+
+class LaneSource(Protocol):
+    """What asking in bulk needs of a connection."""
+
+    async def bulk(self) -> Lane:
+        """A ready lane; waits while there is none."""
+
+
+class BulkSource(LaneSource, Protocol):
+    """What a scan needs besides: to know whether the server that it goes on with is still the same run."""
+
+    @property
+    def run_id(self) -> str | None:
+        """The server's name for this run of it, if it tells."""
+
+
+CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
+"""Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanNode:
+    """A server to scan: how to reach it, how it counts, and what of it (None: everything)."""
+
+    source: BulkSource
+    dialect: Dialect = Dialect.STANDALONE
+    spans: tuple[Span, ...] | None = None
+    first_cursor: int = 0
+    """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
+    slots: Slots | None = None
+    size: int | None = None
+    """About how many keys there are, if known: a small keyspace is not cut."""
+    run_id: str | None = None
+    """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
+    rider: Rider | None = None
+    """What asks about the keys that this node delivers, in the same writes."""
+
+    def whole(self, dialect: Dialect) -> ScanNode:
+        """The same node from its beginning."""
+        return ScanNode(self.source, dialect, slots=self.slots, size=self.size, rider=self.rider)
+
+    def ranges(self) -> Ranges:
+        """The ranges to scan, cut to go side by side where the order of cursors allows it."""
+        if not self.dialect.is_ordered:
+            return Ranges(self.dialect, first_cursor=self.first_cursor)
+        if self.spans is not None:
+            return Ranges(self.dialect, self.spans, slots=self.slots)
+        if self.dialect is Dialect.SLOTTED:
+            return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
+        begin = self.dialect.position(self.first_cursor)
+        width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
+        cut = [(max(begin, start), end) for start, end in pieces(width) if end > begin]
+        return Ranges(self.dialect, [Span(start, end) for start, end in cut])
+
+
+_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_FIRST_SLOT_FIELD: Final = 8
+
+
+async def owned_slots(source: LaneSource) -> Slots | None:
+    """Ask the node for the slots it serves; None when it does not tell or serves none."""
+    lane = await source.bulk()
+    try:
+        (reply,) = await lane.run(guard.cluster_nodes())
+    except ConnectionLost:
+        return None
+    return parse_slots(reply)
+
+
+def parse_slots(reply: Reply) -> Slots | None:
+    """The slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
+    if not isinstance(reply, bytes):
+        return None
+    lines = [line.split(b" ") for line in reply.splitlines()]
+    nodes = {fields[0]: fields for fields in lines if len(fields) >= _FIRST_SLOT_FIELD}
+    own = next((fields for fields in nodes.values() if b"myself" in fields[2].split(b",")), None)
+    if own is not None and b"slave" in own[2].split(b","):
+        own = nodes.get(own[3])
+    if own is None:
+        return None
+    found = [match for field in own[_FIRST_SLOT_FIELD:] if (match := _SLOTS.fullmatch(field))]
+    pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
+    return [(first, last) for first, last in pairs if first <= last < SLOTS] or None

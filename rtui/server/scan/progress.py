@@ -1,0 +1,128 @@
+"""What a scan says about itself: state, how far, how fast, at what cost."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace.text.display import SafeText
+
+SPEED_WINDOW_S: Final = 3.0
+"""Speed is what happened in this last stretch of time."""
+
+_SPEED_STEP_S: Final = 0.1
+
+
+class ScanState(enum.Enum):
+    """Where a scan stands."""
+
+    READY = "ready"
+    SAMPLING = "sampling"
+    """A first picture is taken from random places."""
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING = "waiting"
+    """For a connection or for a server that is busy loading."""
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self in {ScanState.DONE, ScanState.STOPPED, ScanState.FAILED}
+
+
+class ScanNote(enum.Enum):
+    """Something that a reader of the numbers has to know, each with the sentence to show."""
+
+    RESTARTED = "The server was restarted, its cursors mean nothing any more: the scan began again."
+    UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."
+    PLAIN = "This server's cursors go backwards: the scan began again, without progress and in one range."
+    EMPTIED = "The server was emptied during the scan: what is listed was there before."
+    SHRANK = "More than half of the keys vanished during the scan: what is listed may be gone."
+    REPEATS = "The server resized its table during the scan, so some keys came twice; they count once at the end."
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a scan has cost so far."""
+
+    commands: int = 0
+    keys: int = 0
+    """Keys that the server returned."""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    server_us: float = 0.0
+    """The server's time."""
+    is_measured: bool = False
+    """Whether the server itself told its time; otherwise it follows from round trips."""
+    elapsed_s: float = 0.0
+    """Time under way, pauses left out."""
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both, one after the other."""
+        return Cost(
+            commands=self.commands + other.commands,
+            keys=self.keys + other.keys,
+            bytes_in=self.bytes_in + other.bytes_in,
+            bytes_out=self.bytes_out + other.bytes_out,
+            server_us=self.server_us + other.server_us,
+            is_measured=all(cost.is_measured for cost in (self, other) if cost.server_us),
+            elapsed_s=self.elapsed_s + other.elapsed_s,
+        )
+
+    @property
+    def server_share(self) -> float:
+        """The share of the server's one thread, 0 … 1, while under way."""
+        return min(1.0, self.server_us / 1e6 / self.elapsed_s) if self.elapsed_s > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a scan is."""
+
+    state: ScanState = ScanState.READY
+    fraction: float | None = 0.0
+    """0 … 1, from the cursors; None where they say nothing."""
+    keys: int = 0
+    """Keys delivered."""
+    keys_per_s: float = 0.0
+    eta_s: float | None = None
+    reason: SafeText | None = None
+    """Why it failed or waits."""
+    notes: tuple[ScanNote, ...] = ()
+
+
+class Speedometer:
+    """How fast two counters grow over the last few seconds: keys and the fraction that is done."""
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int, float]] = deque()
+
+    def is_due(self, now: float) -> bool:
+        """Whether the last mark is old enough for another."""
+        return not self._marks or now - self._marks[-1][0] >= _SPEED_STEP_S
+
+    def mark(self, now: float, keys: int, fraction: float) -> None:
+        """Take up the counters at a time in seconds."""
+        marks = self._marks
+        marks.append((now, keys, fraction))
+        while now - marks[0][0] > SPEED_WINDOW_S and len(marks) > 2:
+            marks.popleft()
+
+    def restart(self) -> None:
+        """Forget what was, after a pause."""
+        self._marks.clear()
+
+    def speed(self, now: float, keys: int, fraction: float) -> tuple[float, float | None]:
+        """Keys a second, and the seconds until the fraction is 1 (None when that can't be said)."""
+        if not self._marks or now <= self._marks[0][0]:
+            return 0.0, None
+        then, keys_then, fraction_then = self._marks[0]
+        elapsed_s = now - then
+        advance = fraction - fraction_then
+        left_s = (1.0 - fraction) * elapsed_s / advance if advance > 0 else None
+        return (keys - keys_then) / elapsed_s, left_s

@@ -1,0 +1,303 @@
+"""A keyspace cut into ranges of positions that are scanned side by side, each key delivered once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rtui.server.scan.cursor import POSITION_END, Dialect, covered
+
+Slots: TypeAlias = Sequence[tuple[int, int]]
+"""Slots that a cluster node owns, as inclusive pairs."""
+
+HEAD_KEYS: Final = 4 * 1000
+"""Keys of a range's beginning that are remembered until all ranges before it have ended: more than a page, which
+is what they can run over by."""
+
+HEAD_BYTES: Final = 4 << 20
+"""The names of these keys have so many bytes together at most, and likewise those of a tail."""
+
+EARLY_KEYS: Final = 64 * 1000
+"""So many keys at most are remembered that pages delivered from before their ranges; beyond, repeats are possible."""
+
+RECENT_KEYS: Final = 2 * 1000
+"""About so many keys of a range's last pages are remembered, and at least its last page."""
+
+Hashes: TypeAlias = tuple[int, ...]
+"""Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
+
+
+class CursorOrderError(Exception):
+    """A cursor went backwards or has more than 64 bits: the server does not count as Redis and Valkey do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions from `start` up to but without `end`."""
+
+    start: int = 0
+    end: int = POSITION_END
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyKeys:
+    """What a page delivered that may be from `begin` … `end`, before its own range, ahead of the ranges there."""
+
+    begin: int
+    end: int
+    hashes: Hashes
+
+
+class Range:
+    """One span under way: the cursor to send next and what its seam with the range before needs."""
+
+    __slots__ = (
+        "_recent",
+        "_recent_keys",
+        "cursor",
+        "end",
+        "head",
+        "head_bytes",
+        "head_end",
+        "is_done",
+        "is_started",
+        "own_start",
+        "position",
+        "start",
+        "tail",
+        "tail_end",
+    )
+
+    def __init__(self, span: Span, cursor: int, *, has_seam: bool) -> None:
+        self.start = span.start
+        self.own_start = span.start
+        """From where on its own pages alone have delivered: a page of a range before may have run over its start."""
+        self.end = span.end
+        self.position = span.start
+        self.cursor = cursor
+        self.is_started = False
+        self.is_done = False
+        self.head: set[bytes] | None = set() if has_seam else None
+        """Keys returned between `start` and `head_end`, while a range before is still under way."""
+        self.head_end = span.start
+        self.head_bytes = 0
+        self._recent: deque[tuple[int, Hashes]] = deque()
+        self._recent_keys = 0
+        self.tail: set[bytes] = set()
+        """Keys that ranges before delivered from beyond their ends, to be left out up to `tail_end`."""
+        self.tail_end = span.start
+
+    def remember(self, keys: Sequence[bytes], reached: int) -> None:
+        """Keep the keys of a page that went up to `reached` while the head is still growing."""
+        if self.head is not None and self.head_end == self.position and len(self.head) < HEAD_KEYS:
+            self.head_bytes += sum(map(len, keys))
+            if self.head_bytes <= HEAD_BYTES:
+                self.head.update(keys)
+                self.head_end = reached
+
+    def remember_recent(self, page: Hashes, reached: int) -> None:
+        """Keep what the last pages held, the last of which went up to `reached`."""
+        self._recent.append((reached, page))
+        self._recent_keys += len(page)
+        while len(self._recent) > 1 and self._recent_keys > RECENT_KEYS:
+            self._recent_keys -= len(self._recent.popleft()[1])
+
+    def has_had(self, keys: frozenset[int], since: int) -> bool:
+        """Whether one of these is among the keys of the last pages that went beyond the position `since`."""
+        return any(not keys.isdisjoint(page) for reached, page in self._recent if reached > since)
+
+
+class Ranges:
+    """The ranges of one node in the order in which they are to be taken up.
+
+    A page ends with a whole bucket at or behind the end of its range, so the last page of a range may hold keys of the
+    next one. Those are told apart by name: the next range's first keys are remembered, what they hold is left out.
+
+    A page begins with a whole bucket, too: the one that its cursor points into. Where the table has fewer buckets than
+    the cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before
+    the cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
+    every page: after the table has grown, none runs over the seam any more. What was delivered before is recognised
+    among the keys of the last pages. Either sets `repeats_possible`.
+
+    A repeat stays unnoticed only where the table is small for one page between two others, and every key that comes
+    twice in that page is older than those remembered. A server shrinks a table that is less than an eighth full, and
+    lets it grow when it is full: all of the last RECENT_KEYS keys would have to be deleted, and several times as many
+    keys as are left added, between three pages. What lasts longer shows in the length of the cursors (TableWatch).
+    """
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        spans: Iterable[Span] = (Span(),),
+        *,
+        slots: Slots | None = None,
+        first_cursor: int = 0,
+    ) -> None:
+        """`spans` must not overlap; `slots` are what a cluster node owns.
+
+        An opaque dialect takes one span, the whole, and the cursor to begin with.
+        """
+        ordered = list(spans)
+        if not dialect.is_ordered and ordered != [Span()]:
+            raise ValueError("an opaque cursor can't be cut into ranges")
+        self._first_cursor = first_cursor
+        self.dialect = dialect
+        self.slots = slots
+        self.repeats_possible = False
+        """Whether a key may have been delivered twice, since what runs over a seam could not be told apart."""
+        ends = {span.end for span in ordered}
+        self._ranges = [Range(span, self._cursor_at(span.start), has_seam=span.start in ends) for span in ordered]
+        self._at_start = {one.start: one for one in self._ranges}
+        self._early: list[EarlyKeys] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every range has come to its end."""
+        return all(one.is_done for one in self._ranges)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has been delivered yet."""
+        return not any(one.is_started for one in self._ranges)
+
+    def under_way(self, width: int) -> list[Range]:
+        """The first `width` ranges that have not come to their end."""
+        found = []
+        for one in self._ranges:
+            if not one.is_done:
+                found.append(one)
+                if len(found) == width:
+                    break
+        return found
+
+    def fraction(self) -> float | None:
+        """The share of the keyspace that has been gone through, 0 … 1; None where cursors say nothing."""
+        if not self.dialect.is_ordered:
+            return None
+        left = sum(covered(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
+        return max(0.0, min(1.0, 1.0 - left))
+
+    def remaining(self) -> list[Span]:
+        """What has not been gone through, in order."""
+        return [Span(one.position, one.end) for one in self._ranges if not one.is_done]
+
+    def arrived(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
+        """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.
+
+        Raises CursorOrderError when the cursor does not move forward, or has more than 64 bits.
+        """
+        sent = one.cursor
+        one.is_started = True
+        one.cursor = cursor
+        if not self.dialect.is_ordered:
+            one.is_done = cursor == 0
+            return keys
+        if cursor >= POSITION_END:
+            raise CursorOrderError
+        reached = self.dialect.reached(cursor)
+        if reached <= one.position:
+            raise CursorOrderError
+        first = self._first_position(one, sent, cursor)
+        one.remember(keys, reached)
+        fresh = keys
+        if one.tail:
+            tail = one.tail
+            fresh = [key for key in keys if key not in tail]
+            if reached >= one.tail_end:
+                one.tail = set()
+        before, one.position = one.position, reached
+        if reached >= one.end:
+            fresh = self._finish(one, reached, fresh)
+        if self._early or first < before:
+            self._look_for_repeats(one, first, before, fresh)
+        if one.is_done:
+            self._early = [early for early in self._early if self._is_under_way(early.begin, early.end)]
+        page = tuple(map(hash, keys))
+        if first < one.start:
+            self._remember_early(EarlyKeys(first, one.start, page))
+        one.remember_recent(page, reached)
+        return fresh
+
+    def _first_position(self, one: Range, sent: int, cursor: int) -> int:
+        """From where on the page of `one` that came with this cursor may hold keys: at most its position.
+
+        A cursor of n bits comes from a table of at least 2^n buckets, and of two tables from the smaller one. So a
+        page begins at its position, unless its cursor is shorter than the one sent, which is so by chance, too, for
+        every fourth page. Then it may begin where a bucket of a table of 2^n buckets does.
+        """
+        if self.dialect is not Dialect.STANDALONE or cursor.bit_length() >= sent.bit_length():
+            return one.position
+        bucket = POSITION_END >> cursor.bit_length()
+        return one.position // bucket * bucket
+
+    def _look_for_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
+        """See whether a page delivers what was delivered before.
+
+        Its range went from `before` to its position with it; it may hold keys from `first` on.
+        """
+        hashes = frozenset(map(hash, keys))
+        if any(
+            first < early.end and early.begin < one.position and not hashes.isdisjoint(early.hashes)
+            for early in self._early
+        ):
+            self.repeats_possible = True
+        if first < before:
+            ranges = [one] if first >= one.own_start else self._ranges
+            if any(other.has_had(hashes, first) for other in ranges):
+                self.repeats_possible = True
+
+    def _remember_early(self, early: EarlyKeys) -> None:
+        """Keep what a page delivered that may be from before its range, if a range before is to deliver that, too."""
+        if not early.hashes or not self._is_under_way(early.begin, early.end):
+            return
+        if sum(len(other.hashes) for other in self._early) + len(early.hashes) > EARLY_KEYS:
+            self.repeats_possible = True
+        else:
+            self._early.append(early)
+
+    def _is_under_way(self, begin: int, end: int) -> bool:
+        """Whether something between two positions has not been gone through."""
+        return any(not one.is_done and one.position < end and begin < one.end for one in self._ranges)
+
+    def _finish(self, one: Range, reached: int, page: list[bytes]) -> list[bytes]:
+        """End a range whose last page went up to `reached`; return the page without what later ranges delivered."""
+        one.is_done = True
+        follower = self._at_start.get(one.end)
+        while follower is not None and follower.start < reached:
+            page = self._run_over(follower, min(reached, follower.end), page)
+            follower = self._at_start.get(follower.end)
+        self._drop_heads()
+        return page
+
+    def _drop_heads(self) -> None:
+        """Forget the heads that nothing can run over into any more."""
+        first = min((one.start for one in self._ranges if not one.is_done), default=POSITION_END)
+        for one in self._ranges:
+            if one.start <= first:
+                one.head = None
+
+    def _run_over(self, follower: Range, reached: int, page: list[bytes]) -> list[bytes]:
+        """Settle what a page holds of a later range, up to the position `reached`."""
+        follower.own_start = max(follower.own_start, reached)
+        if not follower.is_started:
+            follower.position = follower.head_end = max(follower.position, reached)
+            follower.is_done = follower.position >= follower.end
+            if not follower.is_done:
+                follower.cursor = self._cursor_at(follower.position)
+            return page
+        head = follower.head
+        if head is None or (follower.head_end < reached and follower.head_end < follower.position):
+            self.repeats_possible = True
+            return page
+        if follower.position < reached:
+            if sum(map(len, page)) > HEAD_BYTES:
+                self.repeats_possible = True
+            else:
+                follower.tail.update(page)
+                follower.tail_end = max(follower.tail_end, reached)
+        return [key for key in page if key not in head]
+
+    def _cursor_at(self, position: int) -> int:
+        return self.dialect.cursor(position) if self.dialect.is_ordered else self._first_cursor

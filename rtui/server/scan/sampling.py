@@ -1,0 +1,237 @@
+"""A picture of a whole keyspace from a few thousand keys of random places, whatever its size."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Final
+
+from rtui.analysis.estimates import Z_95, Estimate
+from rtui.keyspace.text.display import SafeText
+from rtui.server import guard
+from rtui.server.scan.control import wait_unless
+from rtui.server.scan.cursor import POSITION_END, Dialect
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import scan_page
+from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.retries import pause_s
+
+CALL_KEYS: Final = 10
+"""COUNT of one call: neighbours in a hash table have nothing in common, so ten at a time are as good as one."""
+
+MAX_BATCH: Final = 20
+"""Calls in one write at most."""
+
+CALL_US: Final = 8.0
+"""Server time of one call on a table that is not in the processor's cache; Redis 7 and 8, Valkey half of it."""
+
+WRITE_BYTES: Final = 4 << 20
+"""About so many bytes of names are asked for in one write."""
+
+SAMPLE_BYTES: Final = 64 << 20
+"""A sample ends when its names have more bytes together: it is smaller then."""
+
+WRITES_UNDER_WAY: Final = 8
+"""Writes whose replies may be outstanding, so that a slow link costs few round trips."""
+
+SAMPLE_KEYS: Final = 20_000
+"""Keys of a full sample: every share within half a percentage point or so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Distinct keys from random places, each key of the keyspace as likely as any other."""
+
+    keys: tuple[bytes, ...] = ()
+    calls: int = 0
+    total: Estimate | None = None
+    """Keys of the database, from how densely the visited places are filled; None before anything was found."""
+    commands: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    failure: RtuiError | None = None
+    """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
+
+
+def can_sample(dialect: Dialect) -> bool:
+    """Whether a random cursor reaches each key with the same chance: not where slots of any size have equal shares."""
+    return dialect is Dialect.STANDALONE
+
+
+async def sample(
+    lane: Lane,
+    *,
+    keys: int = 2000,
+    pace: Pace = Pace.GENTLE,
+    rng: Random | None = None,
+    on_keys: Callable[[list[bytes]], None] | None = None,
+    on_more: Callable[[Sample], None] | None = None,
+    on_wait: Callable[[SafeText | None], None] | None = None,
+    stopping: asyncio.Event | None = None,
+) -> Sample:
+    """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
+
+    A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
+    `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
+    new; `on_more` what there is, a few times on the way. It ends early once `stopping` is set.
+    """
+    taken = _Taken(lane, on_keys)
+    limits = pace.limits
+    batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
+    gap_s = batch * CALL_US / 1e6 / limits.duty
+    rng = rng if rng is not None else Random()
+    writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
+    left = max(1, keys // CALL_KEYS)
+    report_at = keys // 10
+    busy = _Busy(on_wait, stopping if stopping is not None else asyncio.Event())
+    while (left or writes) and taken.failure is None and not busy.stopping.is_set():
+        if taken.size_bytes > SAMPLE_BYTES:
+            left = 0
+        most = WRITES_UNDER_WAY if taken.calls_at_once() > 1 else 1
+        if left and len(writes) < most:
+            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left, taken.calls_at_once()))]
+            left -= len(starts)
+            writes.append((starts, lane.run(*map(_call, starts))))
+            await asyncio.sleep(gap_s)
+        if writes and (not left or len(writes) >= most or writes[0][1].done()):
+            starts, replies = writes.popleft()
+            left += await _take(taken, busy, starts, replies)
+        if on_more is not None and left and len(taken.keys) >= report_at:
+            report_at *= 3
+            on_more(taken.sample())
+    return taken.sample()
+
+
+class _Busy:
+    """The pauses that a busy server is given."""
+
+    def __init__(self, on_wait: Callable[[SafeText | None], None] | None, stopping: asyncio.Event) -> None:
+        self.stopping = stopping
+        self._on_wait = on_wait
+        self._attempt = 0
+
+    async def wait(self, reason: SafeText) -> None:
+        """Wait, longer each time, unless all is to end."""
+        self._attempt += 1
+        if self._on_wait is not None:
+            self._on_wait(reason)
+        await wait_unless(self.stopping, pause_s(self._attempt, Random()))
+
+    def over(self) -> None:
+        """Take up that the server has answered."""
+        if self._attempt and self._on_wait is not None:
+            self._on_wait(None)
+        self._attempt = 0
+
+
+async def _take(taken: _Taken, busy: _Busy, starts: Sequence[int], replies: asyncio.Future[list[Reply]]) -> int:
+    """Take up the answers to one write; returns how many calls have to be made anew, since the server was busy."""
+    visited = taken.calls
+    try:
+        taken.take(starts, await replies)
+    except ServerBusyError as error:
+        await busy.wait(error.happened)
+        return len(starts) - (taken.calls - visited)
+    except (ConnectionLost, ScanRefusedError) as error:
+        taken.failure = error
+    else:
+        busy.over()
+    return 0
+
+
+def _call(position: int) -> guard.Command:
+    return guard.scan(Dialect.STANDALONE.cursor(position), count=CALL_KEYS)
+
+
+class _Taken:
+    """What a sample has brought so far."""
+
+    def __init__(self, lane: Lane, on_keys: Callable[[list[bytes]], None] | None) -> None:
+        self.keys: dict[bytes, None] = {}
+        self._on_keys = on_keys
+        self.failure: RtuiError | None = None
+        self.size_bytes = 0
+        """Of all names."""
+        self._visits: list[tuple[int, int, int]] = []
+        self._lane = lane
+        self._traffic_in, self._traffic_out = lane.traffic.bytes_in, lane.traffic.bytes_out
+        self._bits = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls that were answered with a page."""
+        return len(self._visits)
+
+    def calls_at_once(self) -> int:
+        """How many calls one write may have, by how long the names are: one as long as that is not known."""
+        if not self.keys:
+            return MAX_BATCH if self.calls else 1
+        return max(1, WRITE_BYTES * len(self.keys) // (CALL_KEYS * max(1, self.size_bytes)))
+
+    def take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Take up the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
+        known = len(self.keys)
+        try:
+            self._take(starts, replies)
+        finally:
+            if self._on_keys is not None and len(self.keys) > known:
+                self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
+
+    def _take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        for start, reply in zip(starts, replies, strict=True):
+            cursor, keys = scan_page(reply)
+            reached = Dialect.STANDALONE.reached(cursor)
+            if reached <= start:
+                raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
+            self._bits = max(self._bits, cursor.bit_length())
+            self._visits.append((start, reached, len(keys)))
+            self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
+            self.keys.update(dict.fromkeys(keys))
+
+    def sample(self) -> Sample:
+        """What there is so far."""
+        traffic = self._lane.traffic
+        return Sample(
+            keys=tuple(self.keys),
+            calls=len(self._visits),
+            total=self._total(),
+            commands=len(self._visits),
+            bytes_in=traffic.bytes_in - self._traffic_in,
+            bytes_out=traffic.bytes_out - self._traffic_out,
+            failure=self.failure,
+        )
+
+    def _total(self) -> Estimate | None:
+        """Keys found by positions gone through; a call begins with the whole bucket that its cursor points into."""
+        bucket = POSITION_END >> self._bits
+        gone = sum(self._passed(bucket))
+        found = sum(keys for _, _, keys in self._visits)
+        if not found:
+            return None
+        value = found * POSITION_END / gone
+        error = max(Z_95 / math.sqrt(found), self._spread(found / gone, found, bucket))
+        return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
+
+    def _passed(self, bucket: int) -> Iterator[int]:
+        """How many positions each call has gone through, whole buckets of so many."""
+        return (reached - start // bucket * bucket for start, reached, _ in self._visits)
+
+    def _spread(self, density: float, found: int, bucket: int) -> float:
+        """How far the density may be off by what the calls differ from it, as a part of it; few calls tell it badly.
+
+        Draws are not independent where a bucket holds several keys, as those of Valkey do.
+        """
+        calls = len(self._visits)
+        if calls < 2:
+            return 1.0
+        visits = zip(self._passed(bucket), self._visits, strict=True)
+        squares = sum((keys - density * passed) ** 2 for passed, (_, _, keys) in visits)
+        quantile = Z_95 + (Z_95**3 + Z_95) / (4 * (calls - 1))  # Student's, to the first order
+        return quantile * math.sqrt(squares * calls / (calls - 1)) / found

@@ -1,0 +1,186 @@
+"""Where a scan was broken off, kept so that a later run goes on there: positions only, no names and no secrets."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.files import whole_file
+from rtui.server.scan.cursor import POSITION_END
+from rtui.server.scan.ranges import Span
+
+FORMAT: Final = 1
+"""The version of the file's layout; another one is not read."""
+
+KEPT_SPANS: Final = 16
+"""Ranges that are saved at most; where more remain, the smallest gaps between them are counted as remaining, too."""
+
+MAX_SPANS: Final = 4096
+"""A file with more ranges than this is not ours."""
+
+MAX_FILE_BYTES: Final = 1 << 20
+"""A file larger than this is not ours: no more of it is read."""
+
+_POSITION: Final = re.compile("[0-9a-f]{1,17}")
+
+_NO_DATABASE: Final = "The saved scan is of another database."
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """What a scan had still to go through, and of what: cursors mean something during one run of a server only."""
+
+    run_id: str
+    db: int
+    filter_digest: str
+    """Stands for MATCH and TYPE without repeating them."""
+    remaining: tuple[Span, ...]
+    saved_at_s: float
+    """Unix time."""
+
+    def spans(self) -> tuple[Span, ...]:
+        """The whole keyspace: what remained first, then round from 0 what had been seen, since nobody has kept that."""
+        seen = []
+        position = 0
+        for span in sorted(self.remaining, key=_start):
+            if span.start > position:
+                seen.append(Span(position, span.start))
+            position = max(position, span.end)
+        if position < POSITION_END:
+            seen.append(Span(position, POSITION_END))
+        return (*self.remaining, *seen)
+
+    def why_not(self, run_id: str | None, db: int, digest: str) -> SafeText | None:
+        """Why a scan can't go on from here; None when it can."""
+        if run_id is None:
+            return SafeText("The server does not tell which run of it this is, so the saved scan can't go on.")
+        if run_id != self.run_id:
+            return SafeText("The server was restarted since the scan was saved, so it begins again.")
+        if db != self.db:
+            return SafeText(_NO_DATABASE)
+        if digest != self.filter_digest:
+            return SafeText("The saved scan had another filter.")
+        return None
+
+
+def filter_digest(match: bytes | None, kind: bytes | None) -> str:
+    """A short hash of what a scan filters by."""
+    return hashlib.sha256(repr((match, kind)).encode()).hexdigest()[:16]
+
+
+class SaveFile:
+    """The file that holds the savepoint of one target and database; its name is a hash of both."""
+
+    def __init__(self, label: str, db: int, folder: Path | None = None) -> None:
+        """`folder` defaults to the user's state folder."""
+        base = folder if folder is not None else Path(platformdirs.user_state_dir("rtui", appauthor=False)) / "scans"
+        digest = hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        self.path = base / f"{digest}.json"
+
+    def save(self, savepoint: Savepoint) -> None:
+        """Replace the file as a whole; raises OSError."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        content = {
+            "format": FORMAT,
+            "run_id": savepoint.run_id,
+            "db": savepoint.db,
+            "filter": savepoint.filter_digest,
+            "remaining": [[f"{span.start:x}", f"{span.end:x}"] for span in savepoint.remaining],
+            "saved_at": savepoint.saved_at_s,
+        }
+        with whole_file(self.path) as file:
+            file.write(json.dumps(content).encode())
+
+    def load(self) -> Savepoint | None:
+        """What was saved, None if nothing was or it can't be read."""
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(MAX_FILE_BYTES + 1)
+            return None if len(text) > MAX_FILE_BYTES else _savepoint(json.loads(text))
+        except (OSError, ValueError, OverflowError, RecursionError):
+            return None
+
+    def remove(self) -> None:
+        """Forget what was saved."""
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+
+def savepoint_of(run_id: str, db: int, match: bytes | None, kind: bytes | None, remaining: Sequence[Span]) -> Savepoint:
+    """The savepoint of a scan, now."""
+    return Savepoint(run_id, db, filter_digest(match, kind), joined(remaining), time.time())
+
+
+def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The same positions in at most `KEPT_SPANS` ranges that do not touch, ordered by what came first in them.
+
+    With too many of them left, the smallest gaps are filled: what had been seen there is among the first seen again.
+    """
+    found: list[Span] = []
+    for span in sorted(spans, key=_start):
+        if found and span.start <= found[-1].end:
+            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+        elif span.start < span.end:
+            found.append(span)
+    if len(found) > KEPT_SPANS:
+        gaps = sorted(range(1, len(found)), key=lambda index: found[index].start - found[index - 1].end)
+        cuts = [0, *sorted(gaps[1 - KEPT_SPANS :]), len(found)]
+        found = [Span(found[first].start, found[end - 1].end) for first, end in pairwise(cuts)]
+    places = {span: place for place, span in reversed(list(enumerate(_holders(spans, found))))}
+    return tuple(sorted(found, key=lambda span: places[span]))
+
+
+def _holders(spans: Iterable[Span], found: Sequence[Span]) -> list[Span]:
+    """For each range that is not empty the one of `found` that holds it."""
+    return [next(one for one in found if one.end >= span.end) for span in spans if span.start < span.end]
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _savepoint(content: object) -> Savepoint | None:
+    """Read what a file holds; None for another format, ValueError for what no scan has saved."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        return None
+    run_id, db, digest = content.get("run_id"), content.get("db"), content.get("filter")
+    saved_at = content.get("saved_at")
+    if not isinstance(run_id, str) or not isinstance(digest, str):
+        raise ValueError("no text where there has to be some")
+    if type(db) is not int or not isinstance(saved_at, int | float) or not math.isfinite(saved_at):
+        raise ValueError("no number where there has to be one")
+    return Savepoint(run_id, db, digest, _spans(content.get("remaining")), float(saved_at))
+
+
+def _spans(pairs: object) -> tuple[Span, ...]:
+    """Read ranges of positions; ValueError unless they lie within the keyspace, apart from each other."""
+    if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_SPANS:
+        raise ValueError("not the ranges of a scan")
+    spans = [_span(pair) for pair in pairs]
+    if any(one.end > other.start for one, other in pairwise(sorted(spans, key=_start))):
+        raise ValueError("ranges that overlap")
+    return joined(spans)
+
+
+def _span(pair: object) -> Span:
+    """Read one range, two positions in hexadecimal; ValueError unless it lies within the keyspace."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise ValueError("not a range")
+    if not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in pair):
+        raise ValueError("not positions")
+    span = Span(int(pair[0], 16), int(pair[1], 16))
+    if not span.start < span.end <= POSITION_END:
+        raise ValueError("not a range of a keyspace")
+    return span

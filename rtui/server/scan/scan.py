@@ -1,0 +1,204 @@
+"""A scan over all keys of a list of nodes, each delivered once to a sink, at a pace that others can bear."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.control import Control
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node_scan import NodeScan
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
+from rtui.server.scan.ranges import Span
+from rtui.server.wire.tasks import ended
+
+
+class Scan:
+    """One pass over a keyspace; `run` it once. Everything else may be called at any time from the same event loop.
+
+    The sink gets pages of keys: every key that is there from start to end at least once, and exactly once unless
+    `repeats_possible` says otherwise when it is over.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[ScanNode],
+        sink: Callable[[list[bytes]], None],
+        *,
+        pace: Pace = Pace.GENTLE,
+        match: bytes | None = None,
+        kind: bytes | None = None,
+        on_restart: Callable[[ScanNote], None] | None = None,
+    ) -> None:
+        """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void."""
+        self._loop = asyncio.get_running_loop()
+        self._sink = sink
+        self._on_restart = on_restart
+        self._control = Control(pace, self._deliver, self._restart)
+        self._nodes = [NodeScan(node, self._control, match=match, kind=kind) for node in nodes]
+        self._keys = 0
+        self._final: ScanState | None = None
+        self._reason: SafeText | None = None
+        self._is_running = False
+        self._elapsed_s = 0.0
+        self._going_since: float | None = None
+        self._speed = Speedometer()
+
+    @property
+    def pace(self) -> Pace:
+        """How hard it leans on the server; may be set while it runs."""
+        return self._control.pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._control.pace = pace
+
+    @property
+    def state(self) -> ScanState:
+        """Where it stands."""
+        if self._final is not None:
+            return self._final
+        if not self._is_running:
+            return ScanState.READY
+        if not self._control.going.is_set():
+            return ScanState.PAUSED
+        if any(node.is_waiting for node in self._nodes):
+            return ScanState.WAITING
+        return ScanState.RUNNING
+
+    @property
+    def repeats_possible(self) -> bool:
+        """Whether a key may have been delivered twice; final once the scan is over."""
+        return any(node.repeats_possible for node in self._nodes)
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, now."""
+        now = self._loop.time()
+        fraction = self._fraction()
+        if self._speed.is_due(now):
+            self._speed.mark(now, self._keys, fraction or 0.0)
+        keys_per_s, eta_s = self._speed.speed(now, self._keys, fraction or 0.0)
+        state = self.state
+        waits = next((node.waits_for for node in self._nodes if node.waits_for is not None), None)
+        return Progress(
+            state=state,
+            fraction=fraction,
+            keys=self._keys,
+            keys_per_s=self._average() if state.is_over else keys_per_s if state is ScanState.RUNNING else 0.0,
+            eta_s=eta_s if state is ScanState.RUNNING else None,
+            reason=self._reason or waits,
+            notes=self._notes(),
+        )
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost, now."""
+        nodes = self._nodes
+        return Cost(
+            commands=sum(node.commands for node in nodes),
+            keys=sum(node.keys for node in nodes),
+            bytes_in=sum(node.bytes_in for node in nodes),
+            bytes_out=sum(node.bytes_out for node in nodes),
+            server_us=sum(node.probe.server_us for node in nodes),
+            is_measured=all(node.probe.clock.has_told for node in nodes),
+            elapsed_s=self._elapsed(),
+        )
+
+    def remaining(self) -> list[list[Span]]:
+        """What each node has still to go through; empty lists when all is seen, no spans where cursors say nothing."""
+        return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
+
+    @property
+    def run_id(self) -> str | None:
+        """The run of the first node's server that its cursors come from; None before it has begun or told it."""
+        return self._nodes[0].run_id if self._nodes else None
+
+    async def run(self) -> None:
+        """Scan until all is seen, it is stopped or refused; a failure is in `progress`, only cancellation is raised."""
+        self._is_running = True
+        self._going_since = self._loop.time()
+        try:
+            failure = await ended(self._scan_nodes(), name="rtui scan")
+            if failure is not None:
+                self._fail(failure.happened)
+        finally:
+            self._clock_off()
+            if self._final is None:
+                is_done = all(node.is_done for node in self._nodes)
+                self._final = ScanState.DONE if is_done else ScanState.STOPPED
+
+    async def _scan_nodes(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for node in self._nodes:
+                group.create_task(node.run(), name="rtui scan of a node")
+
+    def pause(self) -> None:
+        """Send nothing more until `resume`; what is under way is still taken up."""
+        self._control.going.clear()
+        self._clock_off()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        self._control.going.set()
+        self._speed.restart()
+        if self._is_running and self._final is None and self._going_since is None:
+            self._going_since = self._loop.time()
+
+    def give_way(self, seconds: float) -> None:
+        """Leave the event loop to others for so long, such as to a key that was pressed."""
+        self._control.gives_way_until = self._loop.time() + seconds
+
+    def stop(self) -> None:
+        """End it for good; `run` returns once what is under way has been taken up."""
+        self._control.stopping.set()
+        self._control.going.set()
+
+    def _deliver(self, keys: list[bytes]) -> None:
+        self._keys += len(keys)
+        self._sink(keys)
+        now = self._loop.time()
+        if self._speed.is_due(now):
+            self._speed.mark(now, self._keys, self._fraction() or 0.0)
+
+    def _restart(self, note: ScanNote) -> None:
+        for node in self._nodes:
+            node.reset()
+        self._keys = 0
+        self._speed.restart()
+        self._control.notes = {note: None}
+        if self._on_restart is not None:
+            self._on_restart(note)
+
+    def _fail(self, reason: SafeText) -> None:
+        self._final = ScanState.FAILED
+        self._reason = reason
+
+    def _fraction(self) -> float | None:
+        """The mean of the nodes' progress, None when one does not know its own."""
+        if self._final is ScanState.DONE:
+            return 1.0
+        fractions = [node.fraction for node in self._nodes]
+        known = [fraction for fraction in fractions if fraction is not None]
+        return sum(known) / len(known) if known and len(known) == len(fractions) else None
+
+    def _notes(self) -> tuple[ScanNote, ...]:
+        notes = list(self._control.notes)
+        if any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes):
+            notes.append(ScanNote.REPEATS)
+        return tuple(notes)
+
+    def _elapsed(self) -> float:
+        running_s = 0.0 if self._going_since is None else self._loop.time() - self._going_since
+        return self._elapsed_s + running_s
+
+    def _average(self) -> float:
+        elapsed_s = self._elapsed()
+        return self._keys / elapsed_s if elapsed_s > 0 else 0.0
+
+    def _clock_off(self) -> None:
+        self._elapsed_s = self._elapsed()
+        self._going_since = None

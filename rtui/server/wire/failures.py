@@ -1,0 +1,277 @@
+"""Every way in which connecting fails, put into words: what happened and what to try."""
+
+from __future__ import annotations
+
+import errno
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+from rtui.server.wire.errors import ConnectFailure, FailureKind, ServerError
+from rtui.server.wire.target import Target
+
+_TITLES: Final = {
+    FailureKind.NAME: "The name does not resolve",
+    FailureKind.REFUSED: "Connection refused",
+    FailureKind.TIMEOUT: "No answer in time",
+    FailureKind.UNREACHABLE: "The server can't be reached",
+    FailureKind.SOCKET: "The socket can't be used",
+    FailureKind.TLS: "TLS failed",
+    FailureKind.NOAUTH: "The server wants a password",
+    FailureKind.WRONGPASS: "User or password is wrong",
+    FailureKind.NOPERM: "The user may not connect",
+    FailureKind.LOADING: "The server is loading its data",
+    FailureKind.MASTERDOWN: "The replica has lost its primary",
+    FailureKind.PROTECTED: "The server is in protected mode",
+    FailureKind.MAX_CLIENTS: "The server has no room for another client",
+    FailureKind.PROTOCOL: "This does not speak the Redis protocol",
+    FailureKind.DATABASE: "There is no such database",
+    FailureKind.SENTINEL: "This is a Sentinel",
+    FailureKind.LIMIT: "This machine has no room for another connection",
+    FailureKind.CLOSED: "The server closed the connection",
+}
+
+
+def failure(kind: FailureKind, happened: str, remedy: str = "") -> ConnectFailure:
+    """A `ConnectFailure` with the title of its kind."""
+    return ConnectFailure(kind, _TITLES[kind], happened, remedy)
+
+
+def name_failure(target: Target) -> ConnectFailure:
+    """The resolver does not know the host."""
+    return failure(
+        FailureKind.NAME,
+        f"No address is known for {target.host}.",
+        "Check the spelling, the resolver and whether a VPN is needed.",
+    )
+
+
+def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> ConnectFailure:
+    """Nobody answered: neither to the connection attempt, or (`connected`) to the first commands."""
+    if connected:
+        return failure(
+            FailureKind.TIMEOUT,
+            f"{target.label} took the connection but did not answer within {timeout_s:g} s.",
+            "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?",
+        )
+    return failure(
+        FailureKind.TIMEOUT,
+        f"{target.label} did not answer within {timeout_s:g} s.",
+        "Check host and port; a firewall that drops packets looks like this.",
+    )
+
+
+def limit_failure(error: Exception) -> ConnectFailure | None:
+    """This machine gives out no further socket or memory for one; `None` for any other error."""
+    if not isinstance(error, OSError):
+        return None
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        whose = "This process" if error.errno == errno.EMFILE else "This machine"
+        return failure(
+            FailureKind.LIMIT,
+            f"{whose} has as many files and connections open as it may, so there is none left for the server.",
+            "Raise the limit (ulimit -n), or end other programs.",
+        )
+    if error.errno in {errno.ENOBUFS, errno.ENOMEM}:
+        return failure(
+            FailureKind.LIMIT,
+            "This machine has no memory left for another connection.",
+            "End other programs.",
+        )
+    return None
+
+
+def os_failure(target: Target, error: OSError) -> ConnectFailure:
+    """A TCP or unix connection that the system refused."""
+    limit = limit_failure(error)
+    if limit is not None:
+        return limit
+    if target.socket_path is not None:
+        return _socket_failure(target, error)
+    if error.errno == errno.ECONNREFUSED:
+        return failure(
+            FailureKind.REFUSED,
+            f"Nothing listens on {target.label}.",
+            "Is the server running, and is the port right? It may listen on another address only (its bind setting).",
+        )
+    reason = error.strerror or str(error) or type(error).__name__
+    return failure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")
+
+
+def _socket_failure(target: Target, error: OSError) -> ConnectFailure:
+    happened, remedy = {
+        errno.ENOENT: ("does not exist", "Check the path; the server names it in its unixsocket setting."),
+        errno.EACCES: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
+        errno.EPERM: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
+        errno.ECONNREFUSED: ("has no server behind it", "Start the server, or remove the file it left behind."),
+        errno.ENOTSOCK: ("is not a socket", "Check the path; the server names it in its unixsocket setting."),
+    }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
+    return failure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
+
+
+def tls_failure(target: Target, error: Exception) -> ConnectFailure:
+    """A TLS handshake that failed, with the certificate's fault where it was that."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message or str(error)
+        happened = f"The certificate of {target.label} is not accepted: {reason}."
+        return failure(FailureKind.TLS, happened, _certificate_remedy(reason))
+    reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+    if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or not isinstance(error, ssl.SSLError):
+        return failure(
+            FailureKind.TLS,
+            f"{target.label} did not answer the TLS handshake ({reason}).",
+            "The port may be one without TLS: leave --tls out (redis:// instead of rediss://) or use the TLS port.",
+        )
+    return failure(
+        FailureKind.TLS,
+        f"The TLS handshake with {target.label} failed ({reason}).",
+        "The server may want a client certificate (--cert and --key), or another TLS version.",
+    )
+
+
+def _certificate_remedy(reason: str) -> str:
+    lowered = reason.lower()
+    if "expired" in lowered or "not yet valid" in lowered:
+        return "Renew the server's certificate, or check this machine's clock."
+    if "hostname mismatch" in lowered or "ip address mismatch" in lowered:
+        return "Connect by a name that the certificate holds, or give that name with --sni."
+    return "Give the authority that signed it with --cacert; --insecure accepts any certificate."
+
+
+def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFailure:
+    """The connection ended before the handshake did."""
+    if kind is FailureKind.PROTOCOL:
+        remedy = "Check host and port. A TLS port answers like this too: then add --tls."
+    elif kind is FailureKind.TIMEOUT:
+        remedy = "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?"
+    elif target.tls is not None:
+        remedy = (
+            "The server may want a client certificate (--cert and --key), be shutting down, or refuse this address."
+        )
+    else:
+        remedy = "The server may want TLS (--tls), be shutting down, or refuse this address."
+    return failure(kind, f"{target.label}: {happened}", remedy)
+
+
+def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
+    """What an error reply of the handshake means for the connection; `None` when it can go on without."""
+    reason = _BY_CODE.get(error.code)
+    if reason is not None:
+        return reason(target, error)
+    text = error.text.lower()
+    if "max number of clients" in text or "max clients" in text:
+        return failure(
+            FailureKind.MAX_CLIENTS,
+            f"{target.label} answers: {error.text}.",
+            "Close other clients or raise the server's maxclients.",
+        )
+    if "loading" in text and "dataset" in text:
+        return _loading(target, error)
+    return None
+
+
+def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
+    """What an error reply to AUTH or HELLO means; it is not repeated, since servers quote what they do not know."""
+    text = error.text.lower()
+    known = refusal(target, error)
+    if known is not None and known.kind is not FailureKind.NOPERM:
+        return known
+    if "without any password configured" in text or "no password is set" in text:
+        return failure(
+            FailureKind.WRONGPASS,
+            f"{target.label} has no password set, but one was given.",
+            "Leave the password out, or give a user too (--user).",
+        )
+    if "unknown command" in text or "wrong number of arguments" in text:
+        return failure(
+            FailureKind.WRONGPASS,
+            f"{target.label} does not know AUTH, or not with a user.",
+            "Leave user and password out, or the user alone: servers before 6.0 have none.",
+        )
+    return _wrongpass(target, error)
+
+
+def database_failure(target: Target, error: ServerError) -> ConnectFailure:
+    """SELECT was refused."""
+    if error.code == "NOPERM":
+        return _noperm(target, error)
+    return failure(
+        FailureKind.DATABASE,
+        f"{target.label} refuses database {target.db}: {error.text}.",
+        "A server has 16 databases by default (its databases setting), a cluster often only database 0.",
+    )
+
+
+def _noauth(target: Target, error: ServerError) -> ConnectFailure:
+    return failure(
+        FailureKind.NOAUTH,
+        f"{target.label} answers nothing without a password.",
+        "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
+    )
+
+
+def _wrongpass(target: Target, error: ServerError) -> ConnectFailure:
+    who = f"user {target.user}" if target.user is not None else "the default user"
+    return failure(
+        FailureKind.WRONGPASS,
+        f"{target.label} does not accept this password for {who}.",
+        "Check user and password; a disabled user is refused the same way.",
+    )
+
+
+def _noperm(target: Target, error: ServerError) -> ConnectFailure:
+    return failure(
+        FailureKind.NOPERM,
+        f"{target.label} answers: {error.text}.",
+        "`rtui acl` prints the ACL SETUSER line with all that rtui needs.",
+    )
+
+
+def loading_failure(target: Target, percent: int | None, eta_s: int | None) -> ConnectFailure:
+    """The server reads its data set; how far it is, as far as it says so."""
+    done = "" if percent is None else f" It is {percent} % through."
+    left = "" if eta_s is None else f" It expects to need {eta_s:,} s more."
+    return failure(
+        FailureKind.LOADING,
+        f"{target.label} is reading its data set into memory and answers nothing until then.{done}{left}",
+        "Wait: the connection is tried again by itself.",
+    )
+
+
+def _loading(target: Target, error: ServerError) -> ConnectFailure:
+    return loading_failure(target, None, None)
+
+
+def sentinel_failure(target: Target) -> ConnectFailure:
+    """A Sentinel answers, which has no keys."""
+    return failure(
+        FailureKind.SENTINEL,
+        f"{target.label} watches over other servers and holds no keys itself.",
+        "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them.",
+    )
+
+
+def _masterdown(target: Target, error: ServerError) -> ConnectFailure:
+    return failure(
+        FailureKind.MASTERDOWN,
+        f"{target.label} has no link to its primary and does not serve old data (replica-serve-stale-data no).",
+        "Connect to the primary or wait until the replica has caught up.",
+    )
+
+
+def _protected(target: Target, error: ServerError) -> ConnectFailure:
+    return failure(
+        FailureKind.PROTECTED,
+        f"{target.label} has no password and only answers clients on its own machine.",
+        "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
+    )
+
+
+_BY_CODE: Final[dict[str, Callable[[Target, ServerError], ConnectFailure]]] = {
+    "NOAUTH": _noauth,
+    "WRONGPASS": _wrongpass,
+    "NOPERM": _noperm,
+    "LOADING": _loading,
+    "MASTERDOWN": _masterdown,
+    "DENIED": _protected,
+}

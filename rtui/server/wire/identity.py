@@ -1,0 +1,206 @@
+"""Which server this is and in what state, as far as it says so: every field may be unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Literal
+
+from rtui.keyspace.text.display import SafeText, display_text
+
+MAX_INFO_BYTES: Final = 1 << 20
+"""More of an INFO reply than this is not read: a real one has some ten kilobytes."""
+
+Product = Literal["redis", "valkey", "other"]
+"""Whose program the server is; `other` may behave differently in places, such as in what a cursor means."""
+
+_FOREIGN: Final = {
+    "dragonfly_version": "dragonfly",
+    "garnet_version": "garnet",
+    "kvrocks_version": "kvrocks",
+    "mvcc_depth": "keydb",
+}
+"""Fields of INFO that compatible servers have beside `redis_version`."""
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
+
+
+class NoTouch(StrEnum):
+    """Whether the server leaves idle times and frequencies alone when rtui reads a key."""
+
+    ON = "on"
+    UNSUPPORTED = "unsupported"
+    DENIED = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerIdentity:
+    """What `INFO` (or, without it, `HELLO`) and `CLUSTER INFO` tell; `None` is unknown, never zero."""
+
+    product: Product | None = None
+    product_name: SafeText | None = None
+    version: tuple[int, ...] | None = None
+    run_id: str | None = None
+    """Changes with every start of the server: a scan's cursor means something only while it stays."""
+    mode: SafeText | None = None
+    role: Literal["primary", "replica"] | None = None
+    primary_link_up: bool | None = None
+    loading: bool | None = None
+    cluster_enabled: bool | None = None
+    cluster_known_nodes: int | None = None
+    cluster_size: int | None = None
+    """Primaries that own slots."""
+    maxmemory_policy: SafeText | None = None
+    used_memory_bytes: int | None = None
+    used_memory_rss_bytes: int | None = None
+    maxmemory_bytes: int | None = None
+    """0 is the server's own way of saying that there is no limit."""
+    ops_per_s: int | None = None
+    connected_clients: int | None = None
+    uptime_s: int | None = None
+    databases: Mapping[int, int] | None = None
+    """Keys a database, expired ones that still lie there included; databases without keys are absent."""
+
+    def is_like(self, other: ServerIdentity) -> bool:
+        """Whether what was learnt of this server holds for the other: the same run of it, version and policy."""
+        return (self.run_id, self.product, self.version, self.maxmemory_policy) == (
+            other.run_id,
+            other.product,
+            other.version,
+            other.maxmemory_policy,
+        )
+
+    @property
+    def full_name(self) -> str:
+        """Product and version in words."""
+        name = (self.product_name or "server").capitalize()
+        return f"{name} {self.version_text}" if self.version_text else f"{name} of a version that is not known"
+
+    @property
+    def is_lfu(self) -> bool | None:
+        """Whether the server keeps frequencies rather than idle times."""
+        return None if self.maxmemory_policy is None else "lfu" in self.maxmemory_policy
+
+    @property
+    def is_cluster_replica(self) -> bool:
+        """Whether reads need READONLY first."""
+        return bool(self.cluster_enabled) and self.role == "replica"
+
+    @property
+    def version_text(self) -> str | None:
+        """The version with dots."""
+        return None if self.version is None else ".".join(map(str, self.version))
+
+    @property
+    def cluster_note(self) -> str | None:
+        """The plain words that only a part of a cluster is seen; `None` on a server of its own."""
+        if not self.cluster_enabled:
+            return None
+        if self.cluster_known_nodes is None:
+            return "one node of a cluster"
+        return f"one node of {self.cluster_known_nodes}"
+
+
+def parse_fields(reply: object) -> dict[str, str]:
+    """The `name:value` lines of INFO or CLUSTER INFO; anything else than bytes has none."""
+    if not isinstance(reply, bytes):
+        return {}
+    fields: dict[str, str] = {}
+    for line in reply[:MAX_INFO_BYTES].decode("utf-8", "replace").splitlines():
+        name, colon, value = line.partition(":")
+        if colon and not line.startswith("#"):
+            fields.setdefault(name, value)
+    return fields
+
+
+def identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
+    """Read the replies to INFO (one a section), CLUSTER INFO and HELLO; each may be missing or an error."""
+    fields = {name: value for section in info for name, value in parse_fields(section).items()}
+    nodes = parse_fields(cluster_info)
+    greeted = _hello_fields(hello)
+    name = _product_name(fields, greeted)
+    role = fields.get("role") or greeted.get("role")
+    mode = _first(fields, "server_mode", "redis_mode") or greeted.get("mode")
+    enabled = _flag(fields, "cluster_enabled")
+    return ServerIdentity(
+        product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
+        product_name=None if name is None else display_text(name),
+        version=_version(_first(fields, "valkey_version", "redis_version") or greeted.get("version")),
+        run_id=fields.get("run_id") or None,
+        mode=None if mode is None else display_text(mode),
+        role=None if role is None else "primary" if role == "master" else "replica",
+        primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
+        loading=_flag(fields, "loading"),
+        cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
+        cluster_known_nodes=number(nodes, "cluster_known_nodes"),
+        cluster_size=number(nodes, "cluster_size"),
+        maxmemory_policy=display_text(fields["maxmemory_policy"]) if "maxmemory_policy" in fields else None,
+        used_memory_bytes=number(fields, "used_memory"),
+        used_memory_rss_bytes=number(fields, "used_memory_rss"),
+        maxmemory_bytes=number(fields, "maxmemory"),
+        ops_per_s=number(fields, "instantaneous_ops_per_sec"),
+        connected_clients=number(fields, "connected_clients"),
+        uptime_s=number(fields, "uptime_in_seconds"),
+        databases=_databases(fields) if fields else None,
+    )
+
+
+def _hello_fields(hello: object) -> dict[str, str]:
+    """The text fields of a HELLO reply, a flat list under protocol 2 and a map under 3."""
+    if isinstance(hello, dict):
+        pairs = list(hello.items())
+    elif isinstance(hello, list):
+        pairs = list(zip(hello[::2], hello[1::2], strict=False))
+    else:
+        return {}
+    return {
+        name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+        for name, value in pairs
+        if isinstance(name, bytes) and isinstance(value, bytes)
+    }
+
+
+def _product_name(fields: Mapping[str, str], greeted: Mapping[str, str]) -> str | None:
+    for field, name in _FOREIGN.items():
+        if field in fields:
+            return name
+    if "server_name" in fields:
+        return fields["server_name"]
+    if "valkey_version" in fields:
+        return "valkey"
+    if "redis_version" in fields:
+        return "redis"
+    return greeted.get("server")
+
+
+def _first(fields: Mapping[str, str], *names: str) -> str | None:
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def number(fields: Mapping[str, str], name: str) -> int | None:
+    """A field that is a whole number, or `None`."""
+    text = fields.get(name, "")
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def _flag(fields: Mapping[str, str], name: str) -> bool | None:
+    value = number(fields, name)
+    return None if value is None else value != 0
+
+
+def _version(text: str | None) -> tuple[int, ...] | None:
+    found = _VERSION.match(text or "")
+    return None if found is None else tuple(int(part) for part in found.groups() if part is not None)
+
+
+def _databases(fields: Mapping[str, str]) -> dict[int, int]:
+    databases: dict[int, int] = {}
+    for name, value in fields.items():
+        index = re.fullmatch(r"db([0-9]{1,10})", name, re.ASCII)
+        keys = re.match(r"keys=([0-9]{1,19})(?:,|$)", value, re.ASCII)
+        if index is not None and keys is not None:
+            databases[int(index[1])] = int(keys[1])
+    return databases

@@ -1,0 +1,359 @@
+"""What the Expiry panel draws: what never expires, the timeline of what will, its cliffs, and how long keys live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from functools import partial
+from typing import Final
+
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import noun
+from rtui.analysis.report.document import (
+    DAY_S,
+    TTL_EDGES_S,
+    Cliff,
+    CoverageKind,
+    ExpiryReport,
+    Figure,
+    Node,
+    NodeKind,
+    Report,
+    Stats,
+    Timeline,
+)
+from rtui.analysis.report.tables.cell_text import noun_of, written
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
+from rtui.analysis.report.timeline import columns, end_s
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.analyse.chart_lines import (
+    Bar,
+    bar_lines,
+    beside_each_other,
+    chart_lines,
+    in_runs,
+    inset,
+    keys_text,
+    kind_of,
+    share_text,
+    share_within,
+    size_text,
+    standing,
+    value_of,
+    without,
+)
+from rtui.tui.analyse.panel import Area, Choices, Listing
+from rtui.tui.analyse.time_axis import Axis, Horizon, axis_for, clock, day_and_clock, ticks, zone_name
+from rtui.tui.kit import format as fmt
+from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.layout import Piece, fitted
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
+from rtui.tui.kit.table_rows import Order
+
+GUTTER_CELLS: Final = 7
+"""The scale at the left of the timeline."""
+
+TICK_CELLS: Final = 12
+"""Times along the axis are at least so far apart."""
+
+MOST_CLIFF_LINES: Final = 4
+"""So many lines name cliffs under the timeline; the table has all of them."""
+
+LOW_LINES: Final = 3
+"""A timeline is at least so high."""
+
+MOST_LINES: Final = 25
+"""The chart is never higher."""
+
+HIGH_LINES: Final = 8
+"""And at most so high."""
+
+LABEL_CELLS: Final = 40
+"""A namespace is cut beyond this."""
+
+LIVES: Final = (
+    own("< 1 min"), own("< 10 min"), own("< 1 h"), own("< 1 day"), own("< 7 days"), own("< 30 days"), own("< 1 year"),
+    own("≥ 1 year"),
+)  # fmt: skip
+"""What the bins of the TTL histogram are called, one more than there are edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryState:
+    """What the user looks at."""
+
+    horizon: Horizon = Horizon.HOUR
+    timeline: int = 0
+    """Which of the report's timelines; the first is that of all keys."""
+    zone: tzinfo = UTC
+    """The zone of all times shown; everything else that rtui says is in UTC, too."""
+
+
+def expiry_lines(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+    """Return the panel in at most `height` lines: figures, timeline, cliffs, and with room the two histograms."""
+    below = _histograms(report, width) if height >= LOW_LINES + 16 else []
+    lines = [_headline(report, width), _choice(report, state, width)]
+    lines += _timeline(report, width, height - len(lines) - len(below), state)
+    return [clip(line, width) for line in [*lines, *below][:height]]
+
+
+def _headline(report: Report, width: int) -> Line:
+    """Say how much never expires, how much does and from when on."""
+    kind, stats = kind_of(report), report.summary.root.stats
+    if not value_of(stats.keys):
+        return (Span(own("There are no keys."), Role.MUTED),)
+    column = report.head.columns.get("ttl")
+    if stats.no_ttl_share is None:
+        why = display_text(column.reason) if column is not None and column.reason else own("no reason is given")
+        return Span(own("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
+    pieces = [Piece(0, (Span(own("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
+                        Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
+    if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
+        part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
+        pieces.append(Piece(1, (Span(part, Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
+    if stats.ttl is not None:
+        expiring = _expiring(stats)
+        verb = own(" key expires") if noun_of(expiring, "key") == "key" else own(" keys expire")
+        pieces.append(Piece(2, (Span(keys_text(expiring, kind), Role.STRONG), Span(verb, Role.MUTED))))
+    if stats.soonest_expiry_s is not None:
+        away_s = stats.soonest_expiry_s - report.head.made_at_s
+        first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else own("within a second")
+        before = own("the first in ") if away_s >= 1 else own("the first ")
+        pieces.append(Piece(3, (Span(before, Role.MUTED), Span(first))))
+    return fitted(pieces, width)
+
+
+def _expiring(stats: Stats) -> Figure:
+    """Return how many keys expire."""
+    seen = sum(value_of(one) for one in stats.ttl or ())
+    is_estimate = any(isinstance(one, Estimate) for one in stats.ttl or ())
+    return without(stats.keys, stats.no_ttl_keys or 0) if is_estimate else round(seen)
+
+
+def _choice(report: Report, state: ExpiryState, width: int) -> Line:
+    """Return which keys and how far ahead, the chosen ones in brackets."""
+    shown = timeline_of(report.summary.expiry, state)
+    label = own("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
+    spans: list[Span] = []
+    for horizon in Horizon:
+        chosen = horizon is state.horizon
+        text = SafeText(f"[{horizon.title}]" if chosen else f" {horizon.title} ")
+        spans.append(Span(text, Role.TAB_ON if chosen else Role.TAB))
+    zone = (Span(own("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, state.zone), Role.MUTED))
+    head = (Span(own("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
+    line = (*head, *spans)
+    room = width - line_width(line) - line_width(zone)
+    return (*line, gap(room), *zone) if room >= 0 else line
+
+
+def timeline_of(expiry: ExpiryReport, state: ExpiryState) -> Timeline | None:
+    """Return the chosen timeline, the first where there is none such, None where there are none at all."""
+    if not expiry.timelines:
+        return None
+    return expiry.timelines[state.timeline if state.timeline < len(expiry.timelines) else 0]
+
+
+def _timeline(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+    """Return the bars over the axis, and the cliffs below it."""
+    shown = timeline_of(report.summary.expiry, state)
+    if shown is None or not shown.bins:
+        return [(), (Span(own("Nothing that was seen expires."), Role.MUTED),), ()]
+    axis = axis_for(state.horizon, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, state.zone)
+    cliffs = _cliffs(report, axis, width, state, max(1, height - LOW_LINES - 1))
+    bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
+    values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
+    rest = columns(shown, axis.end_s, end_s(shown), 1)
+    beyond = rest[0].keys if rest else 0
+    return [
+        *_bars(values, axis, bars, report),
+        _axis_line(axis, state.zone, beyond, width, kind_of(report)),
+        *cliffs,
+    ]
+
+
+def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
+    """Return the bars with their scale; those of cliffs stand out."""
+    most, kind = max(values, default=0.0), kind_of(report)
+    top = keys_text(round(most), CoverageKind.EXACT if kind is CoverageKind.PARTIAL else kind)
+    scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
+    roles = [Role.BAR] * axis.columns
+    for cliff in report.summary.expiry.cliffs:
+        for at in range(axis.columns):
+            start_s = axis.start_s + at * axis.step_s
+            if start_s < cliff.end_s and cliff.start_s < start_s + axis.step_s:
+                roles[at] = Role.WARN
+    by_cell = [axis.column_of(cell) for cell in range(axis.cells)]
+    lines: list[Line] = []
+    for row, text in enumerate(standing([values[at] for at in by_cell], height)):
+        mark = scale if row == 0 else left(own(""), GUTTER_CELLS - 1)
+        lines.append((Span(mark, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in by_cell])))
+    return lines
+
+
+def _axis_line(axis: Axis, zone: tzinfo | None, beyond: Figure, width: int, kind: CoverageKind) -> Line:
+    """Return the times under the bars, and at the end how many keys expire later."""
+    counted = beyond if isinstance(beyond, Estimate) else round(beyond)
+    later = SafeText(f"{keys_text(counted, kind)} later →" if value_of(beyond) >= 1 else "")
+    room, text = width - GUTTER_CELLS - width_of(later), ""
+    for cell, label in ticks(axis, zone, TICK_CELLS):
+        if max(len(text), cell) + len(label) + 1 > room:
+            break
+        text = f"{text:<{cell}}{label}" if len(text) < cell or not cell else text
+    return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, room)}}"), Role.MUTED), Span(later, Role.FAINT)
+
+
+def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState, room: int) -> list[Line]:
+    """Say the greatest cliffs within the axis, each with a mark under its column and the words beside it."""
+    lines: list[Line] = []
+    for cliff in report.summary.expiry.cliffs:
+        if axis.start_s <= cliff.start_s < axis.end_s:
+            at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
+            said = _beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width)
+            if len(lines) + len(said) <= min(MOST_CLIFF_LINES, room):
+                lines += said
+    if lines:
+        return lines
+    what = own("No cliffs: nothing here stands out from the minutes around it.")
+    return [(gap(GUTTER_CELLS), Span(what, Role.FAINT))]
+
+
+def _beside(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
+    """Put words behind a mark in column `at`, or before it; where they fit on neither side below it."""
+    mark = Span(own("▲"), Role.WARN)
+    for kept in (pieces, pieces[:-1]):
+        words = clip(fitted(kept, width), width)
+        size = line_width(words)
+        if at + 2 + size <= width:
+            return [(gap(at), mark, gap(1), *words)]
+        if size + 1 <= at:
+            return [(gap(at - 1 - size), *words, gap(1), mark)]
+    return [(gap(at), mark), (gap(min(at, width - size)), *words)]
+
+
+def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
+    """Say a cliff: when, how many keys of which namespace, how much of it, how many bytes."""
+    same_day = axis.end_s - axis.start_s <= 2 * DAY_S
+    start = clock(cliff.start_s, zone) if same_day else day_and_clock(cliff.start_s, zone)
+    when = SafeText(f"{start}–{clock(cliff.end_s, zone)}")
+    keys = joined(
+        (
+            keys_text(cliff.keys, kind),
+            SafeText(f"{noun(value_of(cliff.keys), 'key')} of"),
+            display_text(cliff.label, limit=LABEL_CELLS),
+        ),
+        " ",
+    )
+    pieces = [
+        Piece(0, (Span(when, Role.STRONG),)),
+        Piece(0, (Span(keys),)),
+        Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
+    ]
+    if cliff.memory_bytes is not None:
+        pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, kind)),)))
+    expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
+    return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
+
+
+def _histograms(report: Report, width: int) -> list[Line]:
+    """Return how long keys have to live, and where those are that live forever, side by side."""
+    half = (width - 4) // 2
+    first = [_title(own("time to live of all keys")), *_lives(report, half)]
+    second = [_title(own("most keys without TTL")), *_without(report, half, len(first) - 1)]
+    return [(), *beside_each_other(first, second, half + 4)]
+
+
+def _title(text: SafeText) -> Line:
+    return (Span(text, Role.ACCENT),)
+
+
+def _lives(report: Report, width: int) -> list[Line]:
+    """Return the histogram of times to live by magnitude, and what has none."""
+    stats, kind = report.summary.root.stats, kind_of(report)
+    if stats.ttl is None:
+        return [(Span(fmt.NOTHING, Role.MUTED),)]
+    rows = [*zip(LIVES, stats.ttl, strict=True)] if len(stats.ttl) == len(TTL_EDGES_S) + 1 else []
+    if stats.no_ttl_keys is not None:
+        rows.append((own("no TTL"), stats.no_ttl_keys))
+    most = max((value_of(keys) for _, keys in rows), default=0.0)
+    return bar_lines(
+        [
+            Bar(name, (keys_text(keys, kind),), value_of(keys) / most if most else 0.0, Role.MUTED,
+                Role.WARN if name == "no TTL" else Role.BAR)
+            for name, keys in rows
+        ],
+        width,
+    )  # fmt: skip
+
+
+def _without(report: Report, width: int, most: int) -> list[Line]:
+    """Return the namespaces of the first levels that hold most keys without TTL, with the share that they are."""
+    kind = kind_of(report)
+    found = sorted(_namespaces(report.summary.root), key=lambda pair: -value_of(pair[1].stats.no_ttl_keys or 0))
+    shown = [(name, node) for name, node in found if value_of(node.stats.no_ttl_keys or 0) > 0][:most]
+    if not shown:
+        return [(Span(own("none: every key that was seen expires"), Role.MUTED),)]
+    return bar_lines(
+        [
+            Bar(name, (keys_text(node.stats.no_ttl_keys, kind), share_text(node.stats.no_ttl_share)),
+                value_of(node.stats.no_ttl_share or 0.0))
+            for name, node in shown
+        ],
+        width,
+        name_cells=24,
+    )  # fmt: skip
+
+
+def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
+    """Return the namespaces of the first level, each split once where it has several parts."""
+    found = []
+    for node in root.children:
+        parts = node.children if len(node.children) > 1 else (node,)
+        for part in parts:
+            path = (node,) if part is node else (node, part)
+            name = b"".join(one.name + one.separator for one in path)
+            is_other = any(one.kind is NodeKind.OTHER for one in path)
+            found.append((own("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
+    return found
+
+
+def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
+    """Return the tables: what expires at once, what is about to, what is left of lives, and what never ends."""
+    lasting, needs = Order("no_ttl_keys"), ("ttl",)
+    return (
+        Listing("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
+                nothing=own("No cliffs: no minutes stand out from those around them")),
+        Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
+                order=Order("expires_at", upward=True), needs=needs, among=own("big or hot"),
+                nothing=own("None of the big and hot keys expires soon")),
+        Listing("expiry", own("namespaces"), partial(expiry, report), order=lasting, needs=needs),
+        Listing("no_ttl", own("without TTL"), partial(no_ttl, report), order=lasting, needs=needs,
+                nothing=own("Every key that was seen expires")),
+        Listing("ttl_histogram", own("time to live"), partial(ttl_histogram, report), needs=needs),
+    )  # fmt: skip
+
+
+def state_of(report: Report, choices: Choices) -> ExpiryState:
+    """Return what is looked at: the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
+    path = choices.subject if isinstance(choices.subject, tuple) else ()
+    names = tuple(step.name for step in path)
+    lines = report.summary.expiry.timelines
+    near = [at for at, one in enumerate(lines) if names[: len(one.path)] == one.path]
+    return ExpiryState(choices.horizon, max(near, key=lambda at: len(lines[at].path), default=0), UTC)
+
+
+def next_horizon(choices: Choices) -> Choices:
+    """Look further ahead, or after all of it the next hour again."""
+    horizons = list(Horizon)
+    return replace(choices, horizon=horizons[(horizons.index(choices.horizon) + 1) % len(horizons)])
+
+
+def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
+    """Return the chart."""
+    return inset(expiry_lines(report, area.width - 2, area.height, state_of(report, choices)))
+
+
+def chart_height(report: Report, choices: Choices, room: Area) -> int:
+    """Return how many lines the chart takes: as many for any outlook, so that nothing jumps."""
+    wanted = chart_lines(MOST_LINES, room.height)
+    return wanted if report.summary.expiry.timelines else len(chart(report, choices, Area(room.width, wanted)))

@@ -1,0 +1,249 @@
+"""The edges of the Analyse screen: whose numbers these are, what they rest on, and how the analysis is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report, ServerReport
+from rtui.analysis.report.tables.cell_text import noun_of, written
+from rtui.keyspace.text.display import SafeText
+from rtui.server.analysing import ESTIMATE_KEYS
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Lost
+from rtui.server.wire.handshake import NoTouch
+from rtui.tui.analyse.source import AnalysisStatus
+from rtui.tui.kit import format as fmt
+from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.layout import Piece, fitted, prose, tab_line
+from rtui.tui.kit.status_lines import MIN_LABEL_CELLS, NAME, bar_line, cost_pieces, link_words, progress_bar
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
+
+REASON_CELLS: Final = 120
+"""So much of a reason is shown in a bar."""
+
+_STATES: Final = {
+    ScanState.READY: (own("not started"), Role.MUTED),
+    ScanState.SAMPLING: (own("estimate"), Role.MUTED),
+    ScanState.RUNNING: (own("asking"), Role.MUTED),
+    ScanState.PAUSED: (own("paused"), Role.WARN),
+    ScanState.WAITING: (own("waiting"), Role.WARN),
+    ScanState.DONE: (own("complete"), Role.GOOD),
+    ScanState.STOPPED: (own("stopped"), Role.WARN),
+    ScanState.FAILED: (own("failed"), Role.BAD),
+}
+
+_MISSING: Final = {
+    ColumnState.DENIED: (own("denied"), Role.WARN, 1),
+    ColumnState.UNSUPPORTED: (own("not available"), Role.MUTED, 8),
+    ColumnState.NOT_ASKED: (own("not asked"), Role.MUTED, 7),
+}
+"""How it is said that a fact is missing, and how soon that gives way to the rest."""
+
+
+_LENGTHS_TOO: Final = own(
+    "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
+    "when a key was last used. The tables fill while it runs, and you can pause it at any time."
+)
+
+_NO_LENGTHS: Final = own(
+    "rtui reads the type, memory, time to live and last use of every key in one gentle pass, without changing when a "
+    "key was last used. Only the largest keys have their lengths read, at the end: here that counts as a use. "
+    "The tables fill while it runs, and you can pause it at any time."
+)
+"""What is said where NO-TOUCH does not hold."""
+
+
+def title_line(
+    status: AnalysisStatus,
+    report: Report | None,
+    width: int,
+    label: SafeText | None = None,
+) -> Line:
+    """Return the title bar in exactly `width` cells; `label` stands for the server's own.
+
+    A report from a file says when it was made.
+    """
+    right = (*_coverage(status, report), gap(1))
+    room = width - line_width(NAME) - line_width(right) - 1
+    server = status.server if report is None else report.head.server
+    name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
+    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_when(status, report)]
+    who = clip(fitted(pieces, room), room)
+    return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
+
+
+def _identity(server: ServerReport) -> list[Piece]:
+    """Return whose numbers these are."""
+    pieces = []
+    product = display_text(f"{server.product} {server.version}".strip())
+    if product:
+        pieces.append(Piece(5, (Span(product, Role.MUTED),)))
+    if server.role:
+        pieces.append(Piece(6, (Span(display_text(server.role), Role.MUTED),)))
+    return [*pieces, Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),))]
+
+
+def _when(status: AnalysisStatus, report: Report | None) -> list[Piece]:
+    """Return what rtui promises of a server, or when a report from a file was made; and which keys were asked for."""
+    scope = [] if report is None else _scope(report)
+    if status.is_live:
+        return [Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)), *scope]
+    if report is None:
+        return []
+    made = SafeText(f"{humanize.moment(report.head.made_at_s)} UTC")
+    return [Piece(1, (Span(own("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
+
+
+def _scope(report: Report) -> list[Piece]:
+    """Say which keys were asked for, where it was not all of them."""
+    scope = report.head.scope
+    pieces = []
+    if scope.match is not None:
+        pattern = cut(display(scope.match, limit=64), 32)
+        pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+    if scope.kind is not None:
+        pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(scope.kind, limit=16), Role.ACCENT))))
+    return pieces
+
+
+def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
+    """Say what the numbers rest on."""
+    if report is None:
+        return (Span(own("nothing is known yet"), Role.FAINT),)
+    coverage = report.head.coverage
+    if coverage.kind is CoverageKind.EXACT:
+        role = Role.GOOD if status.outdated is None else Role.MUTED
+        return Span(own("exact"), role), Span(SafeText(f" · {humanize.keys(coverage.counted_keys)}"), Role.MUTED)
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {humanize.keys(coverage.keys)}"), Role.MUTED)
+    return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
+
+
+def _percent(coverage: Coverage) -> str:
+    """Return how much of the keyspace was gone through, where it is known."""
+    return "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
+
+
+def _of(coverage: Coverage) -> SafeText:
+    """Return the keys seen, of how many."""
+    seen = fmt.short_count(coverage.keys)
+    if coverage.total_keys is None:
+        return SafeText(f" · {seen} {humanize.noun(coverage.keys, 'key')}")
+    total = coverage.total_keys
+    return SafeText(f" · {seen} of {written(total, fmt.short_count)} {noun_of(total, 'key')}")
+
+
+def panels_line(titles: Sequence[SafeText], chosen: int, width: int) -> Line:
+    """Return the titles of the panels with their keys, shorter where it is narrow."""
+    numbered = [SafeText(f"{at} {title}") for at, title in enumerate(titles, 1)]
+    if sum(len(title) + 3 for title in numbered) + 1 > width:
+        numbered = [SafeText(title.removesuffix(" keys")) for title in numbered]
+    return tab_line(numbered, chosen, (), width)
+
+
+def status_line(
+    status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
+) -> Line:
+    """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
+    word, role = _STATES[status.progress.state] if status.outdated is None else (own("outdated"), Role.WARN)
+    word = own("estimate") if _is_asking_a_sample(status) else word
+    head = link_words(status.link, now_s) or (Span(word, role),)
+    pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
+    return bar_line(head, pieces, width)
+
+
+def _is_asking_a_sample(status: AnalysisStatus) -> bool:
+    return status.is_estimate and status.progress.state is ScanState.RUNNING
+
+
+def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[Piece]:
+    """Return how far and how fast it goes, what it takes, and what is missing."""
+    progress = status.progress
+    state = progress.state
+    pieces: list[Piece] = []
+    nouns = SafeText(f" {humanize.noun(progress.keys, 'key')}")
+    if status.is_under_way:
+        pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
+    elif state.is_over and not shows_cost:
+        pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
+    if state is ScanState.RUNNING and not shows_cost:
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
+    if state is ScanState.RUNNING and progress.eta_s is not None:
+        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
+        pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
+    if status.is_live and not state.is_over:
+        pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+    if status.is_under_way or (state.is_over and not shows_cost and status.cost.server_us):
+        pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+    if state.is_over and status.cost.elapsed_s and not shows_cost:
+        took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
+        pieces.append(Piece(5, (Span(own("took "), Role.MUTED), Span(took))))
+    ago = fmt.ago(status.age_s) if status.age_s is not None else ""
+    if ago:
+        pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
+    if shows_cost:
+        pieces += cost_pieces(status.cost)
+    return [*pieces, *_what_is_missing(report), *_notes(status, report)]
+
+
+def _what_is_missing(report: Report | None) -> list[Piece]:
+    """Name the facts that the server did not tell."""
+    columns = {} if report is None else report.head.columns
+    pieces = []
+    for state, (word, role, rank) in _MISSING.items():
+        names = [display_text(humanize.fact_name(name)) for name, column in columns.items() if column.state is state]
+        if names:
+            pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
+    return pieces
+
+
+def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
+    """Return why it ended or waits, else the last thing that one has to know."""
+    if status.progress.reason:
+        return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),))]
+    if report is not None and report.head.coverage.reason and not status.is_under_way:
+        return [Piece(2, (Span(display_text(report.head.coverage.reason, limit=REASON_CELLS), Role.WARN),))]
+    notes = [*status.notes, *(() if report is None else map(display_text, report.head.notes))]
+    return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
+
+
+def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
+    """Return what stands in place of the tables before anything is known."""
+    state = status.progress.state
+    if state is ScanState.FAILED:
+        why = status.progress.reason or own("The server did not say why.")
+        return [*_heading(own("The analysis failed"), Role.BAD), (), *prose(why, width, Role.MUTED), (),
+                *prose(own("r tries again."), width, Role.MUTED)]  # fmt: skip
+    if isinstance(status.link, Lost) or state is ScanState.WAITING:
+        text = status.progress.reason or own("The analysis goes on when the connection is back.")
+        return [*_heading(own("Waiting for the server"), Role.WARN), (), *prose(text, width, Role.MUTED)]
+    if status.is_under_way:
+        title = own("Paused") if state is ScanState.PAUSED else own("Asking the first keys…")
+        return _heading(title, Role.MUTED)
+    about = _LENGTHS_TOO if status.server.no_touch == NoTouch.ON else _NO_LENGTHS
+    choices = (
+        (own("enter"), own("ask every key, at the pace below")),
+        (own("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
+        (own("+ -"), own("choose another pace first")),
+    )
+    keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
+    return [*_heading(own("What does this keyspace hold?"), Role.STRONG), (), *prose(about, min(width, 84), Role.MUTED),
+            (), *keys]  # fmt: skip
+
+
+def empty_lines(report: Report, width: int) -> list[Line]:
+    """Return what stands in place of the tables where no key was seen: there are none, or it ended too soon."""
+    scope, coverage = report.head.scope, report.head.coverage
+    if coverage.kind is CoverageKind.PARTIAL:
+        why = display_text(coverage.reason) if coverage.reason else own("Nobody knows why.")
+        return [*_heading(own("No key was seen"), Role.WARN), (), *prose(why, width, Role.MUTED)]
+    is_all = scope.match is None and scope.kind is None
+    title = SafeText(f"db{report.head.server.db} is empty") if is_all else own("No key is of what was asked for")
+    text = own("There were no keys to ask.") if is_all else own("There may be keys of other names or types.")
+    return [*_heading(title, Role.STRONG), (), *prose(text, width, Role.MUTED)]
+
+
+def _heading(title: SafeText, role: Role) -> list[Line]:
+    return [(), (gap(1), Span(title, role))]

@@ -1,0 +1,191 @@
+"""An analysis on a real server, over the connection that the tree is browsed with."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from rtui.analysis.report.document import Report
+from rtui.keyspace.text.display import SafeText
+from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
+from rtui.server.browsing import GIVE_WAY_S
+from rtui.server.browsing_status import Seen, seen_now
+from rtui.server.guard import Consent
+from rtui.server.hot.hotkeys import reports_hot_keys, too_old
+from rtui.server.hot.session import start_session
+from rtui.server.inspection.coverage import server_report
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.tasks import supervised
+from rtui.tui.analyse.source import AnalysisStatus
+
+
+class LiveAnalysis:
+    """One analysis after the other; the last report stays until the next one has figures."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        options: Callable[[], AnalysisOptions],
+        resting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`options` says what is asked for each time that one begins; `resting` lets other work rest while one runs.
+
+        `clock` gives seconds since the epoch.
+        """
+        self._connection = connection
+        self._options = options
+        self._pace = options().pace
+        self._resting = resting
+        self._clock = clock
+        self._seen: Seen | None = None
+        """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
+        self._analysing: Analysing | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._revision = 0
+        self._is_estimate = False
+        self._fault: SafeText | None = None
+        """Why an analysis has ended that could not say so itself."""
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever something that can be seen has changed."""
+        now = self._analysing
+        return self._revision + self._connection.revision + (0 if now is None else now.revision)
+
+    @property
+    def report(self) -> Report | None:
+        """The latest figures of the analysis that began last."""
+        return None if self._analysing is None else self._analysing.report
+
+    @property
+    def status(self) -> AnalysisStatus:
+        """Everything but the figures, now."""
+        now, now_s = self._analysing, self._clock()
+        seen = self._seen if now is not None and now.report is not None and now.progress.state.is_over else None
+        asked_at_s = None if now is None else now.hot_asked_at_s
+        return AnalysisStatus(
+            server=server_report(self._connection),
+            progress=self._progress(),
+            cost=Cost() if now is None else now.cost,
+            pace=self._pace if now is None else now.pace,
+            link=self._connection.state,
+            is_estimate=self._is_estimate,
+            hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
+            age_s=None if seen is None else max(0.0, now_s - seen.at_s),
+            outdated=None if seen is None else seen.outdated(self._connection, now_s),
+        )
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Ask every key, or a sample; what was under way ends."""
+        before, self._task = self._task, None
+        self._revision += 1 + (0 if self._analysing is None else self._analysing.revision)
+        self._is_estimate = estimate
+        options = replace(self._options(), pace=self._pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
+        self._analysing = Analysing(self._connection, options)
+        self._fault = None
+        self._task = supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
+
+    def pause(self) -> None:
+        """Send nothing until `resume`."""
+        if self._analysing is not None:
+            self._analysing.pause()
+
+    def resume(self) -> None:
+        """Go on."""
+        if self._analysing is not None:
+            self._analysing.resume()
+
+    def stop(self) -> None:
+        """End soon, with what there is."""
+        if self._analysing is not None and not self._analysing.progress.state.is_over:
+            self._analysing.stop()
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+        self._set_pace(faster=True)
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+        self._set_pace(faster=False)
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+        if self._analysing is not None:
+            self._analysing.give_way(GIVE_WAY_S)
+
+    @property
+    def offers_hot_session(self) -> bool:
+        """Whether the server has hot-key sessions: Redis from 8.6 on."""
+        server = self._connection.server
+        return server.product == "redis" and not too_old(server)
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Start a session of the server's own; raises SessionError, or ConnectionLost."""
+        await start_session(self._connection, consent)
+        self._revision += 1
+
+    @property
+    def reports_hot_keys(self) -> bool:
+        """Whether the server itself knows which keys are hot, if it is made to."""
+        return reports_hot_keys(self._connection.server)
+
+    async def ask_hot(self) -> None:
+        """Ask again which keys are hot, for the figures that are there; raises ConnectionLost."""
+        if self._analysing is not None:
+            await self._analysing.ask_hot()
+
+    async def close(self) -> None:
+        """End everything, without another word to the server."""
+        task, self._task = self._task, None
+        await _ended(task)
+
+    async def _run(self, before: asyncio.Task[None] | None, analysing: Analysing) -> None:
+        """Do all of it, when the one before has ended and other work rests."""
+        await _ended(before)
+        self._seen = seen_now(self._connection, self._clock())
+        with self._resting():
+            try:
+                await analysing.run()
+                self._seen = self._seen_by_the_end()
+            finally:
+                self._revision += 1
+
+    def _seen_by_the_end(self) -> Seen:
+        """Say what the figures are of: in another run of the server a pass over all keys begins again, a sample not."""
+        began, ended = self._seen, seen_now(self._connection, self._clock())
+        is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
+        return ended if began is None or is_whole else replace(began, at_s=ended.at_s)
+
+    def _broke(self, failure: RtuiError) -> None:
+        self._fault = failure.happened
+        self._revision += 1
+
+    def _set_pace(self, *, faster: bool) -> None:
+        self._pace = self._pace.faster() if faster else self._pace.slower()
+        self._revision += 1
+        if self._analysing is not None and not self._analysing.progress.state.is_over:
+            self._analysing.pace = self._pace
+
+    def _progress(self) -> Progress:
+        """Return how far it is; one that has begun is under way even while it waits for its first answer."""
+        if self._analysing is None:
+            return Progress()
+        progress = self._analysing.progress
+        if self._fault is not None:
+            return replace(progress, state=ScanState.FAILED, fraction=None, reason=self._fault)
+        if progress.state is ScanState.READY:
+            return replace(progress, state=ScanState.RUNNING, fraction=None)
+        return progress
+
+
+async def _ended(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task and wait until it has ended."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,169 @@
+"""What the Analyse screen needs of an analysis: one under way on a server has it, and a report from a file does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, runtime_checkable
+
+from rtui.analysis.humanize import counted, duration
+from rtui.analysis.report.document import CostReport, CoverageKind, Report, ServerReport
+from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import Outdated
+from rtui.server.guard import Consent
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.connection import Online, State
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisStatus:
+    """An analysis at one moment: everything but its numbers."""
+
+    server: ServerReport
+    """Who is or was asked; before the first report only what is known from the connection."""
+    progress: Progress = field(default_factory=Progress)
+    cost: Cost = field(default_factory=Cost)
+    pace: Pace = Pace.GENTLE
+    link: State = field(default_factory=Online)
+    is_live: bool = True
+    """Whether a server can be asked; False for a report from a file."""
+    is_estimate: bool = False
+    """Whether what is under way, or was last, asks a sample only."""
+    hot_since_s: float = 0.0
+    """Seconds since the server was asked for its hot keys; 0 where that is not told, as in a report from a file."""
+    age_s: float | None = None
+    """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
+    outdated: Outdated | None = None
+    """Why the figures do not hold any more; None while they may."""
+    notes: tuple[SafeText, ...] = ()
+    """Sentences that a reader of the numbers has to know."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an analysis has begun and not ended, be it paused."""
+        state = self.progress.state
+        return self.is_live and state is not ScanState.READY and not state.is_over
+
+
+ASK_FROM_S: Final = 10.0
+"""An analysis that has run for so long is not ended by a key without a question."""
+
+
+def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
+    """Return a sentence about what an analysis loses when rtui ends now; None for nothing that took long."""
+    elapsed_s, keys = status.cost.elapsed_s, status.progress.keys
+    if not status.is_under_way or elapsed_s < ASK_FROM_S:
+        return None
+    asked = counted(keys, "key")
+    return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
+
+
+@runtime_checkable
+class HotSessions(Protocol):
+    """What an analysis has besides, whose server can find its hottest keys itself for a while."""
+
+    @property
+    def offers_hot_session(self) -> bool:
+        """Whether the server has such sessions at all."""
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Start one, which ends by itself; raises RtuiError when it can't be."""
+
+    @property
+    def reports_hot_keys(self) -> bool:
+        """Whether the server itself knows which keys are hot, in a session or in windows of its own."""
+
+    async def ask_hot(self) -> None:
+        """Ask again which keys are hot, for the figures that are there; raises RtuiError when it can't be."""
+
+
+class AnalysisSource(Protocol):
+    """An analysis: the screen pulls `revision`, `report` and `status`, and asks for the rest."""
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever something that can be seen has changed."""
+
+    @property
+    def report(self) -> Report | None:
+        """What is known so far, None before anything is; another object each time that it says something else."""
+
+    @property
+    def status(self) -> AnalysisStatus:
+        """Everything but the numbers, now."""
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Ask every key from the beginning, or with `estimate` a sample; what was under way ends."""
+
+    def pause(self) -> None:
+        """Send nothing until `resume`."""
+
+    def resume(self) -> None:
+        """Go on."""
+
+    def stop(self) -> None:
+        """End soon, with what there is."""
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+
+    async def close(self) -> None:
+        """End everything."""
+
+
+class FixedAnalysis:
+    """A report that is there already; nothing can be asked of anybody."""
+
+    def __init__(self, report: Report) -> None:
+        self.report: Report | None = report
+        self.revision = 1
+        self.status = status_of(report)
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Do nothing: there is no server."""
+
+    def pause(self) -> None:
+        """Do nothing: nothing is under way."""
+
+    resume = stop = faster = slower = give_way = pause
+
+    async def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+def status_of(report: Report) -> AnalysisStatus:
+    """Return what a report says of the analysis that it comes from."""
+    head = report.head
+    is_partial = head.coverage.kind is CoverageKind.PARTIAL
+    progress = Progress(
+        state=ScanState.STOPPED if is_partial else ScanState.DONE,
+        fraction=head.coverage.fraction,
+        keys=head.coverage.counted_keys,
+    )
+    status = AnalysisStatus(
+        head.server,
+        progress,
+        cost_of(head.cost),
+        is_live=False,
+        is_estimate=head.coverage.kind is CoverageKind.ESTIMATE,
+    )
+    names = {pace.value: pace for pace in Pace}
+    return replace(status, pace=names.get(head.scope.pace, Pace.GENTLE))
+
+
+def cost_of(cost: CostReport) -> Cost:
+    """Return the cost in a report as bars show it."""
+    return Cost(
+        commands=cost.commands,
+        bytes_in=cost.bytes_in,
+        bytes_out=cost.bytes_out,
+        server_us=cost.server_us,
+        is_measured=cost.is_measured,
+        elapsed_s=cost.elapsed_s,
+    )

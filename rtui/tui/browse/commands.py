@@ -1,0 +1,211 @@
+"""The commands of the tree, of the details beside it, and of the screen that connects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.tui.kit.command import Command, Group, Scope, When, when
+
+BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
+    Command("cursor_up", ("up", "k"), "Up", "Move to the row above.", Group.MOVE, Scope.TREE),
+    Command("cursor_down", ("down", "j"), "Down", "Move to the row below.", Group.MOVE, Scope.TREE),
+    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.MOVE, Scope.TREE),
+    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.MOVE, Scope.TREE),
+    Command("first", ("home", "g"), "First", "Move to the first row.", Group.MOVE, Scope.TREE),
+    Command("last", ("end", "G"), "Last", "Move to the last row.", Group.MOVE, Scope.TREE),
+    Command(
+        "parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row.", Group.MOVE, Scope.TREE
+    ),
+    Command(
+        "first_sibling",
+        ("left_curly_bracket",),
+        "First sibling",
+        "Move to the first row of this namespace.",
+        Group.MOVE,
+        Scope.TREE,
+        label="{",
+    ),
+    Command(
+        "last_sibling",
+        ("right_curly_bracket",),
+        "Last sibling",
+        "Move to the last row of this namespace.",
+        Group.MOVE,
+        Scope.TREE,
+        label="}",
+    ),
+    Command(
+        "jump",
+        ("f", "apostrophe"),
+        "Jump to",
+        "Type the beginning of a name to jump to it among the rows beside this one.",
+        Group.MOVE,
+        Scope.TREE,
+        label="f '",
+    ),
+    Command(
+        "enter",
+        ("enter",),
+        "Open",
+        "Open or close a namespace; on a key, go to its details.",
+        Group.TREE,
+        Scope.TREE,
+        when(When.ON_ROW),
+        footer=1,
+    ),
+    Command("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one.", Group.TREE, Scope.TREE),
+    Command(
+        "collapse",
+        ("left", "h"),
+        "Close",
+        "Close a namespace, or go to the one that holds this row.",
+        Group.TREE,
+        Scope.TREE,
+    ),
+    Command(
+        "open_close", ("space",), "Open or close", "Open or close a namespace and stay on it.", Group.TREE, Scope.TREE
+    ),
+    Command(
+        "expand_all",
+        ("asterisk",),
+        "Open all below",
+        "Open every namespace below this one, as far as a screenful of work allows.",
+        Group.TREE,
+        Scope.TREE,
+        when(When.ON_NAMESPACE),
+    ),
+    Command(
+        "sort", ("s",), "Sort", "Sort by number of keys, then by name, and back.", Group.TREE, Scope.TREE, footer=4
+    ),
+    Command(
+        "sort_again",
+        ("S",),
+        "Sort again",
+        "Put what arrived since into its place; rows never move by themselves.",
+        Group.TREE,
+        Scope.TREE,
+    ),
+    Command("columns", ("c",), "Columns", "Choose the columns of the tree.", Group.TREE, Scope.BROWSE, footer=8),
+    Command(
+        "filter",
+        ("slash",),
+        "Filter",
+        "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, "
+        "an exact name is looked up at once.",
+        Group.TREE,
+        Scope.BROWSE,
+        footer=3,
+    ),
+    Command(
+        "clear_filter", (), "Clear the filter", "Show everything again.", Group.TREE, Scope.BROWSE, when(When.FILTERED)
+    ),
+    Command(
+        "focus_next_pane",
+        ("tab",),
+        "Other pane",
+        "Give the keyboard to the tree or to the details.",
+        Group.KEY,
+        Scope.BROWSE,
+    ),
+    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Scope.DETAIL),
+    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Scope.DETAIL),
+    Command(
+        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Scope.DETAIL
+    ),
+    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Scope.DETAIL),
+    Command(
+        "next_page",
+        ("n",),
+        "Next page",
+        "Fetch the next page of the value.",
+        Group.KEY,
+        Scope.DETAIL,
+        when(When.PAGES),
+        footer=2,
+    ),
+    Command(
+        "previous_page",
+        ("b",),
+        "Page before",
+        "Go back a page of the value.",
+        Group.KEY,
+        Scope.DETAIL,
+        when(When.PAGES),
+    ),
+    Command(
+        "reload",
+        ("r",),
+        "Look again",
+        "Fetch the facts and the value of this key again.",
+        Group.KEY,
+        Scope.BROWSE,
+        when(When.ON_KEY),
+    ),
+    Command("copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.COPY, when(When.ON_ROW), footer=5),
+    Command(
+        "copy_menu",
+        ("Y",),
+        "Copy as…",
+        "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.",
+        Group.KEY,
+        Scope.COPY,
+        when(When.ON_ROW),
+    ),
+    Command(
+        "pause",
+        ("p",),
+        "Pause",
+        "Pause the scan, or go on with it.",
+        Group.SCAN,
+        Scope.SCAN,
+        when(When.SCANNING, When.PAUSED),
+        footer=6,
+    ),
+    Command(
+        "faster",
+        ("plus", "equals_sign"),
+        "Faster",
+        "Scan at a faster pace; the server gives more of its time.",
+        Group.SCAN,
+        Scope.SCAN,
+        when(When.SCANNING, When.PAUSED),
+        footer=7,
+        label="+",
+    ),
+    Command(
+        "slower",
+        ("minus",),
+        "Slower",
+        "Scan at a gentler pace.",
+        Group.SCAN,
+        Scope.SCAN,
+        when(When.SCANNING, When.PAUSED),
+    ),
+    Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Scope.BROWSE),
+    Command(
+        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Scope.SCAN
+    ),
+    Command(
+        "analyse",
+        ("a",),
+        "Analyse",
+        "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
+        Group.ANALYSE,
+        Scope.BROWSE,
+        footer=2,
+    ),
+    Command(
+        "back",
+        ("escape",),
+        "Back",
+        "Go back one step: close what was opened last.",
+        Group.APP,
+        Scope.BROWSE,
+        when(When.DETAIL_OPEN, When.BEHIND),
+        footer=9,
+    ),
+    Command(
+        "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Scope.CONNECT, when(When.FAILED), footer=1
+    ),
+)
+"""In the order of the help screen."""

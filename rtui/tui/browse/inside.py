@@ -1,0 +1,100 @@
+"""What lies directly below a namespace, counted without opening it: looking must not make the store larger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import Packed, names_of
+from rtui.keyspace.text.segments import Separators
+
+GROWTH: Final = 1.125
+"""A namespace that has grown by this factor is looked into again while a scan goes on."""
+
+LARGEST: Final = 200
+"""So many namespaces are told apart, the largest ones."""
+
+MOST_KEYS: Final = 200_000
+"""Unopened namespaces of more keys are not counted just because the cursor rests on them."""
+
+BATCH: Final = 2_048
+"""So many children are looked at between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
+
+    label: bytes
+    keys: float
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The parts of a namespace, largest first, and the keys directly below, when it had `of` keys."""
+
+    parts: tuple[Part, ...] = ()
+    namespaces: int = 0
+    keys: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a namespace was looked into: how many keys it had, and whether it was open."""
+
+    node: Namespace
+    keys: int
+    opened: bool
+
+    def is_due(self, last: Look, *, complete: bool) -> bool:
+        """Whether to look again since the last time; when the counts are totals, for any change."""
+        if self.node is not last.node or self.opened != last.opened:
+            return True
+        return self.keys != last.keys if complete else self.keys > last.keys * GROWTH
+
+
+def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None]:
+    """Count what lies directly below, in slices; None where that is not known or would take long."""
+    if node.listed:
+        return (yield from _listed(node))
+    kept = node.kept
+    if node.dropped or node.count > MOST_KEYS or kept is None:
+        return None
+    return (yield from _kept(kept, node.count, node.brace_behind, separators))
+
+
+def _listed(node: Namespace) -> Slices[Inside]:
+    """Take the children of an open namespace."""
+    slicer = Slicer()
+    of = node.count
+    found: list[tuple[float, int]] = []
+    for start in range(0, node.namespace_total, BATCH):
+        ordinals = range(start, min(start + BATCH, node.namespace_total))
+        found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
+        found = sorted(found)[:LARGEST]
+        if slicer.over():
+            yield
+            slicer.restart()
+    parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+    return Inside(parts, node.namespace_total, node.key_total, of)
+
+
+def _kept(kept: Packed | bytes, of: int, brace_behind: bool, separators: Separators) -> Slices[Inside]:
+    """Cut the suffixes of an unopened namespace at their first separators."""
+    slicer = Slicer()
+    counts: Counter[bytes] = Counter()
+    batches = iter([names_of(kept)]) if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
+    for names in batches:
+        cut = separators.split_batch(names, brace_behind=brace_behind)
+        counts.update(head + separator if separator else b"" for head, separator, _ in cut)
+        if slicer.over():
+            yield
+            slicer.restart()
+    keys = counts.pop(b"", 0)
+    parts = tuple(Part(label, count) for label, count in counts.most_common(LARGEST))
+    return Inside(parts, len(counts), keys, of)

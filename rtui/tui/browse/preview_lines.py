@@ -1,0 +1,282 @@
+"""A page of a value as lines: tables, text, JSON, hex dumps, each bounded by the panel's width."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis.facts import Reason, Unknown
+from rtui.keyspace.text.display import SafeText
+from rtui.server.facts.preview.page import Cell, Column, Kind, Meaning, Preview, Row, Section, Unread, Window
+from rtui.tui.kit import format as fmt
+from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.layout import MARGIN, prose
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, own, right, width_of, wrap
+
+CELL_LINES: Final = 4
+"""The last cell of a row is wrapped into at most so many lines."""
+
+TEXT_LINES: Final = 12
+"""One line of a text value is wrapped into at most so many lines."""
+
+MIN_COLUMN_CELLS: Final = 6
+NAME_SHARE: Final = 0.42
+"""A column that is not the last takes at most this part of the width."""
+
+_BETWEEN: Final = 2
+_JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
+_NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.SIZE_BYTES, Meaning.DURATION_MS})
+
+_REFUSALS: Final = {
+    Reason.DENIED: own("Not allowed"),
+    Reason.UNKNOWN_COMMAND: own("The server has no such command"),
+    Reason.GONE: own("The key is gone"),
+    Reason.UNSUPPORTED: own("Not looked into"),
+    Reason.NOT_ASKED: own("Not asked for"),
+    Reason.TOO_LARGE: own("Too large to read"),
+    Reason.FAILED: own("The server refused"),
+}
+
+
+def preview_lines(preview: Preview, width: int) -> list[Line]:
+    """Return a page of a value for a panel of this width."""
+    lines: list[Line] = [()]
+    if preview.refusal is not None:
+        lines += refusal_lines(preview.refusal, width)
+    lines += _summary_lines(preview.summary, width)
+    if preview.window is not None:
+        lines += _window_lines(preview.kind, preview.window, width)
+    if preview.columns and preview.rows:
+        lines += table_lines(preview.columns, preview.rows, width)
+    elif preview.columns and preview.refusal is None:
+        lines += prose(own("(empty)"), width, Role.FAINT)
+    for section in preview.sections:
+        lines += _section_lines(section, width)
+    lines += _note_lines(preview.notes, width)
+    if preview.touched:
+        lines += _note_lines(
+            ("Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it.",), width
+        )
+    return lines
+
+
+def page_note(preview: Preview) -> Line:
+    """Return which page this is, and which keys turn it, for the end of the tab line."""
+    parts: list[Span] = []
+    if preview.rows and isinstance(preview.total, int):
+        parts.append(Span(SafeText(f"{_shown(preview):,} of {preview.total:,}"), Role.MUTED))
+    elif preview.window is not None and isinstance(preview.total, int):
+        first, last = preview.window.offset_bytes, preview.window.offset_bytes + len(preview.window.data)
+        if preview.next_page is not None or first:
+            parts.append(Span(SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}"), Role.MUTED))
+    if preview.previous_page is not None:
+        parts.append(Span(SafeText(f"{'  ' if parts else ''}‹ b"), Role.ACCENT))
+    if preview.next_page is not None:
+        parts.append(Span(SafeText(f"{'  ' if parts else ''}n ›"), Role.ACCENT))
+    return tuple(parts)
+
+
+def _shown(preview: Preview) -> int:
+    """Return how many elements the page has: a row each, but several rows for an entry of a stream."""
+    if preview.kind is Kind.STREAM:
+        return sum(1 for row in preview.rows if row and row[0] is not None)
+    return len(preview.rows)
+
+
+def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
+    """Return why nothing, or nothing more, is shown."""
+    title = _REFUSALS[refusal.reason]
+    lines: list[Line] = [(gap(MARGIN), Span(title, Role.WARN))]
+    if refusal.reason is Reason.GONE:
+        lines += prose(own("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
+    elif refusal.detail:
+        lines += prose(display_text(refusal.detail), width, Role.MUTED)
+    return [*lines, ()]
+
+
+def _summary_lines(summary: Sequence[tuple[str, Cell | Unknown]], width: int) -> list[Line]:
+    """Return the labelled facts of a value as a whole."""
+    if not summary:
+        return []
+    labels = [display_text(label, limit=40) for label, _ in summary]
+    room = max(width_of(label) for label in labels) + _BETWEEN
+    is_beside = room <= width // 2
+    lines: list[Line] = []
+    for label, (_, value) in zip(labels, summary, strict=True):
+        indent = room if is_beside else _BETWEEN
+        found = _summary_value(value, max(width - indent, MIN_COLUMN_CELLS + 2 * MARGIN))
+        if is_beside:
+            title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
+            lines += [(*title, *found[0][1:]), *((gap(indent), *line) for line in found[1:])]
+        else:
+            lines += [*prose(label, width, Role.MUTED), *((gap(indent), *line) for line in found)]
+    return [*lines, ()]
+
+
+def _summary_value(value: Cell | Unknown, width: int) -> list[Line]:
+    """Return a fact of a value, or the sentence that says why it is not known, as lines with a margin."""
+    if isinstance(value, Unknown):
+        return prose(display_text(value.detail or value.reason.value), width, Role.MUTED)
+    room = max(width - 2 * MARGIN, MIN_COLUMN_CELLS)
+    return [(gap(MARGIN), Span(part)) for part in wrap(cell_text(value, Meaning.VALUE), room, CELL_LINES)]
+
+
+def _window_lines(kind: Kind, window: Window, width: int) -> list[Line]:
+    """Return the bytes of a string as what they seem to be."""
+    if not window.data:
+        return prose(own("(empty string)"), width, Role.FAINT)
+    if kind is Kind.JSON and window.json_lines:
+        return [line for raw in window.json_lines for line in _json_lines(raw, width)]
+    if kind in (Kind.TEXT, Kind.JSON):
+        return [line for raw in window.data.split(b"\n") for line in _text_lines(raw, width)]
+    return [*_hex_lines(window, width), ()]
+
+
+def _text_lines(raw: bytes, width: int) -> list[Line]:
+    """Return one line of a text, wrapped."""
+    room = width - 2 * MARGIN
+    text = display(raw, limit=room * TEXT_LINES) if raw else own("")
+    return [(gap(MARGIN), Span(part)) for part in wrap(text, room, TEXT_LINES)]
+
+
+def _json_lines(raw: bytes, width: int) -> list[Line]:
+    """Return one line of laid-out JSON, its member name apart from its value."""
+    room = width - 2 * MARGIN
+    text = display(raw, limit=room * TEXT_LINES)
+    found = _JSON_NAME.match(text)
+    parts = wrap(text, room, TEXT_LINES)
+    lines: list[Line] = []
+    for index, part in enumerate(parts):
+        end = found.end() if found and not index else 0
+        lines.append((gap(MARGIN), Span(SafeText(part[:end]), Role.HASH), Span(SafeText(part[end:]))))
+    return lines
+
+
+def _hex_lines(window: Window, width: int) -> list[Line]:
+    """Return a hex dump with as many bytes a line as fit: 16, 8 or 4."""
+    room = width - 2 * MARGIN
+    step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
+    lines: list[Line] = []
+    for at in range(0, len(window.data), step):
+        piece = window.data[at : at + step]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
+        lines.append((
+            gap(MARGIN),
+            Span(SafeText(f"{window.offset_bytes + at:08x}  "), Role.FAINT),
+            Span(SafeText(f"{piece.hex(' '):<{3 * step}} ")),
+            Span(SafeText(shown), Role.MUTED),
+        ))  # fmt: skip
+    return lines
+
+
+def _section_lines(section: Section, width: int) -> list[Line]:
+    """Return a table beside the main one under its title."""
+    title = display_text(section.title)
+    if section.subject is not None:
+        title = joined((title, display(section.subject, limit=64)), " ")
+    lines: list[Line] = [(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))]
+    if section.rows:
+        lines += table_lines(section.columns, section.rows, width)
+    return lines + _note_lines(section.notes, width)
+
+
+def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
+    """Return what one should know to read this."""
+    lines: list[Line] = []
+    for note in notes:
+        lines += [(), *prose(display_text(note), width, Role.MUTED)]
+    return lines
+
+
+def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[Line]:
+    """Return a table: columns as wide as they need and as fits, the last one wrapped."""
+    texts = [[cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row in rows]
+    cells = _column_cells(columns, texts, width - 2 * MARGIN)
+    head: list[Span] = [gap(MARGIN)]
+    for column, room in zip(columns, cells, strict=True):
+        align = right if column.meaning in _NUMBERS else left
+        head += [Span(align(display_text(column.title), room), Role.MUTED), gap(_BETWEEN)]
+    lines: list[Line] = [tuple(head)]
+    for row, found in zip(rows, texts, strict=True):
+        lines += _row_lines(columns, row, found, cells)
+    return lines
+
+
+def _column_cells(columns: Sequence[Column], texts: Sequence[Sequence[SafeText]], width: int) -> list[int]:
+    """Return how wide each column is."""
+    natural = [
+        max([width_of(column.title), *(width_of(row[at]) for row in texts if at < len(row))])
+        for at, column in enumerate(columns)
+    ]
+    most = max(MIN_COLUMN_CELLS, int(width * NAME_SHARE))
+    wide = max(range(len(columns)), key=lambda at: (columns[at].meaning is Meaning.VALUE, at))
+    cells = [min(need, most) for need in natural]
+    rest = width - sum(size for at, size in enumerate(cells) if at != wide) - _BETWEEN * (len(columns) - 1)
+    cells[wide] = max(MIN_COLUMN_CELLS, min(natural[wide], rest))
+    return cells
+
+
+def _row_lines(columns: Sequence[Column], row: Row, texts: Sequence[SafeText], cells: Sequence[int]) -> list[Line]:
+    """Return one row; cells that hold bytes are wrapped when there is no room."""
+    parts = [
+        wrap(text, room, CELL_LINES) if column.meaning is Meaning.VALUE else [text]
+        for text, room, column in zip(texts, cells, columns, strict=False)
+    ]
+    lines: list[Line] = []
+    for index in range(max(map(len, parts), default=0)):
+        line: list[Span] = [gap(MARGIN)]
+        for at, part in enumerate(parts):
+            text = part[index] if index < len(part) else own("")
+            align = right if columns[at].meaning in _NUMBERS else left
+            line += [Span(align(text, cells[at]), _role(columns[at], row[at])), gap(_BETWEEN)]
+        lines.append(tuple(line))
+    return lines
+
+
+def _role(column: Column, value: Cell) -> Role:
+    if value is None or isinstance(value, Unread):
+        return Role.FAINT
+    match column.meaning:
+        case Meaning.NAME | Meaning.STREAM_ID:
+            return Role.HASH
+        case Meaning.INDEX:
+            return Role.FAINT
+        case Meaning.SCORE | Meaning.DURATION_MS:
+            return Role.LIST
+        case _:
+            return Role.TEXT
+
+
+def cell_text(value: Cell, meaning: Meaning) -> SafeText:
+    """Return one cell as safe text."""
+    match value:
+        case None:
+            return own("")
+        case Unread():
+            size = own("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
+            return SafeText(f"({size}not read)")
+        case bytes():
+            return display(value) if value else own('""')
+        case _:
+            return _figure(value, meaning)
+
+
+def _figure(value: float, meaning: Meaning) -> SafeText:
+    """Return a number as its column wants it."""
+    match meaning:
+        case Meaning.DURATION_MS:
+            return fmt.duration(round(value))
+        case Meaning.SIZE_BYTES:
+            return fmt.size(value)
+        case Meaning.COUNT:
+            return SafeText(f"{value:,}")
+        case _:
+            return number(value)
+
+
+def number(value: float) -> SafeText:
+    """Return a number as the server writes it: whole ones without a point."""
+    whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
+    return SafeText(str(int(value)) if whole else repr(value))

@@ -1,0 +1,112 @@
+"""The facts of listed keys: what is known, how it stands by now, and what is still to be asked of the server."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rtui.analysis.facts import RowFacts
+from rtui.keyspace.rows.rows import Kind, Row
+
+KEPT: Final = 4_000
+"""Facts of so many keys are kept; the ones longest out of view go first."""
+
+KEPT_NAME_BYTES: Final = 16 << 20
+"""The names of those have at most so many bytes together: a tall screen of the longest names that are asked for."""
+
+MOST_NAME_BYTES: Final = 1 << 16
+"""Names beyond this are not sent for the sake of a row."""
+
+HOLD_S: Final = 60.0
+"""Facts that are older are asked again when their rows come into view once more."""
+
+AFTER_EXPIRY_S: Final = 2.0
+"""So long after its time to live has run out a key is asked for again: it is gone, or its life was prolonged."""
+
+_SECOND_MS: Final = 1_000
+
+
+class RowFactsCache:
+    """Facts by key, bounded by number and by bytes of names. The tree and the details share it: the newest are kept."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds since the epoch."""
+        self._clock = clock
+        self._asked: OrderedDict[bytes, RowFacts] = OrderedDict()
+        self._name_bytes = 0
+        """Bytes of the names in `_asked`."""
+        self._counted_down: dict[bytes, RowFacts] = {}
+        """Facts as they were shown last, where a time to live runs down."""
+        self._doubted: set[bytes] = set()
+        """Keys to ask again whatever is known of them."""
+
+    def get(self, key: bytes) -> RowFacts | None:
+        """Return the facts of a key as they stand now, the very same object within one second; None if unknown."""
+        asked = self._asked.get(key)
+        if asked is None or not isinstance(asked.ttl_ms, int):
+            return asked
+        now, shown = asked.at(self._clock()), self._counted_down.get(key)
+        if shown is not None and _is_same_second(now, shown):
+            return shown
+        self._counted_down[asked.key] = now
+        return now
+
+    def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S) -> list[bytes]:
+        """Return the keys among the rows to ask for: unknown ones, expired ones, those asked over `hold_s` ago."""
+        wanted = []
+        now_s = self._clock()
+        for row in rows:
+            if row.kind is Kind.KEY:
+                key = row.key()
+                known = self._asked.get(key)
+                if known is not None:
+                    self._asked.move_to_end(key)
+                is_due = known is None or self._is_due(known, now_s, hold_s)
+                if is_due and len(key) <= MOST_NAME_BYTES:
+                    wanted.append(key)
+        return wanted
+
+    def due_again(self, rows: Iterable[Row]) -> list[bytes]:
+        """Return the keys among the rows to ask for while they stay in view: their age alone is no reason."""
+        return self.missing(rows, hold_s=float("inf"))
+
+    def put(self, found: Sequence[RowFacts]) -> None:
+        """Keep these facts, the latest that were heard of their keys."""
+        for facts in found:
+            self.forget(facts.key)
+            self._asked[facts.key] = facts
+            self._name_bytes += len(facts.key)
+        while len(self._asked) > KEPT or (self._name_bytes > KEPT_NAME_BYTES and len(self._asked) > 1):
+            self.forget(next(iter(self._asked)))
+
+    def forget(self, key: bytes | None = None) -> None:
+        """Forget one key, or everything."""
+        if key is None:
+            self._asked.clear()
+            self._name_bytes = 0
+            self._counted_down.clear()
+            self._doubted.clear()
+        else:
+            if self._asked.pop(key, None) is not None:
+                self._name_bytes -= len(key)
+            self._counted_down.pop(key, None)
+            self._doubted.discard(key)
+
+    def doubt(self) -> None:
+        """Have everything asked again; until then what is known is still shown."""
+        self._doubted.update(self._asked)
+
+    def _is_due(self, facts: RowFacts, now_s: float, hold_s: float) -> bool:
+        """Whether known facts are to be asked again."""
+        expires_at_s = facts.expires_at_s
+        has_expired = expires_at_s is not None and now_s >= expires_at_s + AFTER_EXPIRY_S
+        return has_expired or facts.key in self._doubted or now_s - facts.asked_at_s > hold_s
+
+
+def _is_same_second(one: RowFacts, other: RowFacts) -> bool:
+    """Whether two moments of the same facts show the same time to live."""
+    left, before = one.ttl_ms, other.ttl_ms
+    if not isinstance(left, int) or not isinstance(before, int):
+        return False
+    return (left == 0) == (before == 0) and left // _SECOND_MS == before // _SECOND_MS

@@ -1,0 +1,439 @@
+"""The main screen: the tree, the details of what is under its cursor, and how the scan is doing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widget import Widget
+from textual.worker import Worker
+
+from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.wire.connection import Online
+from rtui.server.wire.errors import RtuiError
+from rtui.tui.analyse.panel import PanelBook
+from rtui.tui.browse.columns import Column
+from rtui.tui.browse.copy_desk import CopyDesk, Subject
+from rtui.tui.browse.cursor_detail import CursorDetail, Detail
+from rtui.tui.browse.detail_desk import DetailDesk, Panels
+from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.name_filter import NameFilter
+from rtui.tui.browse.namespace_lines import notice_lines
+from rtui.tui.browse.offers import conditions
+from rtui.tui.browse.scan_desk import Bars, ScanDesk
+from rtui.tui.browse.session import Session
+from rtui.tui.browse.tree_lines import Whole
+from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.commands import BROWSE_SCOPES, Scope, When, bindings, footer_commands
+from rtui.tui.kit.banner import browse_banner
+from rtui.tui.kit.bars import Banner, Bar
+from rtui.tui.kit.choice import ColumnsScreen
+from rtui.tui.kit.command_screen import CommandScreen, carried
+from rtui.tui.kit.detail_pane import DetailPane, Panes
+from rtui.tui.kit.filter_input import FilterInput
+from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.polling import FLUSH_S, REST_S, NextLook, Work
+from rtui.tui.kit.styled_text import Line, Role, Span, own
+
+FILTER_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
+    Span(own("  down"), Role.ACCENT),
+    Span(own(" moves into the list"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" shows all"), Role.MUTED),
+)
+"""Stands in the footer while a filter is typed."""
+
+
+TICK_S: Final = 0.95
+"""What time changes is shown so often: a little less than a second, so that each second is shown."""
+
+ROW_FACTS: Final = "row facts"
+"""The group of the workers that ask for the facts of rows."""
+
+
+class BrowseScreen(CommandScreen[None]):
+    """Binds a session to widgets; each handler is a few lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(Scope.BROWSE),
+        *carried(Scope.DETAIL, Scope.SCAN, Scope.COPY),
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
+    AUTO_FOCUS = "#tree"
+    SCOPES = BROWSE_SCOPES
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        label: SafeText | None = None,
+        is_filling: Callable[[], bool] | None = None,
+    ) -> None:
+        """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
+        super().__init__()
+        self.session = session
+        self.trees = TreePane(session.open_namespace, session.clock, id="tree-pane")
+        self.pane = DetailPane(id="detail")
+        self.title_bar, self.summary_bar, self.status_bar = Bar(id="title"), Bar(id="summary"), Bar(id="status")
+        self.banner = Banner()
+        self.filter_input = FilterInput()
+        self._label = label
+        self._names = NameFilter(session.store)
+        self._scan = ScanDesk(session, label, is_filling)
+        self._details = DetailDesk(
+            CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, session.clock
+        )
+        self._desks: dict[Scope, DetailDesk | ScanDesk | CopyDesk] = {
+            Scope.DETAIL: self._details,
+            Scope.SCAN: self._scan,
+            Scope.COPY: CopyDesk(self, session.target, self._subject),
+        }
+        self._seen: tuple[int, bool, bool] = (-1, False, False)
+        self._ticked_at_s = 0.0
+        self._generation = session.status.generation
+        self._listed_facts: KeyFacts | None = None
+        self._jump: Line = ()
+        self._returns_to_analysis = False
+        """Whether Escape goes back to the analysis: the user came from there to a key."""
+        self._book = PanelBook()
+        self._next_look = NextLook(self, self.flush)
+
+    @property
+    def _detail(self) -> CursorDetail:
+        """What fetches the details of the thing under the cursor."""
+        return self._details.source
+
+    @property
+    def _shown(self) -> Detail | None:
+        """The detail on screen."""
+        return self._details.shown
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield self.title_bar
+        yield self.banner
+        with Panes(id="body"):
+            yield self.trees
+            yield self.pane
+        yield self.summary_bar
+        yield self.filter_input
+        yield self.status_bar
+        yield self.footer_bar
+
+    @property
+    def focus_home(self) -> Widget:
+        """The tree, or the details where they may be all that is shown."""
+        return self.pane.body if self.has_class("-reading") else self.trees.key_tree
+
+    def on_mount(self) -> None:
+        """Show what there is and start looking for changes."""
+        self._scan.use(Bars(self.title_bar, self.status_bar))
+        self._details.use(Panels(self.pane, self.summary_bar))
+        self._show_rows()
+        self.session.on_change(lambda: self.call_later(self.flush))
+        self.show_changes()
+
+    # what changes by itself
+
+    def show_changes(self) -> None:
+        """Show what has changed since the last look."""
+        self._follow_store()
+        status = self.session.status
+        if self._scan.has_just_been_filled():
+            self.action_rescan()
+        before = self._seen
+        self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
+        if before[1:] != self._seen[1:]:
+            self.trees.settle_order()
+        if before != self._seen:
+            self.trees.take_up(self._whole())
+            needle = self._names.needle
+            self.trees.explain(lambda width: notice_lines(status, needle, width))
+            self._details.take_up(complete=status.complete)
+            self.banner.warn(browse_banner(status))
+        if before != self._seen or not isinstance(status.link, Online):
+            self._scan.say()
+        self._tick(status)
+        self._doubt_after_loss(status)
+        self._offer_commands()
+        is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
+        self._next_look.after(REST_S if is_at_rest else FLUSH_S)
+
+    def _tick(self, status: BrowsingStatus) -> None:
+        """Once a second, while anybody sees it, show what time does to facts and ask for those that it ended."""
+        now_s = asyncio.get_running_loop().time()
+        if not self.is_current or now_s - self._ticked_at_s < TICK_S:
+            return
+        self._ticked_at_s = now_s
+        self.trees.tick()
+        self._details.tick()
+        self._scan.say()
+        self.banner.warn(browse_banner(status))
+        is_asking = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
+        if isinstance(status.link, Online) and not is_asking:
+            self.trees.ask_again()
+            self._details.ask_again()
+
+    def _doubt_after_loss(self, status: BrowsingStatus) -> None:
+        """Ask again for what is shown when the connection has been made once more: it may be another server."""
+        if isinstance(status.link, Online) and status.generation != self._generation:
+            self._generation = status.generation
+            self.trees.doubt_facts()
+            self._detail.refresh(at_once=True)
+
+    @on(events.ScreenResume)
+    def _resumed(self) -> None:
+        """Show at once what time has done while another screen was over this one."""
+        self._ticked_at_s = 0.0
+        self.call_later(self.flush)
+
+    def _follow_store(self) -> None:
+        """Show the rows of the session's store when it is another: a filter's, or that of all keys as it was left."""
+        if self.session.store is self._names.source:
+            return
+        if self._names.use(self.session.store, self.trees.key_tree.cursor):
+            self.trees.keep_order()
+        else:
+            self.trees.begin_anew()
+        self._show_rows()
+
+    def _whole(self) -> Whole:
+        """Return what shares are parts of."""
+        status, store = self.session.status, self._names.rows.store
+        total = None if self._names.needle is not None else status.total
+        expected = float(total) if isinstance(total, int) else None if total is None else total.value
+        complete = status.complete and not self._names.is_searching
+        is_part = self._names.needle is not None or status.match is not None or status.kind is not None
+        is_outdated = status.outdated is not None
+        return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated)
+
+    def _show_rows(self) -> None:
+        """Show the rows of the keyspace, or of what its names are filtered by."""
+        separators = b" ".join(self.session.store.separators.values)
+        if self._names.needle is None:
+            self.trees.show(
+                self._names.rows, SafeText(f"Namespaces split at {display(separators)}"), cursor=self._names.cursor
+            )
+        else:
+            title = SafeText(f"Names with {display(self._names.needle, limit=40)}")
+            self.trees.show(self._names.rows, title, is_filter=True)
+        self._seen = (-1, *self._seen[1:])
+
+    # what the user does in the tree
+
+    @on(KeyTree.Highlighted)
+    def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
+        self._detail.show(event.row)
+
+    @on(KeyTree.Chosen)
+    def _enter_detail(self) -> None:
+        self.add_class("-reading")
+        self.pane.body.focus()
+
+    @on(KeyTree.Jumping)
+    def _say_jump(self, event: KeyTree.Jumping) -> None:
+        self._jump = ()
+        if event.typed is not None:
+            self._jump = (Span(own(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
+        self._offer_commands()
+
+    @on(TreePane.FactsWanted)
+    def _want_facts(self, event: TreePane.FactsWanted) -> None:
+        if isinstance(self.session.status.link, Online):
+            self._run(partial(self._fetch_facts, event.keys), ROW_FACTS)
+
+    async def _fetch_facts(self, keys: list[bytes]) -> None:
+        found = await self.session.row_facts(keys)
+        self.trees.put_facts(found)
+        shown = self._detail.detail.facts
+        if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
+            self._detail.refresh()
+
+    # the details
+
+    def _spawn_detail(self, work: Work) -> Worker[None]:
+        return self.run_worker(work, group="detail", exit_on_error=False, description="details")
+
+    def _show_detail(self, detail: Detail) -> None:
+        self._details.show(detail)
+        if detail.facts is not None and detail.facts is not self._listed_facts:
+            self._listed_facts = detail.facts
+            self.trees.put_facts([detail.facts.row])
+        self._offer_commands()
+
+    @on(DetailPane.TabClicked)
+    def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
+        self._details.choose(event.index)
+
+    def action_reload(self) -> None:
+        """Ask for facts and value again."""
+        if self._detail.detail.key is not None:
+            self._detail.reload()
+
+    def action_rescan(self) -> None:
+        """Begin again."""
+        self.trees.begin_anew()
+        self._run(self.session.rescan, "scan")
+
+    # filters
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.filter_input.open()
+        self._offer_commands()
+
+    def action_leave_filter(self) -> None:
+        """Go into what was found so far."""
+        self._close_filter()
+
+    @on(FilterInput.Changed)
+    def _filter_changes(self, event: FilterInput.Changed) -> None:
+        """Search the names that are loaded while a filter is typed; a glob has to wait for Enter."""
+        if self.filter_input.is_open and not self.filter_input.is_glob:
+            self._search(event.value)
+
+    @on(FilterInput.Submitted)
+    def _filter_typed(self, event: FilterInput.Submitted) -> None:
+        text = event.value.encode("utf-8", "surrogateescape")
+        is_glob = self.filter_input.is_glob
+        self._close_filter()
+        if text:
+            self._run(partial(self._look_up, text, is_glob=is_glob), "filter")
+
+    def _search(self, text: str) -> None:
+        """Show the names with this text, or all."""
+        self._returns_to_analysis = self._returns_to_analysis and not text
+        self._names.choose(text.encode("utf-8", "surrogateescape"), self.trees.key_tree.cursor)
+        self._show_rows()
+        if self._names.needle is not None:
+            self._run(self._names.work, "search")
+
+    async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
+        """Go to the key of exactly this name, if there is one; else a glob is what the server filters by."""
+        if await self.session.lookup(name):
+            with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
+                self._search("")
+            self._detail.show_key(name)
+            self.trees.reveal(name)
+        elif is_glob:
+            self._search("")
+            await self._filter_keys(name)
+
+    async def _filter_keys(self, match: bytes | None) -> None:
+        """Have the server show keys that match, or all."""
+        self._returns_to_analysis = False
+        before = self.session.store
+        if match is not None or self.session.status.match is None:
+            self.trees.begin_anew()
+        await self.session.filter(match)
+        self._follow_store()
+        if match is None and self.session.store is before:
+            self.trees.begin_anew()
+
+    def action_clear_filter(self) -> None:
+        """Show everything again."""
+        if self._names.needle is not None:
+            self._search("")
+        if self.session.status.match is not None:
+            self._run(partial(self._filter_keys, None), "filter")
+
+    def _close_filter(self) -> None:
+        self.filter_input.close()
+        self.trees.key_tree.focus()
+        self._offer_commands()
+
+    # panes
+
+    def action_focus_next_pane(self) -> None:
+        """Give the keyboard to the other pane."""
+        if self.pane.body.has_focus:
+            self.action_back()
+        else:
+            self._enter_detail()
+
+    def action_back(self) -> None:
+        """Go back one step."""
+        if self.filter_input.is_open:
+            self._close_filter()
+            self._search("")
+        elif self.pane.body.has_focus or self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.trees.key_tree.focus()
+        elif self._returns_to_analysis:
+            self.action_analyse()
+        else:
+            self.action_clear_filter()
+
+    # the analysis
+
+    def action_analyse(self) -> None:
+        """Show what the keyspace holds; the screen is dismissed with a key to go to."""
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+
+        self._returns_to_analysis = False
+        self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book, label=self._label), self._go_to)
+
+    def _go_to(self, key: bytes | None) -> None:
+        """Go to a key, opening what it lies in; None: stay."""
+        self._returns_to_analysis = key is not None
+        if key is not None:
+            self._run(partial(self._look_up, key, is_glob=False), "look up")
+
+    # columns and commands
+
+    def _subject(self) -> Subject:
+        row, detail = self.trees.key_tree.cursor, self._detail.detail
+        return (row.key() if row is not None else detail.key), detail.facts
+
+    def action_columns(self) -> None:
+        """Choose columns."""
+
+        def change(columns: frozenset[Column]) -> None:
+            self.trees.choose_columns(columns)
+
+        self.app.push_screen(ColumnsScreen(self.trees.columns, change))
+
+    def holds(self) -> frozenset[When]:
+        """Return what holds just now."""
+        status = self.session.status
+        is_filtered = self._names.needle is not None or status.match is not None
+        can_go_back = self._returns_to_analysis or is_filtered
+        return conditions(status, self._detail.detail, self.trees.key_tree.cursor, is_filtered=is_filtered,
+                          can_go_back=can_go_back,
+                          is_reading=self.pane.body.has_focus)  # fmt: skip
+
+    def _offer_commands(self) -> None:
+        if self.filter_input.is_open:
+            self.footer_bar.offer((), FILTER_HINT)
+            return
+        scopes = BROWSE_SCOPES - ({Scope.TREE} if self.pane.body.has_focus else set())
+        self.footer_bar.offer(footer_commands(scopes, self.holds()), self._jump)
+
+    def carrier(self, scope: Scope) -> object:
+        """Return the tree, or the desk of the scope, or whatever every screen has."""
+        return self.trees.key_tree if scope is Scope.TREE else self._desks.get(scope, super().carrier(scope))
+
+    # work
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:
+        """Do something that takes round trips; newer work of the same kind replaces it."""
+        return self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
+
+    @on(Worker.StateChanged)
+    def _worker_ended(self, event: Worker.StateChanged) -> None:
+        """Look at what has come of it."""
+        if event.worker.is_finished:
+            self.call_later(self.flush)
+
+    def says(self, error: BaseException) -> bool:
+        """Whether a failure is told in a message: a lost connection is in the status bar."""
+        return not isinstance(error, RtuiError) or isinstance(self.session.status.link, Online)

@@ -1,0 +1,86 @@
+"""What the screens need of a browsing session; `rtui.server.browsing` has it, and a table of fixed values may too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.wire.target import Target
+from rtui.tui.analyse.source import AnalysisSource
+
+
+class Session(Protocol):
+    """A keyspace being browsed: screens pull `revision`, `status` and `store`, and await what takes a round trip."""
+
+    target: Target
+    store: NamespaceStore
+
+    def clock(self) -> float:
+        """Return the time in seconds since the epoch, by which facts say when they were asked."""
+
+    @property
+    def revision(self) -> int:
+        """Grows whenever something that can be seen has changed."""
+
+    @property
+    def analysis(self) -> AnalysisSource:
+        """What the keyspace holds, once it is asked for; the same one each time."""
+
+    @property
+    def status(self) -> BrowsingStatus:
+        """Everything but the tree, now."""
+
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """What is lost when rtui ends now, as a sentence; None for nothing."""
+
+    def on_change(self, call: Callable[[], object]) -> None:
+        """Have `call` called when the connection is lost or comes back."""
+
+    async def start(self) -> None:
+        """Connect and begin; raises ConnectFailure."""
+
+    async def close(self) -> None:
+        """End everything."""
+
+    def pause(self) -> None:
+        """Hold the scan."""
+
+    def resume(self) -> None:
+        """Go on with the scan."""
+
+    def give_way(self) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+
+    async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
+        """Begin again with other names."""
+
+    async def rescan(self) -> None:
+        """Begin again."""
+
+    async def lookup(self, name: bytes) -> bool | None:
+        """Whether a key of this name exists; None when that was refused."""
+
+    async def open_namespace(self, node: Namespace) -> None:
+        """Make a namespace one that can be listed, by a scan of its prefix if need be."""
+
+    async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
+        """What listed keys show."""
+
+    async def key_facts(self, key: bytes) -> KeyFacts:
+        """What the key under the cursor shows."""
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        """A page of its value."""

@@ -1,0 +1,215 @@
+"""The line over the tree: what its places show and how it is sorted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.browse.columns import GAP_CELLS, Column, Place, Plan
+from rtui.tui.kit import format as fmt
+from rtui.tui.kit.format import Mark, display
+from rtui.tui.kit.layout import MARGIN
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, own, right, type_role, width_of
+
+
+def header_line(plan: Plan, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
+    """Return the header in exactly the width of the plan; the column that orders the rows is marked."""
+    by_name = order is Sort.NAME
+    name = SafeText(f" {title}{' ↓' if by_name else ''}")
+    spans = [Span(left(name, plan.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
+    for place in plan.places:
+        by_count = order is Sort.COUNT and place.namespace is Column.KEYS
+        text = SafeText(place.title.replace(Column.KEYS, f"{Column.KEYS} ↓", 1) if by_count else place.title)
+        spans.append(Span(right(text, place.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
+    return tuple(spans)
+
+
+INDENT_CELLS: Final = 2
+"""How much further in each level begins."""
+
+_OPEN, _CLOSED, _NONE = own("▾ "), own("▸ "), own("  ")
+_EMPTY = own("(empty)")
+
+_SHORT_REASONS: Final = {
+    Reason.DENIED: own("denied"),
+    Reason.UNKNOWN_COMMAND: own("n/a"),
+    Reason.GONE: own("gone"),
+    Reason.UNSUPPORTED: own("n/a"),
+    Reason.NOT_ASKED: own("–"),
+    Reason.TOO_LARGE: own("large"),
+    Reason.FAILED: own("error"),
+}
+
+
+_EXPIRED = own("expired")
+"""Of a key whose time to live has run out since it was asked for."""
+
+
+class KnownFacts(Protocol):
+    """The facts of listed keys; a dictionary is one."""
+
+    def get(self, key: bytes, /) -> RowFacts | None:
+        """Return the facts of a key as they stand now, None while nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What the figures of a row are measured against."""
+
+    keys: int
+    """Keys seen in the whole keyspace."""
+    complete: bool
+    """The scan has seen every key."""
+    expected_keys: float | None = None
+    """What the sample says of the whole keyspace."""
+    is_part: bool = False
+    """Only what a filter lets through is counted, and shares are of that."""
+    is_outdated: bool = False
+    """What was counted does not hold any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A count and how far to trust it."""
+
+    keys: float
+    mark: Mark
+
+
+def known_count(node: Namespace, complete: bool) -> Known:
+    """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
+    if node.is_exact(complete=complete):
+        return Known(node.count, Mark.EXACT)
+    if not complete and node.estimate is not None and node.estimate.value > node.count:
+        return Known(node.estimate.value, Mark.ABOUT)
+    return Known(node.count, Mark.AT_LEAST)
+
+
+def share_of(node: Namespace, whole: Whole) -> float | None:
+    """Return the part of the keyspace below a namespace, None while there is nothing to compare with."""
+    known = known_count(node, whole.complete)
+    if known.mark is Mark.ABOUT and whole.expected_keys:
+        return min(1.0, known.keys / whole.expected_keys)
+    return node.count / whole.keys if whole.keys else None
+
+
+def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownFacts) -> Line:
+    """Return a row in exactly the width of the plan."""
+    if row.kind is Kind.NAMESPACE:
+        role = Role.MUTED if whole.is_outdated else Role.TEXT
+        head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, role)
+        return (*head, *_namespace_places(row.namespace, plan.places, whole))
+    found = facts.get(row.key())
+    gone = found is not None and _has_ended(found)
+    head = _name(row, plan.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
+    return (*head, *_key_places(found, plan.places))
+
+
+def name_cells(row: Row) -> int:
+    """Return the cells that a name takes when nothing of it is cut, with its indent and sign.
+
+    A byte is taken for a cell: names of other letters than those of ASCII get more room than they need.
+    """
+    return MARGIN + row.depth * INDENT_CELLS + width_of(_NONE) + len(row.name) + 1
+
+
+def sign_cells(row: Row, name_cells: int) -> int:
+    """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
+    return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)
+
+
+def _name(row: Row, cells: int, sign: SafeText, role: Role) -> Line:
+    """Return the sign and the name in `cells` cells."""
+    indent = sign_cells(row, cells)
+    room = cells - indent - width_of(sign) - 1
+    text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
+    shown_role = role if row.name else Role.FAINT
+    fitted = left(cut_middle(text, room), room + 1)
+    return Span(SafeText(" " * indent + sign), Role.FAINT), Span(fitted, shown_role)
+
+
+def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) -> Line:
+    """Return the figures of a namespace."""
+    known = known_count(node, whole.complete)
+    share = share_of(node, whole)
+    spans: list[Span] = []
+    for place in places:
+        match place.namespace:
+            case Column.KEYS:
+                text = fmt.count(round(known.keys), known.mark)
+                if known.mark is Mark.ABOUT or width_of(text) > place.cells:
+                    text = fmt.short_count(known.keys, known.mark)
+                is_muted = known.mark is Mark.ABOUT or whole.is_outdated
+                spans += _placed(text, place, Role.MUTED if is_muted else Role.TEXT)
+            case Column.SHARE if share is not None:
+                mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
+                spans += _placed(fmt.share(share, mark), place, Role.MUTED)
+            case Column.BAR if share is not None:
+                filled, blank = fmt.bar(share, place.cells)
+                spans += (_gap(), Span(filled, Role.BAR), Span(blank))
+            case _:
+                spans.append(_blank(place))
+    return tuple(spans)
+
+
+def _key_places(facts: RowFacts | None, places: tuple[Place, ...]) -> Line:
+    """Return the facts of a key, blanks while they are not known."""
+    spans: list[Span] = []
+    first = next((place for place in places if place.key is not None), None)
+    for place in places:
+        if facts is None or place.key is None:
+            spans.append(_blank(place))
+            continue
+        if _has_ended(facts):
+            text, role = _end(facts, place, is_first=place is first), Role.WARN
+        else:
+            text, role = _fact(facts, place.key)
+        spans += _placed(text, place, role)
+    return tuple(spans)
+
+
+def _has_ended(facts: RowFacts) -> bool:
+    """Whether the key is no longer there, as far as anybody knows."""
+    return facts.is_gone or facts.is_expired
+
+
+def _end(facts: RowFacts, place: Place, *, is_first: bool) -> SafeText:
+    """Return what became of a key, in the first place that keys have; nothing in the others."""
+    if not is_first:
+        return own("")
+    return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, place.cells)
+
+
+def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
+    """Return one fact of a key as text, or why there is none."""
+    value = {Column.TYPE: facts.type, Column.TTL: facts.ttl_ms, Column.SIZE: facts.memory_bytes}[column]
+    if isinstance(value, Unknown):
+        return _SHORT_REASONS[value.reason], Role.WARN if value.reason is Reason.DENIED else Role.MUTED
+    if isinstance(value, bytes):
+        return display(value, limit=16), type_role(value)
+    if isinstance(value, NoTtl):
+        return own("–"), Role.FAINT
+    if column is Column.TTL:
+        return fmt.short_duration(value), Role.TEXT
+    return fmt.size(value, Mark.ABOUT), Role.MUTED
+
+
+def _placed(text: SafeText, place: Place, role: Role) -> tuple[Span, Span]:
+    """Return the text at the right end of its place."""
+    fitted = right(text, place.cells)
+    return _gap(), Span(fitted, role)
+
+
+def _gap() -> Span:
+    """Return the blanks before a place."""
+    return Span(SafeText(" " * GAP_CELLS))
+
+
+def _blank(place: Place) -> Span:
+    """Return an empty place."""
+    return Span(SafeText(" " * (place.cells + GAP_CELLS)))

@@ -1,0 +1,108 @@
+"""The first screen: it paints at once, connects behind it, and says what to try when that fails."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.screen import Screen
+
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.commands import Scope, When, bindings, footer_commands
+from rtui.tui.kit.bars import Bar, FooterBar
+from rtui.tui.kit.layout import prose
+from rtui.tui.kit.line_view import LinePanel, MakeLines
+from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, own
+
+CARD_CELLS: Final = 76
+"""Width of the card where there is room."""
+
+MIN_CARD_CELLS: Final = 24
+FRAME_CELLS: Final = 6
+"""What the card's border and padding take of its width."""
+
+
+class ConnectScreen(Screen[None]):
+    """Says whom it connects to, then why it could not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.CONNECT)]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+
+    class Retry(Message):
+        """The user wants to try again."""
+
+    def __init__(self, label: SafeText) -> None:
+        super().__init__()
+        self.title_bar, self.footer_bar = Bar(id="title"), FooterBar(id="footer")
+        self.card = LinePanel(id="connect-card")
+        self._label = label
+        self._failed = False
+        self._make: MakeLines | None = None
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield self.title_bar
+        with Vertical(id="connect-body"):
+            yield self.card
+        yield self.footer_bar
+
+    def on_mount(self) -> None:
+        """Say whom it connects to."""
+        self.title_bar.tell(lambda _width: (Span(own(" rtui"), Role.BADGE), gap(2), Span(own("READ-ONLY"), Role.GOOD)))
+        self.connecting()
+
+    def connecting(self) -> None:
+        """Say that it is under way."""
+        self._failed = False
+        line: Line = (gap(1), Span(own("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
+        self._show(lambda _width: [line])
+
+    def waiting(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
+        """Say why it takes so long, while it is tried again by itself."""
+
+        def lines(width: int) -> list[Line]:
+            found: list[Line] = [(gap(1), Span(title, Role.WARN)), (gap(1), Span(self._label, Role.STRONG))]
+            return [*found, (), *prose(happened, width, Role.TEXT), (), *prose(remedy, width, Role.MUTED)]
+
+        self._show(lines)
+
+    def failed(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
+        """Say what happened and what to try."""
+        self._failed = True
+
+        def lines(width: int) -> list[Line]:
+            found: list[Line] = [(gap(1), Span(title, Role.BAD)), (gap(1), Span(self._label, Role.STRONG))]
+            found += [(), *prose(happened, width, Role.TEXT)]
+            return [*found, (), *prose(remedy, width, Role.MUTED)] if remedy else found
+
+        self._show(lines)
+
+    def action_retry(self) -> None:
+        """Try again."""
+        if self._failed:
+            self.connecting()
+            self.post_message(self.Retry())
+
+    async def on_footer_bar_clicked(self, event: FooterBar.Clicked) -> None:
+        """Carry a clicked command out."""
+        target = self.app if event.command.scope is Scope.APP else self
+        await target.run_action(event.command.id)
+
+    def on_resize(self) -> None:
+        """Fit the card to the new width."""
+        if self._make is not None:
+            self._show(self._make)
+
+    def _show(self, make: MakeLines) -> None:
+        """Show lines in the card, which is as high as they need."""
+        self._make = make
+        width = max(MIN_CARD_CELLS, min(CARD_CELLS, self.size.width - 2))
+        self.card.styles.width = width
+        self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
+        self.card.set_class(self._failed, "-failed")
+        self.card.say(make)
+        holds = frozenset({When.FAILED} if self._failed else ())
+        self.footer_bar.offer(footer_commands((Scope.CONNECT, Scope.APP), holds))

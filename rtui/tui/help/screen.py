@@ -1,0 +1,153 @@
+"""The help screen: every command with its keys, from the declarations."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.commands import COMMANDS, Group, Scope
+from rtui.tui.kit.command_screen import FocusScreen
+from rtui.tui.kit.detail_pane import DetailBody
+from rtui.tui.kit.layout import prose
+from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, line_width, own
+
+KEY_CELLS: Final = 14
+"""Width of the column of keys."""
+
+TITLE_CELLS: Final = 18
+"""Width of the column of titles."""
+
+LEGEND: Final = (
+    own(
+        "1,204 is exact. ≥ 1,204 is at least so many: not everything has been seen. ≈ 1.20k is an estimate, "
+        "from a sample or by the server. – means that there is nothing to show; denied means that the server "
+        "refuses to say."
+    ),
+    own(
+        "KiB, MiB and GiB are 1,024 bytes and its powers; k, M and G behind a count are thousands, millions "
+        "and billions. All times are in UTC."
+    ),
+    own(
+        "What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
+        "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."
+    ),
+    own(
+        "rtui only reads. What it may send is a closed list: rtui commands prints that list, and rtui acl "
+        "prints a user with just these rights."
+    ),
+)
+"""What the marks and units mean, below the commands."""
+
+GLOSSARY: Final = (
+    (
+        own("namespace"),
+        own("All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2."),
+    ),
+    (
+        own("pattern {id}"),
+        own("Stands for the part in which otherwise equal names differ, such as a number or a UUID."),
+    ),
+    (
+        own("hash slot"),
+        own("One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."),
+    ),
+    (
+        own("hash tag"),
+        own("A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot."),
+    ),
+    (
+        own("encoding"),
+        own("How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it."),
+    ),
+    (
+        own("NO-TOUCH"),
+        own(
+            "A mode of the connection (Redis 7.2 and later, Valkey) in which reading a key does not count as a "
+            "use of it."
+        ),
+    ),
+    (
+        own("idle time"),
+        own("How long ago a key was last used, or last written under the policies whose names end in lrm."),
+    ),
+    (
+        own("LFU frequency"),
+        own("A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies."),
+    ),
+    (
+        own("expiry cliff"),
+        own("A time in which far more keys of a namespace expire than in the time around it."),
+    ),
+    (
+        own("estimate"),
+        own("A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."),
+    ),
+)
+"""Terms that need a word, and what they mean."""
+
+
+class HelpScreen(ModalScreen[None], FocusScreen[None]):
+    """Lists the commands; any of the usual keys closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = DetailBody(id="help-body")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The list."""
+        return self.body
+
+    def compose(self) -> ComposeResult:
+        """Lay the list into a card."""
+        with Vertical(id="help-card") as card:
+            card.border_title = "Help"
+            card.border_subtitle = "esc closes"
+            yield self.body
+
+    def on_mount(self) -> None:
+        """Show the list."""
+        self.body.say(help_lines)
+        self.body.focus()
+
+
+def help_lines(width: int) -> list[Line]:
+    """Return all commands under their headings for a panel of this width."""
+    shown = [command for command in COMMANDS if command.scope is not Scope.CONNECT]
+    lines: list[Line] = []
+    for group, commands in groupby(sorted(shown, key=lambda c: list(Group).index(c.group)), lambda c: c.group):
+        lines += [(), (gap(1), Span(SafeText(group.value), Role.ACCENT))]
+        for command in commands:
+            head: Line = (
+                gap(1),
+                Span(left(SafeText(command.key_text or "–"), KEY_CELLS), Role.STRONG),
+                Span(left(SafeText(command.title), TITLE_CELLS)),
+            )
+            lines += _described(head, SafeText(command.help), width)
+    lines += [(), (gap(1), Span(own("Figures"), Role.ACCENT))]
+    for sentence in LEGEND:
+        lines += prose(sentence, width, Role.MUTED)
+    lines += [(), (gap(1), Span(own("Terms"), Role.ACCENT))]
+    for term, meaning in GLOSSARY:
+        lines += _described((gap(1), Span(left(term, KEY_CELLS), Role.STRONG)), meaning, width)
+    return lines
+
+
+def _described(head: Line, text: SafeText, width: int) -> list[Line]:
+    """Return a command with its help beside it, or below it where it is narrow."""
+    room = width - line_width(head) - 1
+    if room < 24:
+        return [head, *((gap(3), *line) for line in prose(text, width - 3, Role.MUTED))]
+    first, *rest = prose(text, room + 2, Role.MUTED)
+    indent = gap(line_width(head))
+    return [(*head, *first[1:]), *((indent, *line[1:]) for line in rest)]

@@ -1,0 +1,65 @@
+"""What can be copied of the thing under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from textual.screen import Screen
+
+from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import prefix_pattern
+from rtui.server.redis_cli import copied_commands, key_as_bytes, key_as_text
+from rtui.server.wire.target import Target
+from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.format import display_text
+from rtui.tui.kit.styled_text import cut_middle, own
+
+
+class Copy(NamedTuple):
+    """An entry of the menu and what it copies."""
+
+    title: SafeText
+    text: str
+    """Printable, but it may hold what looks like something else; only for the clipboard."""
+
+
+def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
+    """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
+    entries = [
+        Copy(own("name as text"), key_as_text(name)),
+        Copy(own("name as escaped bytes"), key_as_bytes(name)),
+    ]
+    if facts is None:
+        return [*entries, Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name)))]
+    for command in copied_commands(target, facts):
+        warning = " (changes data)" if command.writes else ""
+        entries.append(Copy(SafeText(f"redis-cli: {command.title}{warning}"), command.line))
+    return entries
+
+
+SHOWN_CELLS: Final = 60
+"""So much of what was copied is shown."""
+
+
+class Copier:
+    """Copies at once, or what the user chooses."""
+
+    def __init__(self, screen: Screen[Any]) -> None:
+        self._screen = screen
+
+    def copy(self, text: str) -> None:
+        """Send a text to the terminal by OSC 52."""
+        self._screen.app.copy_to_clipboard(text)
+        shown = cut_middle(display_text(text), SHOWN_CELLS)
+        self._screen.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
+
+    def choose(self, entries: Sequence[Copy]) -> None:
+        """Have the user choose what to copy."""
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self.copy(entries[index].text)
+
+        self._screen.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)

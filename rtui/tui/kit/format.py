@@ -1,0 +1,94 @@
+"""How bytes and foreign text are written on this terminal: the door of `keyspace.display`, opened once at the start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.analysis.humanize import (
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    NOTHING,
+    SECOND_MS,
+    YEAR_MS,
+    Mark,
+    count,
+    duration,
+    estimated,
+    power_of_two,
+    share,
+    short_count,
+    short_duration,
+    size,
+)
+from rtui.keyspace.text.display import DISPLAY_LIMIT, Display, SafeText
+
+_UNICODE: Final = Display()
+_ASCII: Final = Display(ascii_only=True)
+_chosen: list[Display] = [_UNICODE]
+
+
+def choose_ascii(*, only: bool) -> None:
+    """Write everything in ASCII from now on, or not."""
+    _chosen[0] = _ASCII if only else _UNICODE
+
+
+def in_ascii() -> bool:
+    """Tell whether everything is written in ASCII, for drawings whose steps the net could not keep apart."""
+    return _chosen[0].ascii_only
+
+
+def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+    """Show bytes in at most `limit` characters."""
+    return _chosen[0].name(raw, limit=limit)
+
+
+def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+    """Show foreign text in at most `limit` characters."""
+    return _chosen[0].text(text, limit=limit)
+
+
+__all__ = [
+    "DAY_MS",
+    "HOUR_MS",
+    "MINUTE_MS",
+    "NOTHING",
+    "SECOND_MS",
+    "YEAR_MS",
+    "Mark",
+    "ago",
+    "bar",
+    "count",
+    "duration",
+    "estimated",
+    "power_of_two",
+    "share",
+    "short_count",
+    "short_duration",
+    "size",
+]
+
+_EIGHTHS: Final = "▏▎▍▌▋▊▉"
+_FULL: Final = "█"
+
+
+FRESH_S: Final = 10
+"""What was learned in the last so many seconds has no age."""
+
+_MINUTE_S: Final = 60
+
+
+def ago(age_s: float) -> SafeText:
+    """Return how long ago something was learned, rounded down: `20s ago`, `5m ago`; nothing while it is fresh."""
+    if age_s < FRESH_S:
+        return SafeText("")
+    step_s = FRESH_S if age_s < _MINUTE_S else _MINUTE_S
+    return SafeText(f"{short_duration(int(age_s // step_s * step_s) * SECOND_MS)} ago")
+
+
+def bar(fraction: float, cells: int) -> tuple[SafeText, SafeText]:
+    """Return a bar of `cells` cells in eighths: the filled part and the blank rest."""
+    eighths = round(max(0.0, min(1.0, fraction)) * cells * 8)
+    whole, part = divmod(eighths, 8)
+    filled = _FULL * whole + (_EIGHTHS[part - 1] if part else "")
+    return SafeText(filled), SafeText(" " * (cells - len(filled)))

@@ -1,0 +1,192 @@
+"""Painted text before it meets a screen: spans of safe text with a role, and lines made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Final, LiteralString, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from rtui.keyspace.text.display import SafeText
+
+
+class Role(StrEnum):
+    """What a piece of text means; themes decide how each role looks."""
+
+    TEXT = "text"
+    MUTED = "muted"
+    FAINT = "faint"
+    STRONG = "strong"
+    ACCENT = "accent"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+    BAR = "bar"
+    TRACK = "track"
+    BADGE = "badge"
+    TAB = "tab"
+    TAB_ON = "tab-on"
+    STRING = "type-string"
+    HASH = "type-hash"
+    LIST = "type-list"
+    SET = "type-set"
+    ZSET = "type-zset"
+    STREAM = "type-stream"
+    JSON = "type-json"
+    OTHER = "type-other"
+    HEAT_1 = "heat-1"
+    HEAT_2 = "heat-2"
+    HEAT_3 = "heat-3"
+    HEAT_4 = "heat-4"
+    HEAT_5 = "heat-5"
+    HEAT_ON = "heat-on"
+
+
+COMPONENT_PREFIX: Final = "ink--"
+"""Every role is a component class of this prefix, so that themes and TCSS reach it."""
+
+INK_CLASSES: Final = frozenset(f"{COMPONENT_PREFIX}{role}" for role in Role)
+"""The component classes that a screen must declare to have lines painted on it.
+
+Not each widget: Textual works the rules of every component class out again for each change of a widget's classes.
+"""
+
+ELLIPSIS: Final = "…"
+"""Stands where text was cut."""
+
+HEAT: Final = (Role.HEAT_1, Role.HEAT_2, Role.HEAT_3, Role.HEAT_4, Role.HEAT_5)
+"""Filled areas, from little to much; `HEAT_ON` is the one under the cursor."""
+
+_TYPE_ROLES: Final = {
+    b"string": Role.STRING,
+    b"hash": Role.HASH,
+    b"list": Role.LIST,
+    b"set": Role.SET,
+    b"zset": Role.ZSET,
+    b"stream": Role.STREAM,
+    b"ReJSON-RL": Role.JSON,
+}
+
+
+class Span(NamedTuple):
+    """A run of text in one role; data gets here only as `SafeText`."""
+
+    text: SafeText
+    role: Role = Role.TEXT
+
+
+Line = tuple[Span, ...]
+"""One line of a panel, left to right."""
+
+
+def own(text: LiteralString) -> SafeText:
+    """Return a text written in this program, which is safe by being a literal."""
+    return SafeText(text)
+
+
+def joined(parts: Iterable[SafeText], between: LiteralString = " · ") -> SafeText:
+    """Join safe texts with a literal of our own."""
+    return SafeText(between.join(parts))
+
+
+def type_role(type_name: bytes | None) -> Role:
+    """Return the role of a Redis type name; unknown types share one."""
+    return _TYPE_ROLES.get(type_name or b"", Role.OTHER)
+
+
+def width_of(text: str) -> int:
+    """Return how many terminal cells the text takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def line_width(line: Sequence[Span]) -> int:
+    """Return how many cells the line takes."""
+    return sum(map(width_of, [span.text for span in line]))
+
+
+def cut(text: SafeText, cells: int) -> SafeText:
+    """Return at most `cells` cells of the text, with an ellipsis where the end was cut."""
+    if cells <= 0:
+        return SafeText("")
+    if width_of(text) <= cells:
+        return text
+    return SafeText(set_cell_size(text, cells - 1).rstrip() + ELLIPSIS)
+
+
+def cut_middle(text: SafeText, cells: int) -> SafeText:
+    """Return at most `cells` cells of the text, cut in the middle: the end of a name tells more than its centre."""
+    if width_of(text) <= cells or cells < 8:
+        return cut(text, cells)
+    tail_cells = (cells - 1) // 2
+    head = set_cell_size(text, cells - 1 - tail_cells)
+    return SafeText(head + ELLIPSIS + _last_cells(text, tail_cells))
+
+
+def _last_cells(text: str, cells: int) -> str:
+    """Return the longest end of the text within `cells` cells, padded on the left to exactly that width."""
+    tail = text[-cells:]
+    while cell_len(tail) > cells:
+        tail = tail[1:]
+    return " " * (cells - cell_len(tail)) + tail
+
+
+def left(text: SafeText, cells: int) -> SafeText:
+    """Return the text in exactly `cells` cells, left-aligned."""
+    fitted = cut(text, cells)
+    return SafeText(fitted + " " * (cells - width_of(fitted)))
+
+
+def right(text: SafeText, cells: int) -> SafeText:
+    """Return the text in exactly `cells` cells, right-aligned."""
+    fitted = cut(text, cells)
+    return SafeText(" " * (cells - width_of(fitted)) + fitted)
+
+
+def gap(cells: int, role: Role = Role.TEXT) -> Span:
+    """Return a span of blanks."""
+    return Span(SafeText(" " * max(cells, 0)), role)
+
+
+def spread(start: Line, end: Line, cells: int, middle: int = 1) -> Line:
+    """Return one line with `start` at the left and `end` at the right of `cells` cells; the start gives way."""
+    room = cells - line_width(end) - middle
+    head = clip(start, room) if room > 0 else ()
+    return (*head, gap(cells - line_width(head) - line_width(end)), *end)
+
+
+def clip(line: Line, cells: int) -> Line:
+    """Return the line cut to `cells` cells."""
+    taken: list[Span] = []
+    room = cells
+    for span in line:
+        size = width_of(span.text)
+        if size > room:
+            if room > 0:
+                taken.append(Span(cut(span.text, room), span.role))
+            break
+        taken.append(span)
+        room -= size
+    return tuple(taken)
+
+
+def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
+    """Break the text anywhere at `cells` cells into at most `max_lines` lines; the last one says when it was cut."""
+    lines: list[SafeText] = []
+    rest = str(text)
+    while rest and len(lines) < max_lines:
+        if len(lines) == max_lines - 1:
+            lines.append(cut_middle(SafeText(rest), cells))
+            break
+        head = _first_cells(rest, cells)
+        lines.append(SafeText(head))
+        rest = rest[len(head) :]
+    return lines or [SafeText("")]
+
+
+def _first_cells(text: str, cells: int) -> str:
+    """Return the longest beginning of the text within `cells` cells, at least one character."""
+    head = text[:cells]
+    while len(head) > 1 and cell_len(head) > cells:
+        head = head[:-1]
+    return head

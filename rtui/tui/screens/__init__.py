@@ -1,1 +1,0 @@
-"""Screens: they compose widgets, bind data down and carry commands out."""

@@ -1,1 +1,0 @@
-"""Widgets: each paints what it is given and reports what the user does; none knows another."""
