@@ -320,7 +320,7 @@ class KeyspacePass:
         if not cursor:
             return None
         dialect = dialect_for(self._connection.server)
-        return ScanNode(self._connection, dialect, first_cursor=cursor, size=self.size, run_id=run_id)
+        return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
 
     def _wait(self, reason: SafeText | None) -> None:
         self._waits_for = reason

@@ -34,11 +34,12 @@ def change(table: Dict, rng: Random, number: int) -> None:
 
 
 def scanned(
-    table: Dict, rng: Random, ranges: Ranges, *, count: int, changes: int, fleeting: list[bytes]
+    table: Dict, rng: Random, ranges: Ranges, *, count: int, changes: int, fleeting: list[bytes], first_cursor: int = 0
 ) -> tuple[Counter[bytes], bool]:
     """Scan as a node's scan does; returns how often each key was delivered, and whether repeats were possible."""
     seen: Counter[bytes] = Counter()
     watch = TableWatch()
+    watch.saw(first_cursor)
     while not ranges.is_done:
         one = rng.choice(ranges.under_way(8))
         cursor, keys = table.scan(one.cursor, count)
@@ -92,6 +93,24 @@ def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int)
     ranges = Ranges(Dialect.STANDALONE, spans)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=0, fleeting=[])
     assert set(seen) == table.keys
+    assert is_flagged or max(seen.values()) == 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int, changes: int) -> None:
+    """The table may shrink between that page and the next one, and then again hold keys of that page."""
+    table = a_table(rng, rng.choice((60, 400)))
+    names = table.keys
+    cursor, keys = table.scan(0, 20)
+    table.resize(rng.randint(1, 5))
+    table.rehash(rng.choice((0, 5, 5000)))
+    begin = Dialect.STANDALONE.position(cursor)
+    spans = [Span(max(begin, start), end) for start, end in pieces(width) if end > begin] if cursor else []
+    ranges = Ranges(Dialect.STANDALONE, spans, first_keys=keys)
+    seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=[], first_cursor=cursor)
+    seen.update(keys)
+    assert names <= set(seen)
     assert is_flagged or max(seen.values()) == 1
 
 

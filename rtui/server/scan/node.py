@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -45,6 +46,8 @@ class ScanNode:
     spans: tuple[Span, ...] | None = None
     first_cursor: int = 0
     """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
+    first_keys: Sequence[bytes] = ()
+    """The keys of that page."""
     slots: Slots | None = None
     size: int | None = None
     """About how many keys there are, if known: a small keyspace is not cut."""
@@ -68,7 +71,7 @@ class ScanNode:
         begin = self.dialect.position(self.first_cursor)
         width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
         cut = [(max(begin, start), end) for start, end in pieces(width) if end > begin]
-        return Ranges(self.dialect, [Span(start, end) for start, end in cut])
+        return Ranges(self.dialect, [Span(start, end) for start, end in cut], first_keys=self.first_keys)
 
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")

@@ -51,6 +51,8 @@ class NodeScan:
         self.rider = node.rider
         self.pacer = Pacer(control.pace) if self.rider is None else Pacer(control.pace, key_us=self.rider.key_us)
         self.table = TableWatch()
+        if node.dialect is Dialect.STANDALONE:
+            self.table.saw(node.first_cursor)
         self.is_waiting = False
         self.waits_for: SafeText | None = None
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0

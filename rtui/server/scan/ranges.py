@@ -134,8 +134,11 @@ class Ranges:
         *,
         slots: Slots | None = None,
         first_cursor: int = 0,
+        first_keys: Sequence[bytes] = (),
     ) -> None:
         """`spans` must not overlap; `slots` are what a cluster node owns.
+
+        `first_keys` are what was delivered from before the first span already.
 
         An opaque dialect takes one span, the whole, and the cursor to begin with.
         """
@@ -151,6 +154,10 @@ class Ranges:
         self._ranges = [Range(span, self._cursor_at(span.start), has_seam=span.start in ends) for span in ordered]
         self._at_start = {one.start: one for one in self._ranges}
         self._early: list[EarlyKeys] = []
+        before = Range(Span(0, ordered[0].start if ordered else 0), 0, has_seam=False)
+        before.remember_recent(tuple(map(hash, first_keys)), before.end)
+        self._sources = [before, *self._ranges] if first_keys else self._ranges
+        """Whose pages a page may repeat."""
 
     @property
     def is_done(self) -> bool:
@@ -244,8 +251,8 @@ class Ranges:
         ):
             self.repeats_possible = True
         if first < before:
-            ranges = [one] if first >= one.own_start else self._ranges
-            if any(other.has_had(hashes, first) for other in ranges):
+            sources = [one] if first >= one.own_start else self._sources
+            if any(other.has_had(hashes, first) for other in sources):
                 self.repeats_possible = True
 
     def _remember_early(self, early: EarlyKeys) -> None:
