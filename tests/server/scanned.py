@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -31,6 +32,14 @@ def uproot(server: Server, names: Iterable[bytes]) -> None:
 def numbered(count: int, prefix: bytes = b"key:") -> list[bytes]:
     """So many names."""
     return [b"%b%d" % (prefix, index) for index in range(count)]
+
+
+def table_bits(server: Server) -> int:
+    """n of the 2^n buckets that the larger of the server's tables has, from cursors at random places."""
+    pipeline = server.client().pipeline(transaction=False)
+    for _ in range(30):
+        pipeline.scan(random.randrange(1 << 64), count=1)
+    return max(int(cursor).bit_length() for cursor, _ in pipeline.execute())
 
 
 class Seen:

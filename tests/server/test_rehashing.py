@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, pieces
+from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import TABLE_PROBES
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.ranges import Ranges, Span
+from rtui.server.scan.scan import Scan
+from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.table import Dict
+from tests.server.targets import connected, target_of
+from tests.servers import Server
 
 
 def a_table(rng: Random, keys: int) -> Dict:
@@ -98,6 +106,7 @@ def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int)
 
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+@example(Random(39), 1, 32, 0)
 def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int, changes: int) -> None:
     """The table may shrink between that page and the next one, and then again hold keys of that page."""
     table = a_table(rng, rng.choice((60, 400)))
@@ -155,3 +164,54 @@ def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: 
         table.rehash(5000)
     assert set(seen) == set(names)
     assert ranges.repeats_possible or watch.has_shrunk or max(seen.values()) == 1
+
+
+def asked(server: Server, cursor: int, count: int) -> tuple[int, list[bytes]]:
+    """A page of a server."""
+    reply: Any = server.client().scan(cursor, count=count)
+    return int(reply[0]), list(reply[1])
+
+
+@pytest.mark.parametrize(("version", "keys"), [("redis62", 3), ("redis70", 3), ("redis810", 3), ("valkey", 16)])
+def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, request: pytest.FixtureRequest) -> None:
+    """Every second range begins in the middle of one of four buckets; after the table has grown, none does."""
+    server: Server = request.getfixturevalue(version)
+    repeated = 0
+    for attempt in range(20):
+        server.admin.flushall()
+        names = plant(server, numbered(keys, b"%d:" % attempt))
+        ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(8)])
+        seen: Counter[bytes] = Counter()
+        for one in ranges.under_way(8)[1::2]:
+            if not one.is_done:
+                seen.update(ranges.arrived(one, *asked(server, one.cursor, 1)))
+        plant(server, numbered(400, b"more:"))
+        while not ranges.is_done:
+            one = ranges.under_way(1)[0]
+            seen.update(ranges.arrived(one, *asked(server, one.cursor, 1)))
+        assert names <= set(seen)
+        assert ranges.repeats_possible or max(seen.values()) == 1
+        repeated += max(seen.values()) > 1
+    assert repeated
+
+
+@pytest.mark.parametrize("version", ["redis62", "redis70", "redis810"])
+async def test_a_table_that_shrinks_after_the_first_page(version: str, request: pytest.FixtureRequest) -> None:
+    """The keys of the first page come again with the second one, and the table was never larger in this scan."""
+    server: Server = request.getfixturevalue(version)
+    server.admin.config_set("hz", 100)
+    names = plant(server, numbered(4000))
+    cursor, first_keys = asked(server, 0, 20)
+    while cursor.bit_length() < 12:
+        more, keys = asked(server, cursor, 1)
+        cursor, first_keys = more, first_keys + keys
+    uproot(server, sorted(names - set(first_keys))[20:])
+    while table_bits(server) > 6:
+        server.client().mget(*numbered(200, b"nobody:"))
+    seen = Seen()
+    seen.keys.update(first_keys)
+    async with connected(target_of(server)) as connection:
+        scan = Scan([ScanNode(connection, first_cursor=cursor, first_keys=first_keys)], seen, pace=Pace.FULL)
+        await scan.run()
+    assert seen.repeated
+    assert scan.repeats_possible

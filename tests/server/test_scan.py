@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from rtui.server.scan.ranges import Span
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, Lost
 from tests.proxy import DelayProxy
-from tests.server.scanned import Seen, numbered, plant, uproot
+from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.targets import connected, target_of, until
 from tests.servers import Server
 
@@ -308,14 +307,6 @@ async def test_a_table_that_shrinks_under_a_scan(version: str, request: pytest.F
     store.repeats_possible = scan.repeats_possible
     finish(store.settle())
     assert store.keys == len(seen.keys)
-
-
-def table_bits(server: Server) -> int:
-    """n of the 2^n buckets that the larger of the server's tables has, from cursors at random places."""
-    pipeline = server.client().pipeline(transaction=False)
-    for _ in range(30):
-        pipeline.scan(random.randrange(1 << 64), count=1)
-    return max(int(cursor).bit_length() for cursor, _ in pipeline.execute())
 
 
 def both(one: Callable[[], object], other: Callable[[], object]) -> Callable[[], None]:
