@@ -1,0 +1,53 @@
+# Every target describes itself: `make` prints the list.
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-fast lint types contracts check bench pictures snapshots zipapp clean
+
+PYTHON := .venv/bin/python
+ARGS ?=
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Create the environment with everything that development needs, and bring the servers for the tests
+	python3 -m venv .venv
+	$(PYTHON) -m pip install -q -e '.[demo,dev]'
+	bash tests/bring-servers.sh
+
+run: ## Browse the demo keyspace, or a server: make run ARGS='-h 10.0.0.5'
+	$(PYTHON) -m rtui $(or $(ARGS),--demo)
+
+test: ## Run all tests, as CI does
+	$(PYTHON) -m pytest -q -n auto $(ARGS)
+
+test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, no pictures
+	$(PYTHON) -m pytest -q -n auto --fast $(ARGS)
+
+lint: ## Lint, and check the format
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+types: ## Check the types
+	$(PYTHON) -m mypy
+
+contracts: ## Check that imports go one way and form no cycle
+	.venv/bin/lint-imports
+
+check: lint types contracts test-fast ## Everything to run before a commit
+
+bench: ## Print rows of the measurements: make bench ARGS='analysis_speed estimates'
+	$(PYTHON) -m tests.bench.run $(ARGS)
+
+pictures: ## Take the screenshots of the README again
+	$(PYTHON) screenshots/make.py
+
+snapshots: ## Accept what the interface looks like now; look at the changed files before a commit
+	$(PYTHON) -m pytest -q -n auto tests/snapshots --snapshot-update
+
+zipapp: ## Build dist/rtui.pyz: one file to copy to a host with the same Python and platform
+	$(PYTHON) -m pip install -q shiv
+	mkdir -p dist
+	.venv/bin/shiv -q -p '/usr/bin/env python3' -c rtui -o dist/rtui.pyz .
+
+clean: ## Remove what was built and cached, but not the environment and the servers
+	rm -rf dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache snapshot_report.html
+	find rtui tests -name __pycache__ -prune -exec rm -rf {} +
