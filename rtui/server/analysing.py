@@ -13,7 +13,6 @@ from rtui.analysis.aggregate.figures import SampleOf
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
-from rtui.server.facts.capability import Capabilities, Feature, Looks
 from rtui.server.hot.report import HotWatch
 from rtui.server.inspection.coverage import columns_report, covered, head, own_read_notes, unread_notes
 from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE, complete_top
@@ -30,6 +29,7 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
@@ -249,7 +249,7 @@ class Analysing:
         await self._capabilities.probe(self._connection)
         await self._learn_of(self._connection)
 
-    async def _learn_of(self, server: Looks) -> None:
+    async def _learn_of(self, server: CommandRunner) -> None:
         """Find out how large it is and what the server tells at once; raises ConnectionLost."""
         capabilities = self._capabilities
         await self._hot.learn()
@@ -262,7 +262,7 @@ class Analysing:
                 self._before, self._counted_on = now, server.server
         self._size = size
 
-    async def _standing(self, server: Looks) -> Standing:
+    async def _standing(self, server: CommandRunner) -> Standing:
         """Ask how many keys there are, and how many have come and gone; raises ConnectionLost."""
         return standing(server, await server.run(*questions(server)))
 

@@ -16,7 +16,6 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
-from rtui.server.facts.capability import Asking, Capabilities, Feature
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.hot.counters import lfu_settings
 from rtui.server.inspection.batches import CostWatch
@@ -28,6 +27,7 @@ from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.targeted_scan import refill
+from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerError
 from rtui.server.wire.target import Target
@@ -223,7 +223,7 @@ class Browsing:
 
         Raises GuardError for a name that is too long to be sent, and ConnectionLost.
         """
-        (reply,) = await Asking(self.connection, self.capabilities).run(guard.key_type(name))
+        (reply,) = await Querier(self.connection, self.capabilities).run(guard.key_type(name))
         if isinstance(reply, ServerError):
             return None
         return reply != b"none"

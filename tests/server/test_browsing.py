@@ -15,10 +15,10 @@ from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing import Browsing
-from rtui.server.facts.capability import Feature, Verdict
 from rtui.server.keyspace_pass import GOES_ON
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.handshake import NoTouch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
-from rtui.server.facts.capability import Capabilities, Feature, Verdict, judge
+from rtui.server.wire.capability import Capabilities, Feature, Verdict, judge
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Secret

@@ -12,11 +12,11 @@ import pytest
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.facts.capability import Feature, Verdict
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.target import Secret

@@ -9,8 +9,8 @@ import pytest
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.facts.capability import Looks
 from rtui.server.scan.pace import Pace
+from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.target import Secret
 from rtui.tui.browse.live_session import LiveSession
@@ -73,7 +73,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     session.connection._heartbeat_s = 0.001
     probe, rounds = session.capabilities.probe, 0
 
-    async def counted(connection: Looks) -> None:
+    async def counted(connection: CommandRunner) -> None:
         nonlocal rounds
         rounds += 1
         await probe(connection)

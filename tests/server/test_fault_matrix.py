@@ -20,7 +20,6 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.facts.capability import Capabilities
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.preview import preview
 from rtui.server.guard import Consent
@@ -33,6 +32,7 @@ from rtui.server.inspection.server_figures import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire import retries as pauses
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Secret

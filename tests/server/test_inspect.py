@@ -17,10 +17,10 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
-from rtui.server.facts.capability import Capabilities, Feature, Verdict
 from rtui.server.facts.key_facts import LENGTHS as ASKED_LENGTHS
 from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, row_facts
 from rtui.server.facts.preview import Page, preview
+from rtui.server.wire.capability import Capabilities, Feature, Verdict
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.own_reads import IDLE_NOTE
 from rtui.server.wire.target import Secret

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import LfuSettings
-from rtui.server.facts.capability import Capabilities, Verdict
 from rtui.server.hot.counters import lfu_settings, parse_setting
+from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Secret

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.facts.capability import Capabilities
 from rtui.server.inspection.server_figures import memory_bound, parse_memory_bound
+from rtui.server.wire.capability import Capabilities
 from tests.oracles.analysed import report_on
 from tests.server.targets import connected, target_of
 from tests.servers import Server

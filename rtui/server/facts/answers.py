@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rtui.server.facts.capability import Feature
+from rtui.server.wire.capability import Feature
 from rtui.server.wire.replies import Reply
 
 MOST: Final = (1 << 63) - 1

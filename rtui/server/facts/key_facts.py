@@ -28,9 +28,18 @@ from rtui.analysis.facts import (
 )
 from rtui.server import guard
 from rtui.server.facts.answers import expected
-from rtui.server.facts.capability import Asking, Capabilities, Feature, Looks, Reads, Verdict, unknown_for, unknown_from
 from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
 from rtui.server.inspection.batches import CostWatch
+from rtui.server.wire.capability import (
+    Capabilities,
+    CommandRunner,
+    Feature,
+    KeyReader,
+    Querier,
+    Verdict,
+    unknown_for,
+    unknown_from,
+)
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
@@ -58,7 +67,7 @@ REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clie
 
 
 async def row_facts(
-    connection: Looks,
+    connection: CommandRunner,
     keys: Sequence[bytes],
     capabilities: Capabilities | None = None,
     *,
@@ -70,49 +79,49 @@ async def row_facts(
     `capabilities` knows nothing of a command yet, one key goes ahead alone, so that what is refused is refused once.
     Raises ConnectionLost.
     """
-    asking = Asking(connection, Capabilities() if capabilities is None else capabilities)
+    querier = Querier(connection, Capabilities() if capabilities is None else capabilities)
     replies: dict[bytes, dict[str, Reply]] = {key: {} for key in keys if len(key) <= MAX_BULK_KEY_BYTES}
-    await _ask_rows(asking, (guard.key_type, guard.pttl), {None: list(replies)}, replies)
+    await _ask_rows(querier, (guard.key_type, guard.pttl), {None: list(replies)}, replies)
     asked_at_s = clock()
     by_type: dict[TypeEvidence | None, list[bytes]] = {}
     for key, told in replies.items():
-        answers = _Answers(asking.capabilities, told)
-        evidence = _type_evidence(asking, answers.type)
+        answers = _Answers(querier.capabilities, told)
+        evidence = _type_evidence(querier, answers.type)
         if not answers.say_gone and evidence.memory_cost.manner is Manner.FREELY:
             by_type.setdefault(evidence, []).append(key)
-    await _ask_rows(asking, (guard.memory_usage,), by_type, replies)
+    await _ask_rows(querier, (guard.memory_usage,), by_type, replies)
     return [
-        _row(asking, key, replies[key], asked_at_s) if key in replies else _long_row(key, asked_at_s) for key in keys
+        _row(querier, key, replies[key], asked_at_s) if key in replies else _long_row(key, asked_at_s) for key in keys
     ]
 
 
 async def _ask_rows(
-    asking: Asking,
+    querier: Querier,
     wanted: Sequence[PerKey],
     groups: Mapping[TypeEvidence | None, Sequence[bytes]],
     replies: Mapping[bytes, dict[str, Reply]],
 ) -> None:
     """Put the answers of all keys into `replies`; the keys come in groups of which the same is known."""
-    if any(asking.capabilities.verdict(ask.spec.name) is Verdict.UNTRIED for ask in wanted):
+    if any(querier.capabilities.verdict(ask.spec.name) is Verdict.UNTRIED for ask in wanted):
         for evidence, keys in groups.items():
-            await _ask_batches(asking, wanted, {evidence: keys[:1]}, replies)
+            await _ask_batches(querier, wanted, {evidence: keys[:1]}, replies)
             groups = {**groups, evidence: keys[1:]}
             break
-    await _ask_batches(asking, wanted, groups, replies)
+    await _ask_batches(querier, wanted, groups, replies)
 
 
 async def _ask_batches(
-    asking: Asking,
+    querier: Querier,
     wanted: Sequence[PerKey],
     groups: Mapping[TypeEvidence | None, Sequence[bytes]],
     replies: Mapping[bytes, dict[str, Reply]],
 ) -> None:
     """Send in one write what may be asked."""
-    asks = [ask for ask in wanted if asking.capabilities.may(ask.spec.name)]
+    asks = [ask for ask in wanted if querier.capabilities.may(ask.spec.name)]
     keys = [key for group in groups.values() for key in group]
     if not asks or not keys:
         return
-    found = await asking.connection.run(
+    found = await querier.connection.run(
         *(
             guard.each(asks, portion, evidence)
             for evidence, group in groups.items()
@@ -120,22 +129,22 @@ async def _ask_batches(
         )
     )
     names = [ask.spec.name for ask in asks]
-    asking.learn(names * len(keys), found)
+    querier.learn(names * len(keys), found)
     for key, at in zip(keys, range(0, len(found), len(names)), strict=True):
         replies[key].update(zip(names, found[at : at + len(names)], strict=True))
 
 
-def _type_evidence(asking: Asking, key_type: bytes | Unknown) -> TypeEvidence:
+def _type_evidence(querier: Querier, key_type: bytes | Unknown) -> TypeEvidence:
     """What is known of a key of this type, as the guard wants to know it."""
-    server = asking.connection.server
+    server = querier.connection.server
     return TypeEvidence(None if isinstance(key_type, Unknown) else key_type, server.product, server.version)
 
 
-def _row(asking: Asking, key: bytes, replies: dict[str, Reply], asked_at_s: float) -> RowFacts:
-    answers = _Answers(asking.capabilities, replies)
+def _row(querier: Querier, key: bytes, replies: dict[str, Reply], asked_at_s: float) -> RowFacts:
+    answers = _Answers(querier.capabilities, replies)
     if answers.say_gone:
         return gone_row(key, asked_at_s)
-    memory = _type_evidence(asking, answers.type).memory_cost
+    memory = _type_evidence(querier, answers.type).memory_cost
     return RowFacts(key, answers.type, answers.ttl_ms, answers.memory_bytes(memory.why), asked_at_s)
 
 
@@ -202,7 +211,7 @@ class _Answers:
 
 
 async def key_facts(
-    connection: Reads,
+    connection: KeyReader,
     key: bytes,
     capabilities: Capabilities | None = None,
     *,
@@ -218,21 +227,21 @@ async def key_facts(
     """
     if len(key) > MAX_KEY_BYTES:
         return _long_key(key, clock())
-    asking = Asking(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
+    querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     began = time.monotonic()
-    answers = await _still(asking, key)
+    answers = await _still(querier, key)
     trip_s = time.monotonic() - began
     asked_at_s = clock()
     if answers.say_gone:
         return gone_key(key, asked_at_s)
-    server = asking.connection.server
+    server = querier.connection.server
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
     use = _Use(answers.number(Feature.OBJECT_IDLETIME), answers.number(Feature.OBJECT_FREQ))
-    if asking.touches and basis is IdleBasis.ACCESS:
-        use = use.without_own_reads(asking.own_reads, key, asked_at_s)
-    second = _SecondQuestions(asking, key, answers.type, CostWatch() if watch is None else watch)
+    if querier.touches and basis is IdleBasis.ACCESS:
+        use = use.without_own_reads(querier.own_reads, key, asked_at_s)
+    second = _SecondQuestions(querier, key, answers.type, CostWatch() if watch is None else watch)
     if second.will_touch(may_touch=may_touch):  # before it is sent, since whoever asked may be gone when it is answered
-        asking.own_reads.note(key, clock(), used_s=use.used_s(asked_at_s), counter=use.known_counter)
+        querier.own_reads.note(key, clock(), used_s=use.used_s(asked_at_s), counter=use.known_counter)
     length = await second.ask(answers.replies, may_touch=may_touch, trip_s=trip_s)
     if answers.say_gone or (length == 0 and answers.type in NEVER_EMPTY):
         return gone_key(key, asked_at_s)
@@ -247,7 +256,7 @@ async def key_facts(
         idle_s=use.idle_s,
         frequency=_frequency(use.counter, lfu),
         idle_basis=basis,
-        touched=asking.touches and isinstance(length, int),
+        touched=querier.touches and isinstance(length, int),
         notes=((REPLICA_NOTE,) if server.role == "replica" else ()) + use.notes,
     )
 
@@ -284,27 +293,27 @@ class _Use:
         return replace(self, idle_s=found.seconds, notes=(IDLE_NOTE,))
 
 
-async def _still(asking: Asking, key: bytes) -> _Answers:
+async def _still(querier: Querier, key: bytes) -> _Answers:
     """Ask what touches nothing whatever the type, first of all what looking could change."""
-    keeps_frequency = asking.connection.server.is_lfu
+    keeps_frequency = querier.connection.server.is_lfu
     recency, other = guard.object_idletime, guard.object_freq
     if keeps_frequency:
         recency, other = other, recency
     asks = (recency, guard.key_type, guard.pttl, guard.object_encoding)
     names = [ask.spec.name for ask in asks]
-    replies = dict(zip(names, await asking.run(*(ask(key) for ask in asks)), strict=True))
+    replies = dict(zip(names, await querier.run(*(ask(key) for ask in asks)), strict=True))
     if _is_policy_error(replies[recency.spec.name]):
-        (replies[other.spec.name],) = await asking.connection.run(other(key))
+        (replies[other.spec.name],) = await querier.connection.run(other(key))
     else:
-        replies[other.spec.name] = ServerError(_not_kept(asking.connection.server, other))
-    return _Answers(asking.capabilities, replies)
+        replies[other.spec.name] = ServerError(_not_kept(querier.connection.server, other))
+    return _Answers(querier.capabilities, replies)
 
 
 @dataclass(slots=True)
 class _SecondQuestions:
     """What depends on the type: memory, as far as that is cheap, then the length, the only one that touches."""
 
-    asking: Asking
+    querier: Querier
     key: bytes
     key_type: bytes | Unknown
     watch: CostWatch
@@ -312,7 +321,7 @@ class _SecondQuestions:
 
     def will_touch(self, *, may_touch: bool) -> bool:
         """Whether the length will be asked where that counts as an access."""
-        return self.asking.touches and bool(self._length(may_touch=may_touch)[0])
+        return self.querier.touches and bool(self._length(may_touch=may_touch)[0])
 
     async def ask(self, replies: dict[str, Reply], *, may_touch: bool, trip_s: float) -> int | Unknown:
         """Put memory into the replies and return the length, in one write; `trip_s` is what one without cost took."""
@@ -324,7 +333,7 @@ class _SecondQuestions:
         if not commands:
             return why_no_length
         began = time.monotonic()
-        found = await self.asking.run(*commands)
+        found = await self.querier.run(*commands)
         spent_s = time.monotonic() - began - trip_s
         if memory:
             replies[Feature.MEMORY_USAGE] = found[len(clock)]
@@ -336,10 +345,10 @@ class _SecondQuestions:
         if not lengths:
             return why_no_length
         name = lengths[0].name
-        return _Answers(self.asking.capabilities, {name: found[-1]}).number(name)
+        return _Answers(self.querier.capabilities, {name: found[-1]}).number(name)
 
     def _memory(self) -> tuple[Command, ...]:
-        evidence = _type_evidence(self.asking, self.key_type)
+        evidence = _type_evidence(self.querier, self.key_type)
         cost = evidence.memory_cost
         self.why_no_memory = cost.why
         if cost.manner is Manner.NEVER:
@@ -351,8 +360,8 @@ class _SecondQuestions:
 
     def _is_watched(self, memory: tuple[Command, ...]) -> bool:
         """Whether memory is asked, with an eye on the clock."""
-        is_allowed = self.asking.capabilities.may(Feature.MEMORY_USAGE)
-        cost = _type_evidence(self.asking, self.key_type).memory_cost
+        is_allowed = self.querier.capabilities.may(Feature.MEMORY_USAGE)
+        cost = _type_evidence(self.querier, self.key_type).memory_cost
         return bool(memory) and is_allowed and cost.manner is Manner.WATCHED
 
     def _length(self, *, may_touch: bool) -> tuple[tuple[Command, ...], Unknown]:
@@ -361,7 +370,7 @@ class _SecondQuestions:
         ask = LENGTHS.get(self.key_type)
         if ask is None:
             return (), Unknown(Reason.UNSUPPORTED, "no command tells the length of this type")
-        if self.asking.touches and not may_touch:
+        if self.querier.touches and not may_touch:
             return (), Unknown(Reason.NOT_ASKED, "asking would count as an access")
         return (ask(self.key),), Unknown(Reason.NOT_ASKED)
 

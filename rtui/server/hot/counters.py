@@ -9,7 +9,7 @@ from typing import Final
 from rtui.analysis.facts import DEFAULT_LFU_DECAY_MINUTES, DEFAULT_LFU_LOG_FACTOR, Frequency, IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord, Summary
 from rtui.server import guard
-from rtui.server.facts.capability import Asking, Capabilities, Feature, Looks
+from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
 
@@ -32,15 +32,15 @@ _HIGHEST: Final = (1 << 31) - 1
 """The largest value that servers take for either."""
 
 
-async def lfu_settings(connection: Looks, capabilities: Capabilities) -> LfuSettings:
+async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) -> LfuSettings:
     """Read both settings; the defaults are assumed where that is refused. Raises ConnectionLost.
 
     A server whose policy keeps no counters is not asked.
     """
     if connection.server.is_lfu is False:
         return LfuSettings()
-    asking = Asking(connection, capabilities)
-    factor, decay = await asking.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
+    querier = Querier(connection, capabilities)
+    factor, decay = await querier.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
     return _settings(parse_setting(factor), parse_setting(decay))
 
 

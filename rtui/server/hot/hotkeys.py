@@ -12,9 +12,9 @@ from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
-from rtui.server.facts.capability import Asking, Verdict
 from rtui.server.guard import Metric
 from rtui.server.hot.counters import Source
+from rtui.server.wire.capability import Querier, Verdict
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import ServerIdentity, number, parse_fields
 from rtui.server.wire.replies import Reply
@@ -131,19 +131,19 @@ HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
 _TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
 
 
-async def server_source(asking: Asking, *, now_s: float, looked_since_s: float | None = None) -> Source:
+async def server_source(querier: Querier, *, now_s: float, looked_since_s: float | None = None) -> Source:
     """Ask the server for its report; `looked_since_s` is when rtui began to inspect keys. Raises ConnectionLost."""
-    reason = too_old(asking.connection.server)
+    reason = too_old(querier.connection.server)
     if reason:
         return Source(better=(reason,))
-    (reply,) = await asking.run(guard.hotkeys_get())
+    (reply,) = await querier.run(guard.hotkeys_get())
     if isinstance(reply, ServerError):
-        return Source(better=(_refused(asking, reply),))
+        return Source(better=(_refused(querier, reply),))
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
         return _of_session(found, now_s, looked_since_s)
     if isinstance(found, tuple):
-        (info,) = await asking.run(guard.info("hotkeys")) if found else [None]
+        (info,) = await querier.run(guard.info("hotkeys")) if found else [None]
         return _of_window(found, info)
     if reply is None:
         return Source(better=(f"No hot-key session has been run on this server; {HOW_TO_START} starts one.",))
@@ -164,8 +164,8 @@ def too_old(server: ServerIdentity) -> str:
     return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
 
 
-def _refused(asking: Asking, reply: ServerError) -> str:
-    if asking.capabilities.verdict(HOTKEYS) is Verdict.DENIED:
+def _refused(querier: Querier, reply: ServerError) -> str:
+    if querier.capabilities.verdict(HOTKEYS) is Verdict.DENIED:
         return "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
     return display_text(f"The server's own hot-key report could not be had: {reply}.")
 

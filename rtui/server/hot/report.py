@@ -10,11 +10,11 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotReport, HotSource, SlotLoad, Summary
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
-from rtui.server.facts.capability import Asking, Capabilities, Reads
 from rtui.server.facts.key_facts import REPLICA_NOTE
 from rtui.server.guard.load_entries import MAX_SLOTS
 from rtui.server.hot.counters import Source, counted_source, lfu_settings
 from rtui.server.hot.hotkeys import server_source
+from rtui.server.wire.capability import Capabilities, KeyReader, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
@@ -28,14 +28,14 @@ KEYS_ONLY: Final = (
 """Why there is no CPU time by slot."""
 
 
-async def slot_loads(asking: Asking) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:
+async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:
     """Ask for the most loaded slots, and say what is missing; nothing outside a cluster. Raises ConnectionLost."""
-    if not asking.connection.server.cluster_enabled:
+    if not querier.connection.server.cluster_enabled:
         return (), ()
-    (reply,) = await asking.run(guard.slot_stats("cpu-usec", limit=MAX_SLOTS))
+    (reply,) = await querier.run(guard.slot_stats("cpu-usec", limit=MAX_SLOTS))
     if not isinstance(reply, ServerError):
         return parse_slots(reply), ()
-    (reply,) = await asking.run(guard.slot_stats("key-count", limit=MAX_SLOTS))
+    (reply,) = await querier.run(guard.slot_stats("key-count", limit=MAX_SLOTS))
     if not isinstance(reply, ServerError):
         return parse_slots(reply), (KEYS_ONLY,)
     return (), (f"What this node counts of its slots could not be had: {reply}.",)
@@ -62,7 +62,7 @@ def _load(row: Reply) -> SlotLoad | None:
 
 
 async def hot_report(
-    connection: Reads,
+    connection: KeyReader,
     capabilities: Capabilities,
     summary: Summary,
     *,
@@ -77,12 +77,12 @@ async def hot_report(
     inspection began, are seconds since the epoch; without the latter it is when the first of the hottest keys was
     asked. Raises ConnectionLost.
     """
-    asking = Asking(connection, capabilities)
+    querier = Querier(connection, capabilities)
     server = connection.server
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
     if looked_since_s is None:
         looked_since_s = min((record.asked_at_s for record in summary.hottest), default=None)
-    told = await server_source(asking, now_s=now_s, looked_since_s=looked_since_s)
+    told = await server_source(querier, now_s=now_s, looked_since_s=looked_since_s)
     counted = counted_source(
         summary,
         capabilities,
@@ -90,9 +90,9 @@ async def hot_report(
         is_lfu_policy=is_lfu_policy,
         basis=basis,
         now_s=now_s,
-        own_reads=connection.own_reads if asking.touches else None,
+        own_reads=connection.own_reads if querier.touches else None,
     )
-    slots, missing = await slot_loads(asking)
+    slots, missing = await slot_loads(querier)
     best = next(
         (source for source in (told, counted) if source.lists), Source(about="nothing tells which keys are hot")
     )

@@ -6,9 +6,9 @@ from typing import NoReturn
 
 from rtui.analysis.humanize import duration, moment
 from rtui.server import guard
-from rtui.server.facts.capability import Looks, Verdict, judge
 from rtui.server.guard import Consent
 from rtui.server.hot.hotkeys import HotSession, parse_hotkeys, too_old
+from rtui.server.wire.capability import CommandRunner, Verdict, judge
 from rtui.server.wire.errors import RtuiError, ServerError
 
 TITLE = "No hot-key session"
@@ -23,7 +23,7 @@ class SessionRefusedError(SessionError):
     """A session that rtui did not start, since another one runs or its result would be lost."""
 
 
-async def start_session(connection: Looks, consent: Consent) -> None:
+async def start_session(connection: CommandRunner, consent: Consent) -> None:
     """Start a session that ends by itself; it is never stopped or reset from here.
 
     Raises SessionRefusedError when one runs, or when one has left a result that `consent` does not give up;

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from rtui.server.facts.answers import Expected
-from rtui.server.facts.capability import is_key_refusal
 from rtui.server.scan.page import is_temporary
+from rtui.server.wire.capability import is_key_refusal
 from rtui.server.wire.errors import ServerBusyError, ServerError
 from rtui.server.wire.replies import Reply
 

@@ -14,13 +14,13 @@ from typing import Final, Protocol
 
 from rtui.analysis.aggregate.buffers import Inspected
 from rtui.server import guard
-from rtui.server.facts.capability import concerns_command
 from rtui.server.guard import MAX_BULK_KEY_BYTES, Manner, PerKey
 from rtui.server.inspection.batches import CostWatch, Station
 from rtui.server.inspection.columns import Sorted
 from rtui.server.inspection.plan import NAMES, Plan
 from rtui.server.inspection.stages import Encodings, Journey, Leg, Look, Measure, Watched
 from rtui.server.scan.requests import Ride
+from rtui.server.wire.capability import concerns_command
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads

@@ -7,9 +7,9 @@ from typing import Final
 from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.facts.capability import Capabilities, Verdict
 from rtui.server.facts.key_facts import LENGTHS
 from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
+from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis.report.document import KeySizes
 from rtui.server import guard
-from rtui.server.facts.capability import Asking, Capabilities, Looks
+from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import ServerIdentity, identity, number, parse_fields
 from rtui.server.wire.replies import Reply
@@ -17,12 +17,12 @@ _BIN: Final = re.compile(r"([0-9]{1,4})([KMGTPE]?)=([0-9]{1,19})", re.ASCII)
 _UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", *"KMGTPE"))}
 
 
-async def key_sizes(connection: Looks, capabilities: Capabilities, db: int) -> tuple[KeySizes, ...]:
+async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: int) -> tuple[KeySizes, ...]:
     """Ask for the histograms of one database; none where the server keeps none or denies INFO.
 
     Strings are counted by bytes, the other types by elements. Raises ConnectionLost.
     """
-    (reply,) = await Asking(connection, capabilities).run(guard.info("keysizes"))
+    (reply,) = await Querier(connection, capabilities).run(guard.info("keysizes"))
     return parse_key_sizes(reply, db)
 
 
@@ -53,7 +53,7 @@ EMBEDDED_ENTRY_BYTES: Final = 8
 
 async def memory_bound(connection: Connection, capabilities: Capabilities) -> int | None:
     """Ask for the bound; None where the server does not say or denies INFO. Raises ConnectionLost."""
-    memory, keyspace = await Asking(connection, capabilities).run(guard.info("memory"), guard.info("keyspace"))
+    memory, keyspace = await Querier(connection, capabilities).run(guard.info("memory"), guard.info("keyspace"))
     entry_bytes = _entry_bytes(connection.server)
     return parse_memory_bound(memory, keyspace, connection.target.db, entry_bytes)
 

@@ -13,9 +13,9 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.facts.capability import Looks
 from rtui.server.guard import Command
 from rtui.server.scan.page import key_count
+from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.identity import number, parse_fields
 from rtui.server.wire.replies import Reply
 
@@ -40,14 +40,14 @@ class Standing:
     """When that was."""
 
 
-def questions(connection: Looks) -> tuple[Command, ...]:
+def questions(connection: CommandRunner) -> tuple[Command, ...]:
     """What tells the standing; only DBSIZE where INFO is denied."""
     if connection.server.run_id is None:
         return (guard.dbsize(),)
     return guard.dbsize(), guard.info("stats"), guard.info("persistence")
 
 
-def standing(connection: Looks, replies: list[Reply]) -> Standing:
+def standing(connection: CommandRunner, replies: list[Reply]) -> Standing:
     """Read the replies to `questions`."""
     stats, persistence = (parse_fields(reply) for reply in (*replies[1:], None, None)[:2])
     return Standing(

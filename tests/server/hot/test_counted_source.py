@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotSource, KeyRecord
-from rtui.server.facts.capability import Capabilities, Feature
 from rtui.server.hot.counters import ASSUMED, NO_RATE, READS_COUNT, Source, counted_source
+from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import OwnReads
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slots import key_slot
-from rtui.server.facts.capability import Asking, Capabilities
 from rtui.server.hot.report import KEYS_ONLY, parse_slots, slot_loads
+from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Secret
 from tests.server.targets import connected, target_of
@@ -17,7 +17,7 @@ from tests.servers import Server
 async def test_keys_where_nothing_else_is_counted(cluster_node: Server) -> None:
     cluster_node.admin.set("key", "x")
     async with connected(target_of(cluster_node)) as connection:
-        slots, missing = await slot_loads(Asking(connection, Capabilities()))
+        slots, missing = await slot_loads(Querier(connection, Capabilities()))
     assert [(load.slot, load.values) for load in slots] == [(key_slot(b"key"), {"key-count": 1})]
     assert missing == (KEYS_ONLY,)
 
@@ -29,7 +29,7 @@ async def test_time_and_traffic_where_they_are_counted(cluster_node: Server) -> 
         admin.set("hot", "x" * 1000)
     admin.get("cold")
     async with connected(target_of(cluster_node)) as connection:
-        slots, missing = await slot_loads(Asking(connection, Capabilities()))
+        slots, missing = await slot_loads(Querier(connection, Capabilities()))
     assert not missing
     assert slots[0].slot == key_slot(b"hot")
     assert slots[0].values["cpu-usec"] > 0
@@ -39,7 +39,7 @@ async def test_time_and_traffic_where_they_are_counted(cluster_node: Server) -> 
 async def test_outside_a_cluster_nothing_is_asked(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         capabilities = Capabilities()
-        assert await slot_loads(Asking(connection, capabilities)) == ((), ())
+        assert await slot_loads(Querier(connection, capabilities)) == ((), ())
         assert not capabilities.missing()
 
 
@@ -47,7 +47,7 @@ async def test_denied(cluster_node: Server) -> None:
     cluster_node.admin.acl_setuser("few", enabled=True, passwords=["+word"], keys=["*"], commands=["+@all"])
     cluster_node.admin.execute_command("ACL", "SETUSER", "few", "-cluster|slot-stats")
     async with connected(target_of(cluster_node, user="few", password=Secret("word"))) as connection:
-        slots, missing = await slot_loads(Asking(connection, Capabilities()))
+        slots, missing = await slot_loads(Querier(connection, Capabilities()))
     assert slots == ()
     assert "NOPERM" in missing[0]
     assert cluster_node.admin.acl_log()[0]["count"] == 1

@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 import pytest
 
 from rtui.analysis.report.document import HotSource
-from rtui.server.facts.capability import Asking, Capabilities
 from rtui.server.guard import Command
 from rtui.server.hot.counters import Source
 from rtui.server.hot.hotkeys import server_source
+from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity
@@ -40,7 +40,7 @@ class Scripted:
 
 
 async def source_of(server: Scripted) -> Source:
-    return await server_source(Asking(server, Capabilities()), now_s=0.0)
+    return await server_source(Querier(server, Capabilities()), now_s=0.0)
 
 
 async def test_a_window() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rtui.analysis.aggregate.buffers import Inspected
-from rtui.server.facts.capability import Capabilities
 from rtui.server.inspection.pipeline import Conveyor
 from rtui.server.inspection.plan import Plan
 from rtui.server.keyspace_pass import dialect_for
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.server.facts.capability import Capabilities
 from rtui.server.inspection.largest_keys import TOUCHED, complete_top
 from rtui.server.inspection.pipeline import Conveyor
 from rtui.server.inspection.plan import Plan
@@ -15,6 +14,7 @@ from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import ScanState
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
 from tests.proxy import DelayProxy

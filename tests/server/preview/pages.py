@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from rtui.server.facts.capability import Capabilities, Reads
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import Preview, Row
+from rtui.server.wire.capability import Capabilities, KeyReader
 
 MOST_PAGES = 2_000
 """Where a walk that does not end is given up."""
 
 
-async def looked_at(connection: Reads, key: bytes, capabilities: Capabilities | None = None) -> Preview:
+async def looked_at(connection: KeyReader, key: bytes, capabilities: Capabilities | None = None) -> Preview:
     """The first page of a key."""
     return await preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
 
 
-async def all_pages(connection: Reads, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
+async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
     """Every page from the first to the last."""
     capabilities = Capabilities()
     facts = await key_facts(connection, key, capabilities)
@@ -31,7 +31,7 @@ async def all_pages(connection: Reads, key: bytes, *, window_bytes: int = 4096) 
     raise AssertionError(f"more than {MOST_PAGES} pages")
 
 
-async def all_rows(connection: Reads, key: bytes) -> list[Row]:
+async def all_rows(connection: KeyReader, key: bytes) -> list[Row]:
     """The rows of every page; of a random sample that comes before the pages, none."""
     pages = await all_pages(connection, key)
     following = pages[0].next_page

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.server.facts.capability import Capabilities
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import Kind
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy

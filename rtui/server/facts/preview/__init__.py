@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.facts import KeyFacts, Unknown
-from rtui.server.facts.capability import Asking, Capabilities, Reads
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
 from rtui.server.facts.preview.described import read_description
 from rtui.server.facts.preview.hashes import read_hash
@@ -15,6 +14,7 @@ from rtui.server.facts.preview.page import FIRST, STRING_WINDOW_BYTES, Kind, Pag
 from rtui.server.facts.preview.source import Refused, Source
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
+from rtui.server.wire.capability import Capabilities, KeyReader, Querier
 
 __all__ = ["Page", "Preview", "preview"]
 
@@ -31,7 +31,7 @@ _FAMILIES: Final[dict[bytes, Callable[[Source, Page], Awaitable[Preview]]]] = {
 
 
 async def preview(
-    connection: Reads,
+    connection: KeyReader,
     facts: KeyFacts,
     page: Page | None = None,
     *,
@@ -46,8 +46,8 @@ async def preview(
     page = FIRST if page is None else page
     if isinstance(facts.type, Unknown):
         return Preview(facts.key, facts.type, Kind.NOTHING, page, refusal=facts.type)
-    asking = Asking(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
-    source = Source(asking, facts)
+    querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
+    source = Source(querier, facts)
     try:
         if facts.type == b"string":
             return _marked(await read_string(source, page, window_bytes))

@@ -6,10 +6,10 @@ from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.capability import unknown_from
 from rtui.server.facts.preview.page import Cell, Kind, Page, Preview
 from rtui.server.facts.preview.source import Source, byte_items, cell, items, mapping, optional
 from rtui.server.guard import PerKey
+from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 

@@ -10,10 +10,10 @@ from typing import Final
 from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
 from rtui.keyspace.text.display import display
 from rtui.server import guard
-from rtui.server.facts.capability import Asking, unknown_from
 from rtui.server.facts.preview.page import Cell
 from rtui.server.guard import CollectionEvidence, Command
 from rtui.server.guard.spec import Version
+from rtui.server.wire.capability import Querier, unknown_from
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import STALE_S
 from rtui.server.wire.replies import Reply
@@ -31,7 +31,7 @@ class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
 class Source:
     """One key, what is known of it, and how to ask for more."""
 
-    asking: Asking
+    querier: Querier
     facts: KeyFacts
 
     @property
@@ -42,7 +42,7 @@ class Source:
     @property
     def touches(self) -> bool:
         """Whether reading counts as an access."""
-        return self.asking.touches
+        return self.querier.touches
 
     @property
     def collection(self) -> CollectionEvidence:
@@ -60,7 +60,7 @@ class Source:
 
     def has(self, *, redis: Version, valkey: Version) -> bool:
         """Whether the server may know what these versions brought; a server that hides its version is asked."""
-        server = self.asking.connection.server
+        server = self.querier.connection.server
         if server.version is None or server.product not in ("redis", "valkey"):
             return True
         return server.version >= (valkey if server.product == "valkey" else redis)
@@ -73,7 +73,7 @@ class Source:
         recency = self._recency() if commands and self.touches else ()
         if commands and self.touches:  # before it is sent, since whoever asked may be gone when it is answered
             self._note_own_read(None)
-        *replies, kind = await self.asking.run(*recency, *commands, guard.key_type(self.key))
+        *replies, kind = await self.querier.run(*recency, *commands, guard.key_type(self.key))
         if recency:
             self._note_own_read(replies.pop(0))
         if kind == b"none":
@@ -93,7 +93,7 @@ class Source:
 
         What the facts say of its use holds unless somebody used it since.
         """
-        own_reads, facts, now_s = self.asking.own_reads, self.facts, time.time()
+        own_reads, facts, now_s = self.querier.own_reads, self.facts, time.time()
         used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
         if isinstance(idle_s, int):
             found = own_reads.idle(self.key, idle_s, now_s)
@@ -103,7 +103,7 @@ class Source:
 
     async def more(self, *commands: Command) -> list[Reply]:
         """Send further commands of the same page."""
-        return await self.asking.run(*commands)
+        return await self.querier.run(*commands)
 
 
 def needed(reply: Reply) -> Reply:

@@ -18,7 +18,7 @@ from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
 
 
-class Looks(Protocol):
+class CommandRunner(Protocol):
     """What questions about keys need of a connection."""
 
     @property
@@ -33,7 +33,7 @@ class Looks(Protocol):
         """Send the commands in one write; the replies in order, error replies as values."""
 
 
-class Reads(Looks, Protocol):
+class KeyReader(CommandRunner, Protocol):
     """What looking into values needs of a connection."""
 
     @property
@@ -42,10 +42,10 @@ class Reads(Looks, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class Querier:
     """A connection and what is known of its rights."""
 
-    connection: Looks
+    connection: CommandRunner
     capabilities: Capabilities
     own_reads: OwnReads = field(default_factory=OwnReads)
     """The keys that rtui has read where the server counts that as a use."""
@@ -211,14 +211,14 @@ class Capabilities:
         self.keys_limited = False
         self.revision += 1
 
-    async def renew(self, connection: Looks) -> None:
+    async def renew(self, connection: CommandRunner) -> None:
         """Find everything out anew, as after a reconnect; what was known holds until then. Raises `ConnectionLost`."""
         fresh = Capabilities()
         await fresh.probe(connection)
         self._found, self.keys_limited = fresh._found, fresh.keys_limited
         self.revision += 1
 
-    async def probe(self, connection: Looks) -> None:
+    async def probe(self, connection: CommandRunner) -> None:
         """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
         untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
         if untried:
