@@ -97,7 +97,8 @@ class UndecidedKeys:
 
     def adopt(self, other: UndecidedKeys) -> None:
         """Take over the keys of another tree, which was merged into this one's."""
-        self._place(other._keys, {})
+        self._keys += other._keys
+        self._place_again({})
 
     def show(self) -> None:
         """Count all keys in the tree for the time being, in the stand-ins of the names that have no node."""
@@ -179,7 +180,6 @@ class UndecidedKeys:
         stand-in, whose keys come together only while names are merged, any earlier decision would see some of them.
         """
         decided: dict[Slot, bool] = {}
-        self._place_again(decided)
         for level in self._tree.levels():
             if not self._keys:
                 break
