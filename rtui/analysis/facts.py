@@ -63,6 +63,9 @@ class NoTtl(Enum):
 NO_TTL: Final = NoTtl.NO_TTL
 """The key does not expire."""
 
+NO_EXPIRY: Final = -1
+"""What PTTL replies for a key that does not expire: the form it has in columns of numbers and in reports."""
+
 Ttl = int | NoTtl | Unknown
 """What is left of a key's life in milliseconds, or that it has no end, or why nobody knows."""
 

@@ -24,6 +24,9 @@ class Mark(StrEnum):
 NOTHING: Final = SafeText("–")
 """Stands where there is no value to show; never a zero."""
 
+OTHER: Final = SafeText("(other)")
+"""Stands for all namespaces beyond the budget of nodes."""
+
 UNBOUNDED: Final = SafeText("∞")
 """Stands for the upper bound of a number that may be any amount more."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.analysis.chance import binomial_tail
+from rtui.analysis.estimates import binomial_tail
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.buffers import NO_EXPIRY, Inspected
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope
 from rtui.keyspace.text.segments import Separators

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.slot_load import NodeLoad, SlotLoad, node_loads, skew
+from rtui.analysis.aggregate.slot_load import SlotLoad
+from rtui.analysis.report.slot_balance import NodeLoad, node_loads, skew
 from rtui.keyspace.slots import SLOTS, TagRule, find_tag, hashed_bytes, key_slot
 
 bracy = st.lists(st.sampled_from([b"{", b"}", b"a", b"b", b":", b"\n", b"\xff"]), max_size=9).map(b"".join)

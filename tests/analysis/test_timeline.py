@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.analysis.aggregate.cliffs import timeline_bins
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ExpiryBin, Timeline
-from rtui.analysis.report.timeline import columns, end_s, timeline
+from rtui.analysis.report.timeline import columns, end_s
 
 ORIGIN = 29_833_333
 
@@ -23,7 +24,7 @@ def whole_of(*bins: ExpiryBin) -> Timeline:
 def test_bins_are_told_in_seconds() -> None:
     bins = ExpiryBins(ExpiryScale(ORIGIN))
     bins.add([ORIGIN + 1, ORIGIN + 1, ORIGIN + 9], [10, 20, 30])
-    assert timeline(bins) == (
+    assert timeline_bins(bins) == (
         ExpiryBin((ORIGIN + 1) * 60.0, 60.0, 2, 30),
         ExpiryBin((ORIGIN + 9) * 60.0, 60.0, 1, 30),
     )
@@ -33,13 +34,13 @@ def test_unknown_memory_is_not_nothing() -> None:
     bins = ExpiryBins(ExpiryScale(ORIGIN))
     bins.add([ORIGIN + 1], None)
     bins.add([ORIGIN + 9], [5])
-    assert [one.memory_bytes for one in timeline(bins)] == [None, 5]
+    assert [one.memory_bytes for one in timeline_bins(bins)] == [None, 5]
 
 
 def test_those_of_a_sample_become_estimates() -> None:
     bins = ExpiryBins(ExpiryScale(ORIGIN))
     bins.add([ORIGIN + 1], [7])
-    found = timeline(
+    found = timeline_bins(
         bins, keys=lambda one: Estimate(0, one.keys * 10, 50), memory_bytes=lambda one: one.memory_bytes * 10
     )
     assert (found[0].keys, found[0].memory_bytes) == (Estimate(0, 10, 50), 70)

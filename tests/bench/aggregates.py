@@ -12,7 +12,8 @@ from random import Random
 from time import process_time
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.buffers import NO_EXPIRY, Inspected
+from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
 from tests.bench.row import Row, in_ms

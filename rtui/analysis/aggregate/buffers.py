@@ -9,9 +9,6 @@ from typing import TypeAlias
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.tally import Columns, Tally
 
-NO_EXPIRY: int = -1
-"""The time to live of a key that does not expire, as PTTL says it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Inspected:

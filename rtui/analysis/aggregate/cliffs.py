@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -11,11 +12,9 @@ from typing import Final
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import AS_COUNTED, Figures, memory_of
 from rtui.analysis.aggregate.pattern_tree import Pattern
-from rtui.analysis.chance import binomial_tail
-from rtui.analysis.report.document import MINUTE_S, Cliff, ExpiryReport, Timeline
-from rtui.analysis.report.tables.namespaces import namespace_cell
-from rtui.analysis.report.tables.table import Step
-from rtui.analysis.report.timeline import timeline
+from rtui.analysis.estimates import binomial_tail
+from rtui.analysis.humanize import OTHER
+from rtui.analysis.report.document import MINUTE_S, Cliff, ExpiryBin, ExpiryReport, Figure, NodeKind, Timeline
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display
 
@@ -214,6 +213,31 @@ FEWEST = 2
 """A namespace in which fewer keys expire gets none."""
 
 
+Sizing = Callable[[Bin], Figure]
+"""What a bin of a sample says of all keys."""
+
+
+def timeline_bins(
+    bins: ExpiryBins,
+    *,
+    keys: Sizing = lambda one: one.keys,
+    memory_bytes: Sizing = lambda one: one.memory_bytes,
+) -> tuple[ExpiryBin, ...]:
+    """All bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
+
+    Where memory is known of none of a bin's keys, it has none; where of some only, it is at least so much.
+    """
+    return tuple(
+        ExpiryBin(
+            start_s=float(one.start_min * MINUTE_S),
+            width_s=float(one.width_min * MINUTE_S),
+            keys=keys(one),
+            memory_bytes=memory_bytes(one) if one.memory_bytes else None,
+        )
+        for one in bins.bins()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A namespace and how many of its keys expire."""
@@ -239,7 +263,7 @@ def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: S
                 yield
         names, label = tuple(one.name for one in place.path), _label(place.path)
         memory = partial(memory_of, figures=figures, largest=largest)
-        columns = timeline(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
+        columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
         timelines.append(Timeline(names, label, columns))
         if slicer.over():
             yield
@@ -286,8 +310,9 @@ def _label(path: tuple[Pattern, ...]) -> str:
     """Show a namespace as tables do: `shop:session:`."""
     if not path:
         return "all keys"
-    shown = namespace_cell([Step(one.name, one.separator, one.kind) for one in path])
-    return shown if isinstance(shown, str) else display(shown)
+    is_other = path[-1].kind is NodeKind.OTHER
+    prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
+    return f"{prefix}{OTHER}" if is_other else prefix
 
 
 def _keys(cliff: Cliff) -> float:

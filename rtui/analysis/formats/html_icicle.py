@@ -8,10 +8,10 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.formats.html_markup import Markup, element
+from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report, Stats
 from rtui.analysis.report.tables.cell_text import cell_text, written
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.namespaces import OTHER
 from rtui.analysis.report.tables.table import Cell, Column, Unit
 from rtui.keyspace.text.display import SafeText, display
 

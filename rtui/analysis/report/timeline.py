@@ -1,37 +1,11 @@
-"""Coming expiries as a report keeps them, and cut into columns as a chart shows them."""
+"""The expiry timelines of a report, cut into columns of equal width as charts show them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import MINUTE_S, ExpiryBin, Figure, Timeline
-
-Sizing = Callable[[Bin], Figure]
-"""What a bin of a sample says of all keys."""
-
-
-def timeline(
-    bins: ExpiryBins,
-    *,
-    keys: Sizing = lambda one: one.keys,
-    memory_bytes: Sizing = lambda one: one.memory_bytes,
-) -> tuple[ExpiryBin, ...]:
-    """All bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
-
-    Where memory is known of none of a bin's keys, it has none; where of some only, it is at least so much.
-    """
-    return tuple(
-        ExpiryBin(
-            start_s=float(one.start_min * MINUTE_S),
-            width_s=float(one.width_min * MINUTE_S),
-            keys=keys(one),
-            memory_bytes=memory_bytes(one) if one.memory_bytes else None,
-        )
-        for one in bins.bins()
-    )
+from rtui.analysis.report.document import ExpiryBin, Figure, Timeline
 
 
 def end_s(whole: Timeline) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.analysis.report.tables.namespaces import OTHER
 from rtui.analysis.report.tables.table import Path, label, path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.format import display

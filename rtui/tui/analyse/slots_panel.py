@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from rtui.analysis.aggregate.slot_load import node_loads, skew
 from rtui.analysis.estimates import share
 from rtui.analysis.humanize import counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
+from rtui.analysis.report.slot_balance import node_loads, skew
 from rtui.analysis.report.tables.cell_text import written
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import isinf
 
-from rtui.analysis.aggregate.buffers import NO_EXPIRY
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, KeyRecord, Report, Stats
 from rtui.analysis.report.tables.table import AtLeast, Cell
 

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from rtui.analysis import humanize
+from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import DAY_S, IDLE_EDGES_S, Node, NodeKind, Quantiles, Report, Stats
 from rtui.analysis.report.tables.cells import Cells, plain, share_above
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display
-
-OTHER = "(other)"
-"""What is shown for the namespaces beyond the budget."""
 
 _LONG_IDLE_S = 30 * DAY_S
 _LONG_IDLE_BIN = IDLE_EDGES_S.index(_LONG_IDLE_S) + 1

@@ -6,9 +6,9 @@ from collections import defaultdict
 from heapq import nlargest
 
 from rtui.analysis import humanize
-from rtui.analysis.aggregate.slot_load import node_loads, skew
 from rtui.analysis.estimates import Estimate, share
 from rtui.analysis.report.document import Figure, Report, SlotsReport
+from rtui.analysis.report.slot_balance import node_loads, skew
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.slots import SLOTS
