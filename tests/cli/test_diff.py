@@ -13,7 +13,7 @@ from rtui.analysis.formats.json_form import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.keyspace.text.display import HOSTILE
-from tests.analysis.test_diff import report
+from tests.analysis.report.test_comparison import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
 BEFORE = report(node(b"shop", (1000, 102_400, 250)), node(b"gone", (1, 60, 0)))

@@ -13,7 +13,7 @@ from rtui.analysis.report.comparison import Diff, compare
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Scope
 from rtui.analysis.report.thresholds import FailOn, FailOnError, Measure, Outcome, Unit, judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE
-from tests.analysis.test_diff import report
+from tests.analysis.report.test_comparison import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
 REACHED, NOT_REACHED, UNKNOWN = Outcome.REACHED, Outcome.NOT_REACHED, Outcome.UNKNOWN

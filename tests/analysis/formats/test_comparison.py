@@ -17,7 +17,7 @@ from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
 from rtui.analysis.report.thresholds import judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE, SafeText, unescape
-from tests.analysis.test_diff import report
+from tests.analysis.report.test_comparison import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
 BEFORE = report(node(b"a", (1000, 102_400, 250)), node(b"gone", (1, 60, 0)), node(b"kept", (5, 500, 0)))

@@ -14,9 +14,9 @@ from rtui.analysis.formats.json_read import LARGEST_FILE_BYTES, ReportFormatErro
 from rtui.analysis.formats.json_tree import DEEPEST
 from rtui.analysis.report.document import KeyRecord, Node, NodeKind, Report, Stats
 from rtui.keyspace.text.display import HOSTILE
-from tests.analysis.forms.check_schema import SCHEMA, violations
-from tests.analysis.forms.generated import reports
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.check_schema import SCHEMA, violations
+from tests.analysis.formats.generated import reports
+from tests.analysis.formats.made import MADE
 
 slow = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 

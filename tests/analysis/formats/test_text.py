@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rtui.analysis.formats.text import cells_of, write_text
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import HOSTILE
-from tests.analysis.forms.generated import reports
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.generated import reports
+from tests.analysis.formats.made import MADE
 
 GOLDEN = Path(__file__).parent / "golden"
 """What people read, as it was when somebody last looked at it: `write_text` of the made reports, 100 wide."""

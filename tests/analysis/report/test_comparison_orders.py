@@ -14,7 +14,7 @@ from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope
 from rtui.keyspace.text.segments import Separators
-from tests.analysis.test_diff import report
+from tests.analysis.report.test_comparison import report
 from tests.made_report import made_report, node
 
 BATCH = 500

@@ -13,7 +13,7 @@ from rtui.analysis.formats.csv import FORMULA, guarded, table_csv, write_csv
 from rtui.analysis.report.tables.every import tables
 from rtui.analysis.report.tables.table import AtLeast, Column, Table, Unit
 from rtui.keyspace.text.display import unescape
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.made import MADE
 
 
 def read(text: str) -> list[dict[str, str]]:

@@ -14,8 +14,8 @@ from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.html_icicle import MOST_CELLS
 from rtui.analysis.formats.html_markup import Markup, element, safe
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
-from tests.analysis.forms.generated import reports
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.generated import reports
+from tests.analysis.formats.made import MADE
 from tests.made_report import stats
 
 VOID = {"meta", "rect", "path", "line", "input"}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rtui.analysis.formats.markdown import code, escaped, table_markdown, write_markdown
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.text.display import display
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.made import MADE
 
 _BARS = re.compile(r"(?<!\\)\|")
 

@@ -23,8 +23,8 @@ from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Step, Table, Unit, find, label, path_of
 from rtui.analysis.report.tables.types import encodings, types
 from rtui.keyspace.text.display import HOSTILE, Display
-from tests.analysis.forms.generated import reports
-from tests.analysis.forms.made import MADE
+from tests.analysis.formats.generated import reports
+from tests.analysis.formats.made import MADE
 from tests.made_report import MADE_AT_S
 
 EXACT = MADE["exact"]
