@@ -42,7 +42,9 @@ def hostile_report() -> Report:
     """A report of names of any bytes, with every member that may be missing, and bounds that are not known."""
     exact = made_report()
     unbounded = Estimate(3.0, 3.0, inf)
-    stats = Stats(keys=unbounded, share_keys=0.5, types=((b"\xff\x00", unbounded), (b"string", 1)), ttl=(unbounded,) * 8)
+    stats = Stats(
+        keys=unbounded, share_keys=0.5, types=((b"\xff\x00", unbounded), (b"string", 1)), ttl=(unbounded,) * 8
+    )
     children = tuple(
         Node(name, b"\x00\xff" if at % 2 else b"", NodeKind.LITERAL, stats) for at, name in enumerate(_HOSTILE_NAMES)
     )
