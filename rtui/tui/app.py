@@ -216,8 +216,9 @@ class RtuiApp(App[int]):
 
     def action_redraw(self) -> None:
         """Send everything again: something else has written to the terminal."""
-        forget_screen(self._driver)
-        self.screen.refresh(layout=True)
+        if self.screen_stack:
+            forget_screen(self._driver)
+            self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
         """Leave, after a question where something would be lost; asked again, leave at once."""
