@@ -10,6 +10,9 @@ from tests.wire import Requests
 
 INFO = b"redis_version:8.6.3\r\nserver_name:redis\r\nrun_id:one\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n"
 
+LENGTH = 3
+"""What HLEN answers for each key, for tests that declare it as the command for the length of their type."""
+
 
 class ModuleServer:
     """Answers what rtui asks of `keys` of type `key_type`, on a free loopback port; an async context manager."""
@@ -66,6 +69,8 @@ class ModuleServer:
                 return b":-1\r\n" if is_there else b":-2\r\n"
             case [b"OBJECT", b"IDLETIME", _] | [b"MEMORY", b"USAGE", _]:
                 return b":7\r\n" if is_there else b"$-1\r\n"
+            case [b"HLEN", _]:
+                return b":%d\r\n" % (LENGTH if is_there else 0)
             case [b"OBJECT", b"ENCODING", _]:
                 return _bulk(b"raw") if is_there else b"$-1\r\n"
         return b"-ERR unknown command '%b'\r\n" % line[0]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
 
+from rtui.keyspace.types import RedisType, type_of
+
 LFU_INITIAL: Final = 5
 """The access counter of a new key, from which it only grows by accesses (LFU_INIT_VAL in evict.c)."""
 
@@ -177,7 +179,7 @@ class KeyFacts:
     type: bytes | Unknown
     encoding: bytes | Unknown
     length: int | Unknown
-    """Bytes of a string, else the number of elements: see `unit_of`."""
+    """Bytes of a string, else the number of elements: see `redis_type`."""
     memory_bytes: int | Unknown
     ttl_ms: Ttl
     idle_s: int | Unknown
@@ -199,6 +201,11 @@ class KeyFacts:
         return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     @property
+    def redis_type(self) -> RedisType:
+        """What is known of its type."""
+        return type_of(None if isinstance(self.type, Unknown) else self.type)
+
+    @property
     def row(self) -> RowFacts:
         """The facts that the key shows where it is listed."""
         return RowFacts(self.key, self.type, self.ttl_ms, self.memory_bytes, self.asked_at_s)
@@ -209,23 +216,6 @@ class KeyFacts:
         if isinstance(self.memory_bytes, Unknown) or isinstance(self.length, Unknown) or not self.length:
             return None
         return self.memory_bytes / self.length
-
-
-_UNITS: Final = {
-    b"string": "bytes",
-    b"hash": "fields",
-    b"stream": "entries",
-    b"list": "items",
-    b"set": "members",
-    b"zset": "members",
-    b"array": "elements",
-    b"vectorset": "vectors",
-}
-
-
-def unit_of(kind: bytes | Unknown) -> str:
-    """Say what the length of this type counts, in the plural."""
-    return "elements" if isinstance(kind, Unknown) else _UNITS.get(kind, "elements")
 
 
 def gone_row(key: bytes, asked_at_s: float) -> RowFacts:

@@ -84,11 +84,6 @@ def plural_of(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
-def singular_of(plural: str) -> str:
-    """Return the singular of a regular plural: the unit `fields` of one is `field`, `entries` of one is `entry`."""
-    return f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
-
-
 def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a number of keys: `1 key`, `1,204 keys`."""
     return counted(number, "key", mark)

@@ -7,26 +7,12 @@ import shlex
 from dataclasses import dataclass
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts, Unknown
+from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 from rtui.server.wire.target import Target
 
 _PLAIN: Final = re.compile(r"[!-~]+", re.ASCII)
 """Arguments that redis-cli reads as themselves when it reads quoted ones: printable ASCII without spaces."""
-
-_READS: Final[dict[bytes, tuple[tuple[str, ...], ...]]] = {
-    b"string": (("GET",),),
-    b"hash": (("HGETALL",),),
-    b"list": (("LRANGE", "0", "-1"),),
-    b"set": (("SMEMBERS",),),
-    b"zset": (("ZRANGE", "0", "-1", "WITHSCORES"),),
-    b"stream": (("XRANGE", "-", "+"), ("XINFO STREAM", "FULL")),
-    b"array": (("ARSCAN", "0", "18446744073709551614"),),
-    b"vectorset": (("VRANGE", "-", "+"), ("VRANDMEMBER", "10")),
-    b"ReJSON-RL": (("JSON.GET",),),
-    b"TSDB-TYPE": (("TS.RANGE", "-", "+"),),
-}
-"""By type, the commands that read the value without a bound: the words before the key, then what follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +57,11 @@ def _argument(key: bytes) -> str:
 
 def copied_commands(target: Target, facts: KeyFacts, *, is_hyperloglog: bool = False) -> tuple[CopiedCommand, ...]:
     """List what can be copied for this key: unbounded reads first, then what looks deeper, then what writes."""
-    kind = b"" if isinstance(facts.type, Unknown) else facts.type
 
     def entry(title: str, command: str, *after: str, writes: bool = False) -> CopiedCommand:
         return CopiedCommand(title, command_line(target, command, facts.key, *after), writes)
 
-    reads = [entry(f"read the value: {words[0]}", words[0], *words[1:]) for words in _READS.get(kind, ())]
+    reads = [entry(f"read the value: {words[0]}", words[0], *words[1:]) for words in facts.redis_type.redis_cli]
     counts = [entry("count now, which stores the count in the key: PFCOUNT", "PFCOUNT", writes=True)]
     return (
         *reads,

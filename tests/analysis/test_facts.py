@@ -17,7 +17,6 @@ from rtui.analysis.facts import (
     gone_key,
     gone_row,
     ttl_at,
-    unit_of,
 )
 
 
@@ -81,12 +80,6 @@ def test_the_mean_is_known_only_with_both_memory_and_length() -> None:
     assert mean(100, 0) is None
     assert mean(unknown, 4) is None
     assert mean(100, unknown) is None
-
-
-def test_types_that_nobody_has_heard_of_have_elements() -> None:
-    assert unit_of(b"hash") == "fields"
-    assert unit_of(b"roaring") == "elements"
-    assert unit_of(GONE) == "elements"
 
 
 @given(st.integers(0, 10**12), st.floats(0, 1e9), st.floats(-1e6, 1e9))

@@ -19,7 +19,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, Report
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.facts.key_facts import LENGTHS
+from rtui.server.facts.types import length_commands
 from rtui.server.guard import PerKey
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
@@ -76,7 +76,7 @@ class Bare:
         by_type: dict[bytes, list[bytes]] = {}
         for key, kind in zip(keys, types, strict=True):
             by_type.setdefault(kind, []).append(key)
-        lengths = LENGTHS if self._has_lengths else {}
+        lengths = length_commands() if self._has_lengths else {}
         asks = {kind: tuple(filter(None, (guard.memory_usage, lengths.get(kind)))) for kind in by_type}
         found = [guard.each(asks[kind], named, guard.TypeEvidence(kind, None, None)) for kind, named in by_type.items()]
         return [*found, guard.each(guard.object_encoding, keys[::ENCODING_EVERY])] if keys else found

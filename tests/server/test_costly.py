@@ -11,7 +11,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.preview import preview
+from rtui.server.facts.preview.read import preview
 from rtui.server.guard import PROBE_KEY
 from rtui.server.inspection.batches import CHANCES, DEAR_S, CostWatch
 from rtui.server.scan.pace import Pace

@@ -21,7 +21,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.preview import preview
+from rtui.server.facts.preview.read import preview
 from rtui.server.guard import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, Group
 from rtui.server.guard.table import TABLE

@@ -17,9 +17,10 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
-from rtui.server.facts.key_facts import LENGTHS as ASKED_LENGTHS
 from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, row_facts
-from rtui.server.facts.preview import Page, preview
+from rtui.server.facts.preview.page import Page
+from rtui.server.facts.preview.read import preview
+from rtui.server.facts.types import length_commands
 from rtui.server.wire.capability import Capabilities, Feature, Verdict
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.own_reads import IDLE_NOTE
@@ -97,7 +98,7 @@ async def test_rows_are_what_another_client_is_told(server: Server) -> None:
 
 
 def test_every_length_asked_is_known_to_the_tests() -> None:
-    assert {kind: ask.spec.name for kind, ask in ASKED_LENGTHS.items()} == LENGTHS
+    assert {kind: ask.spec.name for kind, ask in length_commands().items()} == LENGTHS
 
 
 def walks_streams(server: Server) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from rtui.keyspace.types import HASH, LIST, SET, STRING
+
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
-
-STRING: Final = b"string"
-"""The one type whose length is bytes, as the server names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Preset:
 
     def limits(self, kind: bytes | None) -> Limits:
         """The limits of one type; of a type that may not be asked, those on memory alone."""
-        if kind == STRING:
+        if kind == STRING.name:
             return Limits(length=self.string_bytes)
         if kind is None:
             return Limits(memory_bytes=self.memory_bytes or self.string_bytes)
@@ -58,7 +57,7 @@ class Preset:
 
         A string of unknown length is judged by its memory, which is its length and some tens of bytes.
         """
-        if kind == STRING and length is None:
+        if kind == STRING.name and length is None:
             length = memory_bytes
         return self.limits(kind).exceeded(memory_bytes, length)
 
@@ -112,7 +111,7 @@ _PRESETS: Final = (
         title="strings over 100,000 bytes, hashes over 5,000 fields, lists and sets over 1,000 elements",
         source="Redis Insight: thresholds of its recommendations",
         string_bytes=100_000,
-        by_type={b"hash": 5_000, b"list": 1_000, b"set": 1_000},
+        by_type={HASH.name: 5_000, LIST.name: 1_000, SET.name: 1_000},
     ),
 )
 

@@ -14,9 +14,9 @@ from rtui.analysis.aggregate.sample_bytes import Sums
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import Life, Tally
 from rtui.analysis.estimates import Estimate, wilson
-from rtui.analysis.facts import unit_of
 from rtui.analysis.report.document import EncodingReport, Figure, Node, NodeKind, Stats, TypeReport
 from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.types import type_of
 
 
 class Rolled:
@@ -150,7 +150,7 @@ def type_reports(
             kind,
             stats_of(tally, [(kind, tally.keys)], figures),
             figures.quantiles(lengths[kind]) if kind in lengths else None,
-            unit_of(kind),
+            type_of(kind).units,
         )
         for kind, tally in ordered
     )

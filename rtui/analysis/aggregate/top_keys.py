@@ -10,8 +10,9 @@ from typing import Final
 
 from rtui.analysis.aggregate.buffers import Inspected
 from rtui.analysis.aggregate.figures import AS_COUNTED, Figures
-from rtui.analysis.aggregate.presets import DEFAULT_PRESET, STRING, Preset, preset
+from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
 from rtui.analysis.report.document import BigReport, KeyRecord
+from rtui.keyspace.types import STRING
 
 Measure = Callable[[KeyRecord], int]
 """What a list is ordered by; only asked of records that have it."""
@@ -187,7 +188,7 @@ class TopKeys:
             return
         limits = self.thresholds.limits(batch.kind)
         memory, lengths = batch.memory_bytes, batch.lengths
-        if batch.kind == STRING and lengths is None:
+        if batch.kind == STRING.name and lengths is None:
             lengths = memory
         by_length = _above(lengths, limits.length)
         by_memory = _above(memory, limits.memory_bytes)
@@ -226,7 +227,7 @@ class TopKeys:
         """All lists of biggest keys."""
         by_memory = {kind: ranking.records() for kind, ranking in self._by_memory.items()}
         by_length = {kind: ranking.records() for kind, ranking in self._by_length.items()}
-        counted = {kind: records for kind, records in by_length.items() if kind != STRING and kind is not None}
+        counted = {kind: records for kind, records in by_length.items() if kind != STRING.name and kind is not None}
         return BigReport(
             by_memory=self._over_all(by_memory, _memory),
             by_length=self._over_all(counted, _length),

@@ -26,8 +26,10 @@ from rtui.analysis.facts import (
     gone_key,
     gone_row,
 )
+from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
+from rtui.server.facts.types import queries_of
 from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
 from rtui.server.inspection.batches import CostWatch
 from rtui.server.wire.capability import (
@@ -44,21 +46,6 @@ from rtui.server.wire.errors import ServerError
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
 from rtui.server.wire.replies import Reply
-
-LENGTHS: Final[dict[bytes, PerKey]] = {
-    b"string": guard.strlen,
-    b"hash": guard.hlen,
-    b"list": guard.llen,
-    b"set": guard.scard,
-    b"zset": guard.zcard,
-    b"stream": guard.xlen,
-    b"array": guard.arcount,
-    b"vectorset": guard.vcard,
-}
-"""By type, the command that tells the length in constant time."""
-
-NEVER_EMPTY: Final = frozenset((b"hash", b"list", b"set", b"zset"))
-"""Types that the server removes with their last element: a length of 0 means that the key is gone."""
 
 _NO_TTL_REPLY: Final = -1
 
@@ -243,7 +230,8 @@ async def key_facts(
     if second.will_touch(may_touch=may_touch):  # before it is sent, since whoever asked may be gone when it is answered
         querier.own_reads.note(key, clock(), used_s=use.used_s(asked_at_s), counter=use.known_counter)
     length = await second.ask(answers.replies, may_touch=may_touch, trip_s=trip_s)
-    if answers.say_gone or (length == 0 and answers.type in NEVER_EMPTY):
+    is_emptied = length == 0 and type_of(second.type_name).removed_when_empty
+    if answers.say_gone or is_emptied:
         return gone_key(key, asked_at_s)
     return KeyFacts(
         key=key,
@@ -319,6 +307,11 @@ class _SecondQuestions:
     watch: CostWatch
     why_no_memory: str = ""
 
+    @property
+    def type_name(self) -> bytes | None:
+        """The type, None where it is not known."""
+        return None if isinstance(self.key_type, Unknown) else self.key_type
+
     def will_touch(self, *, may_touch: bool) -> bool:
         """Whether the length will be asked where that counts as an access."""
         return self.querier.touches and bool(self._length(may_touch=may_touch)[0])
@@ -367,7 +360,7 @@ class _SecondQuestions:
     def _length(self, *, may_touch: bool) -> tuple[tuple[Command, ...], Unknown]:
         if isinstance(self.key_type, Unknown):
             return (), Unknown(Reason.NOT_ASKED, "the type is not known")
-        ask = LENGTHS.get(self.key_type)
+        ask = queries_of(self.key_type).length
         if ask is None:
             return (), Unknown(Reason.UNSUPPORTED, "no command tells the length of this type")
         if self.querier.touches and not may_touch:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Final, final
 
+from rtui.keyspace.types import MemoryUsage, type_of
+
 PROBE_KEY: Final = b"rtui:no-such-key"
 """A name that nobody uses: asking for it tells what is allowed without looking at anybody's data."""
 
 EXACT_SINCE: Final = (8, 4)
 """From this version of Redis on the size of every built-in type is counted as it grows and told in constant time."""
-
-BUILT_IN: Final = frozenset((b"string", b"list", b"hash", b"set", b"zset", b"stream", b"array", b"vectorset"))
-"""Types whose cost is known: by default five elements of a collection are looked at."""
 
 MAX_WATCHED: Final = 64
 """Most keys of one write whose size nothing bounds, however cheap others were."""
@@ -143,11 +142,11 @@ class TypeEvidence(Evidence):
         """How MEMORY USAGE with its default samples may be asked. Valkey samples groups of a stream as elements."""
         if self.key_type is None:
             return _UNTYPED
-        if self.key_type not in BUILT_IN:
+        work = type_of(self.key_type).memory_usage
+        if work is MemoryUsage.UNBOUNDED:
             return _MODULE
-        if self.key_type == b"stream" and not (counts_sizes(self.product, self.version) or self.product == "valkey"):
-            return _STREAM
-        return _FREELY
+        walks_groups = not counts_sizes(self.product, self.version) and self.product != "valkey"
+        return _STREAM if work is MemoryUsage.WALKS_GROUPS and walks_groups else _FREELY
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
         """Permit what is asked freely, and a few keys of what has to be watched."""

@@ -9,7 +9,7 @@ from typing import Final, Protocol, cast
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.server import guard
 from rtui.server.facts.answers import NUMBER, expected
-from rtui.server.facts.key_facts import LENGTHS
+from rtui.server.facts.types import queries_of
 from rtui.server.guard import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.plan import Plan
 from rtui.server.wire.lane import Lane
@@ -85,7 +85,7 @@ def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Comm
     found = []
     if record.encoding is None and plan.asks_encodings:
         found.append((record, "encoding", guard.object_encoding(record.key)))
-    length = LENGTHS.get(record.kind or b"")
+    length = queries_of(record.kind).length
     if record.length is None and length is not None and plan.capabilities.may(length.spec.name):
         found.append((record, "length", length(record.key)))
     return found

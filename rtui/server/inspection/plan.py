@@ -7,7 +7,7 @@ from typing import Final
 from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.facts.key_facts import LENGTHS
+from rtui.server.facts.types import length_commands, queries_of
 from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.handshake import NoTouch
@@ -34,7 +34,7 @@ NAMES: Final = (
     "pttl",
     "memory|usage",
     *(f"object|{what}" for what in ("idletime", "freq", "encoding")),
-    *(ask.spec.name.lower() for ask in LENGTHS.values()),
+    *(ask.spec.name.lower() for ask in length_commands().values()),
 )
 """What a pass sends in numbers, as the server's statistics name it."""
 
@@ -128,7 +128,7 @@ class Plan:
 
     def length(self, kind: bytes | None) -> PerKey | None:
         """What tells the length of keys of a type in constant time without changing anything; None for nothing."""
-        ask = LENGTHS.get(kind) if kind is not None and self.asks_lengths else None
+        ask = queries_of(kind).length if self.asks_lengths else None
         return ask if ask is not None and ask.spec.in_bulk and self._may(ask) else None
 
     @property
@@ -150,7 +150,7 @@ class Plan:
 
     def _lengths(self) -> ColumnReport:
         """What becomes of lengths, each type's by a command of its own: denied where one is, the reason says which."""
-        found = {kind: self._column(ask) for kind, ask in LENGTHS.items()}
+        found = {kind: self._column(ask) for kind, ask in length_commands().items()}
         denied = {kind: column.reason for kind, column in found.items() if column.state is ColumnState.DENIED}
         if not self.asks_lengths and len(denied) < len(found):
             return ColumnReport(ColumnState.NOT_ASKED, TOUCHING)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, overload
 
 from rtui.analysis.aggregate.buffers import Inspected
+from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import Expected, expected
-from rtui.server.facts.key_facts import NEVER_EMPTY
 from rtui.server.guard import Command, Evidence, PerKey
 from rtui.server.inspection.columns import Columns, sort_replies
 from rtui.server.wire.errors import ServerBusyError
@@ -154,7 +154,7 @@ class Measure:
         memory = said.pop(guard.memory_usage, None)
         lengths = next(iter(said.values()), None)
         batch = replace(batch, memory_bytes=memory, lengths=lengths)
-        if batch.kind in NEVER_EMPTY and lengths is not None and 0 in lengths:
+        if type_of(batch.kind).removed_when_empty and lengths is not None and 0 in lengths:
             there = [index for index, length in enumerate(lengths) if length]
             self._conveyor.findings.vanish(len(lengths) - len(there))
             batch = _at(batch, there)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from rtui.analysis.facts import NO_TTL, Unknown, ttl_at, unit_of
-from rtui.analysis.humanize import counted, noun, singular_of
+from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
+from rtui.analysis.humanize import counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.cursor_detail import Detail
 from rtui.tui.browse.key_lines import age_line, explanations, fact_lines, loading_lines, slot_lines
@@ -45,9 +45,8 @@ def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     if not isinstance(facts.type, Unknown):
         pieces.append(Piece(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
     if not isinstance(facts.length, Unknown):
-        pieces.append(
-            Piece(2, (Span(counted(facts.length, singular_of(unit_of(facts.type)), plural=unit_of(facts.type))),))
-        )
+        kind = facts.redis_type
+        pieces.append(Piece(2, (Span(counted(facts.length, kind.unit, plural=kind.units)),)))
     if not isinstance(facts.memory_bytes, Unknown):
         pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
     left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at, unit_of
+from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit import format as fmt
@@ -81,8 +81,8 @@ def _encoding(facts: KeyFacts) -> Fact:
 def _length(facts: KeyFacts) -> Fact:
     if isinstance(facts.length, Unknown):
         return _unknown(own("length"), facts.length)
-    unit = unit_of(facts.type)
-    return Fact(own("length"), humanize.counted(facts.length, humanize.singular_of(unit), plural=unit))
+    kind = facts.redis_type
+    return Fact(own("length"), humanize.counted(facts.length, kind.unit, plural=kind.units))
 
 
 def _memory(facts: KeyFacts) -> Fact:

@@ -10,8 +10,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import Browsing
-from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.facts.preview.read import preview
 from rtui.server.scan.pace import Pace
 from rtui.tui.analyse.source import lost_by_leaving
 

@@ -9,6 +9,7 @@ from typing import Final, LiteralString, NamedTuple
 from rich.cells import cell_len, set_cell_size
 
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.types import type_of
 
 
 class Role(StrEnum):
@@ -58,16 +59,6 @@ ELLIPSIS: Final = "…"
 HEAT: Final = (Role.HEAT_1, Role.HEAT_2, Role.HEAT_3, Role.HEAT_4, Role.HEAT_5)
 """Filled areas, from little to much; `HEAT_ON` is the one under the cursor."""
 
-_TYPE_ROLES: Final = {
-    b"string": Role.STRING,
-    b"hash": Role.HASH,
-    b"list": Role.LIST,
-    b"set": Role.SET,
-    b"zset": Role.ZSET,
-    b"stream": Role.STREAM,
-    b"ReJSON-RL": Role.JSON,
-}
-
 
 class Span(NamedTuple):
     """A run of text in one role; data gets here only as `SafeText`."""
@@ -91,8 +82,8 @@ def joined(parts: Iterable[SafeText], between: LiteralString = " · ") -> SafeTe
 
 
 def type_role(type_name: bytes | None) -> Role:
-    """Return the role of a Redis type name; unknown types share one."""
-    return _TYPE_ROLES.get(type_name or b"", Role.OTHER)
+    """Return the role of a Redis type name; types that are not declared share one."""
+    return Role(f"type-{type_of(type_name).colour}")
 
 
 def width_of(text: str) -> int:

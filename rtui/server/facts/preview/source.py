@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
 from rtui.keyspace.text.display import display
 from rtui.server import guard
-from rtui.server.facts.preview.page import Cell
+from rtui.server.facts.preview.page import STRING_WINDOW_BYTES, Cell
 from rtui.server.guard import CollectionEvidence, Command
 from rtui.server.guard.spec import Version
 from rtui.server.wire.capability import Querier, unknown_from
@@ -33,6 +33,8 @@ class Source:
 
     querier: Querier
     facts: KeyFacts
+    window_bytes: int = STRING_WINDOW_BYTES
+    """How much of a string one page shows."""
 
     @property
     def key(self) -> bytes:

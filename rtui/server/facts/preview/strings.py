@@ -20,7 +20,6 @@ from rtui.server.facts.preview.content import (
 )
 from rtui.server.facts.preview.page import (
     PAGE_ITEMS,
-    STRING_WINDOW_BYTES,
     Cell,
     Column,
     Kind,
@@ -110,10 +109,10 @@ _STALE_COUNT: Final = Unknown(
 )
 
 
-async def read_string(source: Source, page: Page, window_bytes: int = STRING_WINDOW_BYTES) -> Preview:
+async def read_string(source: Source, page: Page) -> Preview:
     """Read the window at the page's offset, and all of a JSON document of up to 64 KiB."""
     offset = page.position if isinstance(page.position, int) else 0
-    total = source.facts.length
+    total, window_bytes = source.facts.length, source.window_bytes
     (reply,) = await source.begin(guard.getrange(source.key, offset, offset + window_bytes - 1))
     data = needed_bytes(reply)
     if offset == 0 and isinstance(total, int) and window_bytes < total <= MAX_JSON_BYTES and starts_like_json(data):

@@ -10,7 +10,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server.facts.preview.page import Kind, Meaning, Preview
 from rtui.server.facts.preview.strings import HyperLogLogEncoding
 from tests.monitor import Recorder
-from tests.server.preview.pages import all_pages, looked_at
+from tests.server.facts.preview.pages import all_pages, looked_at
 from tests.server.targets import connected, target_of
 from tests.server.zoo import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
 from tests.servers import Server

@@ -7,10 +7,10 @@ import redis
 
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import SAMPLE_ITEMS, VALUES_BYTES, Kind, Preview, Unread
+from rtui.server.facts.preview.read import preview
 from rtui.server.wire.capability import Capabilities
-from tests.server.preview.pages import all_pages
+from tests.server.facts.preview.pages import all_pages
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
 from tests.server.zoo import lists_names

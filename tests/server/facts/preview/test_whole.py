@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.server.facts.preview.page import Kind, Row
 from rtui.server.wire.connection import Connection
-from tests.server.preview.pages import all_pages, all_rows
+from tests.server.facts.preview.pages import all_pages, all_rows
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -6,13 +6,13 @@ import pytest
 
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import Kind
+from rtui.server.facts.preview.read import preview
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
-from tests.server.preview.pages import looked_at
+from tests.server.facts.preview.pages import looked_at
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
 from tests.server.zoo import VECTOR_SETS, fill

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview import preview
 from rtui.server.facts.preview.page import Preview, Row
+from rtui.server.facts.preview.read import preview
 from rtui.server.wire.capability import Capabilities, KeyReader
 
 MOST_PAGES = 2_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.facts.preview.content import signature_of
-from rtui.server.facts.preview.described import summary_of
+from rtui.server.facts.preview.descriptions import summary_of
 from rtui.server.facts.preview.source import Refused, cell, items, mapping, pairs, scan_page, score, whole
 from rtui.server.facts.preview.streams import before
 from rtui.server.wire.replies import Reply

@@ -1,7 +1,12 @@
-"""Types whose content is not read: vector sets and what modules bring. Name, size and the server's own description."""
+"""Previews of types whose content is not read: vector sets, and what modules bring.
+
+They show the server's own description of the value (VINFO, TS.INFO, BF.INFO …), or only name, size and memory where
+there is none. Of a JSON document they show the type of its root and how large that is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
@@ -13,45 +18,34 @@ from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 
-_DESCRIBES: Final[dict[bytes, PerKey]] = {
-    b"vectorset": guard.vinfo,
-    b"TSDB-TYPE": guard.ts_info,
-    b"MBbloom--": guard.bf_info,
-    b"bloomfltr": guard.bf_info,
-    b"MBbloomCF": guard.cf_info,
-    b"CMSk-TYPE": guard.cms_info,
-    b"TopK-TYPE": guard.topk_info,
-    b"TDIS-TYPE": guard.tdigest_info,
-}
-"""By the name that TYPE answers, the command that describes the value."""
-
-JSON_TYPE_NAME: Final = b"ReJSON-RL"
-"""What TYPE answers for a JSON document, in Redis and in Valkey."""
-
 _JSON_SIZES: Final[dict[bytes, tuple[str, PerKey]]] = {
     b"object": ("members", guard.json_objlen),
     b"array": ("elements", guard.json_arrlen),
     b"string": ("characters", guard.json_strlen),
 }
+"""By the type of the root, what its size counts, and the command that answers it."""
 
 
-async def read_description(source: Source, page: Page) -> Preview:
-    """Read what the server says of the value as a whole; a type that nobody has heard of has its name and memory."""
-    kind = source.facts.type
-    if kind == JSON_TYPE_NAME:
-        return await _json(source, page)
-    describe = _DESCRIBES.get(kind) if isinstance(kind, bytes) else None
-    if describe is None:
-        await source.begin()
-        return _shown(source, page, (), Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type"))
-    (reply,) = await source.begin(describe(source.key))
-    if isinstance(reply, ServerError):
-        return _shown(source, page, (), unknown_from(reply))
-    return _shown(source, page, summary_of(reply))
+async def read_nothing(source: Source, page: Page) -> Preview:
+    """Check that the key is still there; of a type that is not declared nothing else is asked."""
+    await source.begin()
+    return _described(source, page, (), Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type"))
+
+
+def description_from(command: PerKey) -> Callable[[Source, Page], Awaitable[Preview]]:
+    """Return a reader that shows the reply of this command, a map of names and values."""
+
+    async def read_description(source: Source, page: Page) -> Preview:
+        (reply,) = await source.begin(command(source.key))
+        if isinstance(reply, ServerError):
+            return _described(source, page, (), unknown_from(reply))
+        return _described(source, page, summary_of(reply))
+
+    return read_description
 
 
 def summary_of(reply: Reply) -> tuple[tuple[str, Cell | Unknown], ...]:
-    """Take the single values of a description, in the server's order; lists within it are left out."""
+    """Return the single values of a description, in the server's order; lists within it are left out."""
     return tuple(
         (name.decode("utf-8", "backslashreplace"), cell(value))
         for name, value in mapping(reply).items()
@@ -59,28 +53,29 @@ def summary_of(reply: Reply) -> tuple[tuple[str, Cell | Unknown], ...]:
     )
 
 
-async def _json(source: Source, page: Page) -> Preview:
+async def read_json(source: Source, page: Page) -> Preview:
+    """Read the type of a JSON document's root, and its size where it has one."""
     (reply,) = await source.begin(guard.json_type(source.key))
     if isinstance(reply, ServerError):
-        return _shown(source, page, (), unknown_from(reply))
+        return _described(source, page, (), unknown_from(reply))
     root = _single(reply)
     summary: tuple[tuple[str, Cell | Unknown], ...] = (("JSON type", cell(root)),)
     sized = _JSON_SIZES.get(root) if isinstance(root, bytes) else None
     if sized is not None:
-        title, ask = sized
-        (size,) = await source.more(ask(source.key))
+        title, command = sized
+        (size,) = await source.more(command(source.key))
         summary += ((title, cell(_single(optional(size)))),)
     why = "JSON.GET has no bound on what it answers"
-    return _shown(source, page, summary, Unknown(Reason.NOT_ASKED, why))
+    return _described(source, page, summary, Unknown(Reason.NOT_ASKED, why))
 
 
 def _single(reply: Reply) -> Reply:
-    """Take the one answer out of the list that newer servers put it into."""
+    """Return the one answer of the list that newer servers put it into."""
     found = byte_items(reply) or items(reply)
     return found[0] if found else reply
 
 
-def _shown(
+def _described(
     source: Source, page: Page, summary: tuple[tuple[str, Cell | Unknown], ...], refusal: Unknown | None = None
 ) -> Preview:
     return Preview(

@@ -1,0 +1,127 @@
+"""The Redis types: what rtui knows of each without asking a server.
+
+A type is declared here by one entry of `TYPES`: the unit of its length, whether the server removes it when it is
+empty, what MEMORY USAGE of it costs, the colour of its name and the `redis-cli` commands that read it. The commands
+that rtui itself sends are its second and last entry, in `rtui.server.facts.types`. Every other module asks these two.
+A key of a type that is not declared is shown with its type, TTL, encoding and idle time, without length, memory and
+preview.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class MemoryUsage(Enum):
+    """How the server finds the size of a value for MEMORY USAGE with its default of five samples."""
+
+    SAMPLED = "sampled"
+    """By a few elements, or by counters: constant in time."""
+    WALKS_GROUPS = "walks groups"
+    """Before Redis 8.4 by a walk over all consumer groups and their consumers, which nothing bounds."""
+    UNBOUNDED = "unbounded"
+    """By code of a module, which may walk the whole value."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisType:
+    """One type; the defaults are what holds for a type that is not declared."""
+
+    name: bytes
+    """What TYPE answers, which is also what SCAN … TYPE takes."""
+    unit: str = "element"
+    """What its length counts, in the singular."""
+    units: str = "elements"
+    removed_when_empty: bool = False
+    """Whether the server deletes the key with its last element, so that a length of 0 means that there is no key."""
+    memory_usage: MemoryUsage = MemoryUsage.UNBOUNDED
+    colour: str = "other"
+    """The theme's colour for its name: `type-<colour>`."""
+    redis_cli: tuple[tuple[str, ...], ...] = ()
+    """Commands that read the whole value: the words before the key, then the arguments after it."""
+
+
+STRING: Final = RedisType(
+    b"string", "byte", "bytes", memory_usage=MemoryUsage.SAMPLED, colour="string", redis_cli=(("GET",),)
+)
+HASH: Final = RedisType(
+    b"hash",
+    "field",
+    "fields",
+    removed_when_empty=True,
+    memory_usage=MemoryUsage.SAMPLED,
+    colour="hash",
+    redis_cli=(("HGETALL",),),
+)
+LIST: Final = RedisType(
+    b"list",
+    "item",
+    "items",
+    removed_when_empty=True,
+    memory_usage=MemoryUsage.SAMPLED,
+    colour="list",
+    redis_cli=(("LRANGE", "0", "-1"),),
+)
+SET: Final = RedisType(
+    b"set",
+    "member",
+    "members",
+    removed_when_empty=True,
+    memory_usage=MemoryUsage.SAMPLED,
+    colour="set",
+    redis_cli=(("SMEMBERS",),),
+)
+ZSET: Final = RedisType(
+    b"zset",
+    "member",
+    "members",
+    removed_when_empty=True,
+    memory_usage=MemoryUsage.SAMPLED,
+    colour="zset",
+    redis_cli=(("ZRANGE", "0", "-1", "WITHSCORES"),),
+)
+STREAM: Final = RedisType(
+    b"stream",
+    "entry",
+    "entries",
+    memory_usage=MemoryUsage.WALKS_GROUPS,
+    colour="stream",
+    redis_cli=(("XRANGE", "-", "+"), ("XINFO STREAM", "FULL")),
+)
+ARRAY: Final = RedisType(
+    b"array", memory_usage=MemoryUsage.SAMPLED, redis_cli=(("ARSCAN", "0", "18446744073709551614"),)
+)
+VECTOR_SET: Final = RedisType(
+    b"vectorset",
+    "vector",
+    "vectors",
+    memory_usage=MemoryUsage.SAMPLED,
+    redis_cli=(("VRANGE", "-", "+"), ("VRANDMEMBER", "10")),
+)
+JSON: Final = RedisType(b"ReJSON-RL", colour="json", redis_cli=(("JSON.GET",),))
+TIME_SERIES: Final = RedisType(b"TSDB-TYPE", redis_cli=(("TS.RANGE", "-", "+"),))
+BLOOM_FILTER: Final = RedisType(b"MBbloom--")
+VALKEY_BLOOM_FILTER: Final = RedisType(b"bloomfltr")
+CUCKOO_FILTER: Final = RedisType(b"MBbloomCF")
+COUNT_MIN_SKETCH: Final = RedisType(b"CMSk-TYPE")
+TOP_K: Final = RedisType(b"TopK-TYPE")
+T_DIGEST: Final = RedisType(b"TDIS-TYPE")
+
+TYPES: Final[dict[bytes, RedisType]] = {
+    declared.name: declared
+    for declared in (
+        *(STRING, HASH, LIST, SET, ZSET, STREAM, ARRAY, VECTOR_SET),
+        *(JSON, TIME_SERIES, BLOOM_FILTER, VALKEY_BLOOM_FILTER, CUCKOO_FILTER, COUNT_MIN_SKETCH, TOP_K, T_DIGEST),
+    )
+}
+"""Every declared type by its name."""
+
+UNDECLARED: Final = RedisType(b"")
+"""What is assumed of any other type."""
+
+
+def type_of(name: bytes | None) -> RedisType:
+    """Return what is known of a type by the name that TYPE answers; `UNDECLARED` for others and for None."""
+    return UNDECLARED if name is None else TYPES.get(name, UNDECLARED)

@@ -1,0 +1,48 @@
+"""KeyReader one page of a key's value with the reader of its type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rtui.analysis.facts import KeyFacts, Unknown
+from rtui.server.facts.preview.page import FIRST, STRING_WINDOW_BYTES, Kind, Page, Preview
+from rtui.server.facts.preview.source import Refused, Source
+from rtui.server.facts.types import queries_of
+from rtui.server.wire.capability import Capabilities, KeyReader, Querier
+
+
+async def preview(
+    connection: KeyReader,
+    facts: KeyFacts,
+    page: Page | None = None,
+    *,
+    capabilities: Capabilities | None = None,
+    window_bytes: int = STRING_WINDOW_BYTES,
+) -> Preview:
+    """Read one page of a key's value, the first when no page is given; `window_bytes` ≤ 64 KiB is for strings.
+
+    A refusal, a key that is gone or has changed its type, and a value that is too large are previews too: `refusal`
+    says which. Raises ConnectionLost.
+    """
+    page = FIRST if page is None else page
+    if isinstance(facts.type, Unknown):
+        return Preview(facts.key, facts.type, Kind.NOTHING, page, refusal=facts.type)
+    querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
+    source = Source(querier, facts, window_bytes)
+    try:
+        shown = await queries_of(facts.type).preview(source, page)
+    except Refused as refused:
+        return Preview(
+            key=facts.key,
+            type=facts.type,
+            kind=Kind.NOTHING,
+            page=page,
+            total=facts.length,
+            refusal=refused.why,
+            touched=source.touches,
+        )
+    is_empty = not shown.rows and (shown.window is None or not shown.window.data)
+    if not is_empty or page.number == 1 or shown.next_page is not None:
+        return shown
+    ended = "nothing is here: the value has become shorter, or ended with the page before"
+    return replace(shown, notes=(*shown.notes, ended))

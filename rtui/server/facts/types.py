@@ -1,0 +1,64 @@
+"""What is asked of keys by their type: the command for the length and the reader of previews.
+
+The server's half of the registry of types; `rtui.keyspace.types` has what is known of a type without a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace import types
+from rtui.server import guard
+from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
+from rtui.server.facts.preview.descriptions import description_from, read_json, read_nothing
+from rtui.server.facts.preview.hashes import read_hash
+from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.facts.preview.source import Source
+from rtui.server.facts.preview.streams import read_stream
+from rtui.server.facts.preview.strings import read_string
+from rtui.server.guard import PerKey
+
+
+@dataclass(frozen=True, slots=True)
+class TypeQueries:
+    """What is sent for keys of one type; the defaults are for types that are not declared."""
+
+    length: PerKey | None = None
+    """The command that answers the length in constant time."""
+    preview: Callable[[Source, Page], Awaitable[Preview]] = read_nothing
+    """Reads one page of the value, within the bounds of `preview.page`."""
+
+
+QUERIES: Final[dict[bytes, TypeQueries]] = {
+    types.STRING.name: TypeQueries(guard.strlen, read_string),
+    types.HASH.name: TypeQueries(guard.hlen, read_hash),
+    types.LIST.name: TypeQueries(guard.llen, read_list),
+    types.SET.name: TypeQueries(guard.scard, read_set),
+    types.ZSET.name: TypeQueries(guard.zcard, read_zset),
+    types.STREAM.name: TypeQueries(guard.xlen, read_stream),
+    types.ARRAY.name: TypeQueries(guard.arcount, read_array),
+    types.VECTOR_SET.name: TypeQueries(guard.vcard, description_from(guard.vinfo)),
+    types.JSON.name: TypeQueries(preview=read_json),
+    types.TIME_SERIES.name: TypeQueries(preview=description_from(guard.ts_info)),
+    types.BLOOM_FILTER.name: TypeQueries(preview=description_from(guard.bf_info)),
+    types.VALKEY_BLOOM_FILTER.name: TypeQueries(preview=description_from(guard.bf_info)),
+    types.CUCKOO_FILTER.name: TypeQueries(preview=description_from(guard.cf_info)),
+    types.COUNT_MIN_SKETCH.name: TypeQueries(preview=description_from(guard.cms_info)),
+    types.TOP_K.name: TypeQueries(preview=description_from(guard.topk_info)),
+    types.T_DIGEST.name: TypeQueries(preview=description_from(guard.tdigest_info)),
+}
+"""By the name that TYPE answers."""
+
+UNDECLARED: Final = TypeQueries()
+
+
+def queries_of(type_name: bytes | None) -> TypeQueries:
+    """Return what is asked of a type; `UNDECLARED` for a type without an entry and for None."""
+    return UNDECLARED if type_name is None else QUERIES.get(type_name, UNDECLARED)
+
+
+def length_commands() -> dict[bytes, PerKey]:
+    """Return the command that answers the length, by type, of the types that have one."""
+    return {name: queries.length for name, queries in QUERIES.items() if queries.length is not None}
