@@ -16,7 +16,7 @@ from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server.hot.report import HotWatch
 from rtui.server.inspection.coverage import columns_report, covered, head, own_read_notes, unread_notes
 from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE, complete_top
-from rtui.server.inspection.pipeline import Conveyor
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.inspection.server_figures import key_sizes, memory_bound
@@ -106,7 +106,7 @@ class Analysing:
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
-        self._conveyor = Conveyor(
+        self._pipeline = InspectionPipeline(
             self._plan,
             self._findings,
             encoding_every=options.encoding_every,
@@ -279,9 +279,9 @@ class Analysing:
                 raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
             await self._bound()
             return SamplePass(
-                self._connection, self._conveyor, keys=wanted, size=self._size, only=self._only, pace=self._pace
+                self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, pace=self._pace
             )
-        node = ScanNode(self._connection, dialect, size=self._size, rider=self._conveyor)
+        node = ScanNode(self._connection, dialect, size=self._size, queries=self._pipeline)
         if dialect is Dialect.SLOTTED:
             slots = await owned_slots(self._connection)
             self._slots = None if slots is None else tuple(slots)
@@ -298,7 +298,7 @@ class Analysing:
 
     def _restarted(self, note: ScanNote) -> None:
         """Everything is delivered again: what was found is void."""
-        self._findings = self._conveyor.findings = self._new_findings()
+        self._findings = self._pipeline.findings = self._new_findings()
 
     def _new_findings(self) -> Aggregates:
         options = self._options
@@ -402,8 +402,8 @@ class Analysing:
             notes=(
                 *scanned,
                 *self._notes,
-                *unread_notes(self._conveyor.unread),
-                *own_read_notes(self._conveyor.own_read_keys),
+                *unread_notes(self._pipeline.unread),
+                *own_read_notes(self._pipeline.own_read_keys),
             ),
             made_at_s=time.time(),
         )

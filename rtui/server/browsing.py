@@ -18,7 +18,6 @@ from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.hot.counters import lfu_settings
-from rtui.server.inspection.batches import CostWatch
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
 from rtui.server.scan.control import BREATH_S
 from rtui.server.scan.node import ScanNode
@@ -26,6 +25,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.savepoint import SaveFile
+from rtui.server.scan.server_time import CostWatch
 from rtui.server.targeted_scan import refill
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection

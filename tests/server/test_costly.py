@@ -13,8 +13,8 @@ from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.preview.read import preview
 from rtui.server.guard import PROBE_KEY
-from rtui.server.inspection.batches import CHANCES, DEAR_S, CostWatch
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.target import Target
 from tests.module_server import ModuleServer
 from tests.monitor import Recorder
@@ -95,7 +95,7 @@ async def test_the_size_of_the_stream_under_the_cursor_is_asked_alone_before_84(
 async def test_the_clock_of_the_server_is_watched_once_a_round_trip_was_slow(redis70: Server) -> None:
     streams = plant_streams(redis70)
     watch = CostWatch()
-    watch.took_trip(DEAR_S * 2)
+    watch.observe_round_trip(COSTLY_S * 2)
     async with connected(target_of(redis70)) as connection:
         watched = Watched(connection)
         facts = await key_facts(watched, streams[0], watch=watch)
@@ -108,8 +108,8 @@ async def test_the_clock_of_the_server_is_watched_once_a_round_trip_was_slow(red
 async def test_after_a_few_slow_streams_no_more_are_asked_for_their_size(redis70: Server) -> None:
     streams = plant_streams(redis70)
     watch = CostWatch()
-    for _ in range(CHANCES):
-        watch.took(1, DEAR_S * 2)
+    for _ in range(MAX_COSTLY):
+        watch.observe(1, COSTLY_S * 2)
     async with connected(target_of(redis70)) as connection:
         watched = Watched(connection)
         facts = await key_facts(watched, streams[0], watch=watch)

@@ -31,7 +31,7 @@ from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import queries_of
 from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
-from rtui.server.inspection.batches import CostWatch
+from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import (
     Capabilities,
     CommandRunner,
@@ -320,7 +320,7 @@ class _SecondQuestions:
         """Put memory into the replies and return the length, in one write; `trip_s` is what one without cost took."""
         memory = self._memory()
         lengths, why_no_length = self._length(may_touch=may_touch)
-        asks_clock = self._is_watched(memory) and self.watch.is_suspicious and self.watch.asks_clock
+        asks_clock = self._is_watched(memory) and self.watch.was_slow and self.watch.asks_clock
         clock = (guard.info("commandstats"),) if asks_clock else ()
         commands = (*clock, *memory, *clock, *lengths)
         if not commands:
@@ -330,11 +330,11 @@ class _SecondQuestions:
         spent_s = time.monotonic() - began - trip_s
         if memory:
             replies[Feature.MEMORY_USAGE] = found[len(clock)]
-            told_s = self.watch.clocked(found[0], found[2], 1) if clock else None
+            told_s = self.watch.server_s(found[0], found[2], 1) if clock else None
             if told_s is not None:
-                self.watch.took(1, told_s)
+                self.watch.observe(1, told_s)
             elif self._is_watched(memory):
-                self.watch.took_trip(spent_s)
+                self.watch.observe_round_trip(spent_s)
         if not lengths:
             return why_no_length
         name = lengths[0].name

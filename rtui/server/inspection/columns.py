@@ -1,89 +1,151 @@
-"""Replies to the same questions about many keys, as columns without holes."""
+"""Keys and what is known of them, column by column: read from replies, split by key, joined while they wait.
+
+The replies to k questions about n keys come as one list of n * k, key by key. Where every answer is a fact, as on
+nearly every page, the columns are plain slices of it; only where one is not are the keys looked at one by one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias
 
+from rtui.analysis.aggregate.buffers import Inspected
 from rtui.server.facts.answers import Expected
 from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import is_key_refusal
 from rtui.server.wire.errors import ServerBusyError, ServerError
 from rtui.server.wire.replies import Reply
 
+FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths")
+"""The columns of `Inspected`, by their names."""
+
 
 @dataclass(slots=True)
-class Columns:
+class AnsweredKeys:
     """Keys and, for each question, the answers; None where there is none for any of these keys."""
 
     keys: Sequence[bytes]
-    answers: tuple[Sequence[Reply] | None, ...]
+    answers: tuple[Sequence[Any] | None, ...]
 
 
 @dataclass(slots=True)
-class Sorted:
-    """Replies sorted by what was had of each key."""
+class Answers:
+    """The replies to the same questions about many keys."""
 
-    parts: list[Columns] = field(default_factory=list)
-    """Together all keys that are there; in each part either all keys have an answer to a question or none has."""
+    parts: list[AnsweredKeys] = field(default_factory=list)
+    """Together all keys that exist; in each part a question is answered for all keys or for none."""
     gone: int = 0
-    """Keys that are not there any more, or whose name another one of another type has now."""
+    """Keys that do not exist any more, or whose name now belongs to a key of another type."""
     errors: dict[int, ServerError] = field(default_factory=dict)
-    """By the place of a question, an error that its command was answered with and that is not about one key."""
+    """By the index of a question, an error reply to its command that is not about one key."""
     unread: Counter[int] = field(default_factory=Counter)
-    """By the place of a question, answers that can't be what was asked for."""
+    """By the index of a question, the number of answers that are no value of the fact."""
 
 
-def sort_replies(keys: Sequence[bytes], replies: Sequence[Reply], asked: Sequence[Expected]) -> Sorted:
+def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequence[Expected]) -> Answers:
     """Turn replies, key by key and for each key question by question, into columns.
 
-    Raises ServerBusyError when one of them says that the server can't answer just now: then all are to be asked again.
+    Raises ServerBusyError when one of them says that the server can't answer just now: all are to be asked again then.
     """
-    width = len(asked)
-    answers = tuple(replies[place::width] for place in range(width))
-    if all(question.all_fit(column) for question, column in zip(asked, answers, strict=True)):
-        return Sorted([Columns(keys, answers)])
-    return _sort_each(keys, answers, asked)
-
-
-def _sort_each(keys: Sequence[bytes], answers: tuple[Sequence[Reply], ...], asked: Sequence[Expected]) -> Sorted:
-    """The same, key by key."""
-    found = Sorted()
+    width = len(expected)
+    columns = tuple(replies[index::width] for index in range(width))
+    if all(question.all_fit(column) for question, column in zip(expected, columns, strict=True)):
+        return Answers([AnsweredKeys(keys, columns)])
+    found = Answers()
     parts: dict[tuple[bool, ...], tuple[list[bytes], list[list[Reply]]]] = {}
-    for index, key in enumerate(keys):
-        row = [column[index] for column in answers]
-        _learn_errors(found, row)
-        if any(map(_says_gone, asked, row)):
+    for key, row in zip(keys, zip(*columns, strict=True), strict=True):
+        is_gone = False
+        for index, (question, reply) in enumerate(zip(expected, row, strict=True)):
+            if not isinstance(reply, ServerError):
+                is_gone = is_gone or question.says_gone(reply)
+            elif is_temporary(reply):
+                raise ServerBusyError(reply.text)
+            elif reply.code == "WRONGTYPE" or "no such key" in reply.text.lower():
+                is_gone = True
+            elif not is_key_refusal(reply):
+                found.errors.setdefault(index, reply)
+        if is_gone:
             found.gone += 1
             continue
-        has = tuple(question.fits(reply) for question, reply in zip(asked, row, strict=True))
-        found.unread.update(
-            place for place, reply in enumerate(row) if not (has[place] or isinstance(reply, ServerError))
-        )
-        names, columns = parts.setdefault(has, ([], [[] for _ in asked]))
-        names.append(key)
-        for column, reply in zip(columns, row, strict=True):
+        has = tuple(question.fits(reply) for question, reply in zip(expected, row, strict=True))
+        found.unread.update(i for i, reply in enumerate(row) if not (has[i] or isinstance(reply, ServerError)))
+        part_keys, part_columns = parts.setdefault(has, ([], [[] for _ in expected]))
+        part_keys.append(key)
+        for column, reply in zip(part_columns, row, strict=True):
             column.append(reply)
-    for has, (names, columns) in parts.items():
-        kept = tuple(column if is_there else None for column, is_there in zip(columns, has, strict=True))
-        found.parts.append(Columns(names, cast(tuple[Sequence[Reply] | None, ...], kept)))
+    for has, (part_keys, part_columns) in parts.items():
+        kept = tuple(column if is_there else None for column, is_there in zip(part_columns, has, strict=True))
+        found.parts.append(AnsweredKeys(part_keys, kept))
     return found
 
 
-def _learn_errors(found: Sorted, row: Sequence[Reply]) -> None:
-    for place, reply in enumerate(row):
-        if isinstance(reply, ServerError):
-            if is_temporary(reply):
-                raise ServerBusyError(reply.text)
-            if not (is_key_refusal(reply) or _is_gone(reply)):
-                found.errors.setdefault(place, reply)
+def picked(columns: Mapping[str, Sequence[Any] | None], indexes: Sequence[int]) -> dict[str, Any]:
+    """Return the values of each column at these indexes, None for a column that is None."""
+    return {name: None if one is None else [*map(one.__getitem__, indexes)] for name, one in columns.items()}
 
 
-def _says_gone(question: Expected, reply: Reply) -> bool:
-    return _is_gone(reply) if isinstance(reply, ServerError) else question.says_gone(reply)
+def rows_at(batch: Inspected, indexes: Sequence[int]) -> Inspected:
+    """Return the keys of a batch at these indexes, with all their columns."""
+    return replace(batch, **picked({name: getattr(batch, name) for name in ("keys", *FACT_COLUMNS)}, indexes))
 
 
-def _is_gone(error: ServerError) -> bool:
-    return error.code == "WRONGTYPE" or "no such key" in error.text.lower()
+def rows_of(batch: Inspected, keys: Sequence[bytes]) -> Inspected:
+    """Return the part of a batch that is about these keys, which are in its order."""
+    if len(keys) == len(batch.keys):
+        return batch
+    wanted = set(keys)
+    return rows_at(batch, [index for index, key in enumerate(batch.keys) if key in wanted])
+
+
+_Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str]
+"""Type, which columns there are, and the note: what all keys of a batch have in common."""
+
+
+class WaitingKeys:
+    """Batches that wait for their next query; those of one type are joined: many small pages become few writes."""
+
+    def __init__(self) -> None:
+        self.keys = 0
+        """How many keys wait."""
+        self._joined: dict[_Signature, tuple[list[bytes], list[list[int] | None]]] = {}
+
+    def add(self, batch: Inspected) -> None:
+        """Let a batch wait."""
+        columns = [getattr(batch, name) for name in FACT_COLUMNS]
+        signature = (batch.kind, tuple(one is not None for one in columns), batch.note)
+        joined = self._joined.get(signature)
+        if joined is None:
+            joined = self._joined[signature] = ([], [None if one is None else [] for one in columns])
+        joined[0].extend(batch.keys)
+        for column, more in zip(joined[1], columns, strict=True):
+            if column is not None:
+                column.extend(more)
+        self.keys += len(batch.keys)
+
+    def take(self, most: int) -> Iterator[Inspected]:
+        """Yield up to so many keys, a batch for each type, beginning with the type of which most keys wait."""
+        for signature in sorted(self._joined, key=lambda one: -len(self._joined[one][0])):
+            if most <= 0:
+                return
+            keys, columns = self._joined[signature]
+            taken = Inspected(
+                signature[0],
+                keys[:most],
+                **{name: None if one is None else one[:most] for name, one in zip(FACT_COLUMNS, columns, strict=True)},
+                note=signature[2],
+            )
+            for column in (keys, *columns):
+                if column is not None:
+                    del column[:most]
+            if not keys:
+                del self._joined[signature]
+            self.keys -= len(taken.keys)
+            most -= len(taken.keys)
+            yield taken
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._joined.clear()
+        self.keys = 0

@@ -1,7 +1,21 @@
-"""The way of every key through an inspection: looked at, measured, handed on; it rides with the scan's own requests.
+"""The inspection of all keys that a scan returns: two stages of questions, sent together with the scan's own SCANs.
 
-A key's questions go out in two writes, each together with the SCAN of a later page. The first asks what touches
-nothing: type, time to live, idle time or frequency. The second asks what depends on the type: memory and length.
+One page of keys goes through it like this, a round trip after the other, while further pages follow behind:
+
+1. The scan receives a page and calls `add_page(keys)`: the keys wait in `_listed`.
+2. For its next write the scan calls `next_write(most)`, which takes keys from `_listed` and makes them the FIRST query
+   of stages.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
+3. The replies come back to `InspectionWrite.answered`. `Query.filled` turns them into one `Inspected` batch a type:
+   keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
+   keys of the same type from other pages.
+4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
+5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Findings.add`: the aggregates.
+
+Two things branch off. A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED query, which is alone
+in its write so that its time can be told. Of every n-th key of a type the encoding is asked besides.
+
+What is lost with a connection is put back where it waited. A question that is refused is not asked any more, and keys
+that waited for it go on without the answer.
 """
 
 from __future__ import annotations
@@ -13,44 +27,44 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from rtui.analysis.aggregate.buffers import Inspected
-from rtui.server import guard
+from rtui.keyspace.types import type_of
 from rtui.server.guard import MAX_BULK_KEY_BYTES, Manner, PerKey
-from rtui.server.inspection.batches import CostWatch, Station
-from rtui.server.inspection.columns import Sorted
-from rtui.server.inspection.plan import NAMES, Plan
-from rtui.server.inspection.stages import Encodings, Journey, Leg, Look, Measure, Watched
-from rtui.server.scan.requests import Ride
+from rtui.server.inspection.columns import Answers, WaitingKeys, rows_at
+from rtui.server.inspection.plan import COMMAND_NAMES, Plan
+from rtui.server.inspection.stages import Query, Stage, encoding_query, first_query, second_query, timed_query
+from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import concerns_command
-from rtui.server.wire.errors import ServerError
+from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply
 
 KEY_US: Final = 3.0
 """Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
 
-DEAR_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
+TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
 
 
 class Findings(Protocol):
-    """Where what was learnt goes."""
+    """Where the results go."""
 
     def add(self, batch: Inspected, asked_at_s: float) -> None:
-        """Take up keys of one type; `asked_at_s` is seconds since the epoch."""
+        """Add keys of one type; `asked_at_s` is seconds since the epoch."""
 
     def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
-        """Take up the encodings of some keys that were chosen without regard to them."""
+        """Add the encodings of some keys of a type, chosen regardless of what they are."""
 
     def vanish(self, count: int) -> None:
-        """Take up that so many keys went before they were looked at."""
+        """Count keys that were gone before they were asked about."""
 
     def unread(self, keys: Sequence[bytes]) -> None:
-        """Take up keys with names too long to be sent in bulk."""
+        """Add keys whose names are too long to be sent in bulk."""
 
 
-class Conveyor:
-    """A rider that inspects every key it is given and hands what it learns to findings."""
+class InspectionPipeline:
+    """Asks about every key that it is given, and hands the results to `findings`; see the module's walk-through."""
 
-    command_names = NAMES
+    command_names = COMMAND_NAMES
     key_us = KEY_US
 
     def __init__(
@@ -63,170 +77,216 @@ class Conveyor:
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
     ) -> None:
-        """Ask the encoding of every n-th key of a type, 1 for all; `clock` gives seconds since the epoch.
+        """Ask the encoding of every n-th key of a type, 1 for all; `clock` returns seconds since the epoch.
 
-        `on_server` is called when it was found out anew what the server allows, such as after a reconnect.
-        `own_reads` is what rtui has read, which counts as a use where NO-TOUCH is not on.
+        `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
+        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
         self.findings = findings
-        self.clock = clock
         self.encoding_every = encoding_every
-        self.watch = CostWatch()
+        self.cost_watch = CostWatch()
         self.unread: Counter[str] = Counter()
-        """By command, answers that can't be what was asked for; their facts are unknown."""
+        """By command, answers that are no value of the fact, which stays unknown."""
         self.own_read_keys = 0
         """Keys that rtui itself has used last: their idle time is that before."""
         self.own_reads = OwnReads() if own_reads is None else own_reads
+        self._clock = clock
         self._on_server = on_server
         self._listed: list[bytes] = []
-        self._looked = Station()
-        self._watched = Station()
-        self._is_watching = False
-        self._encoding_turn: dict[bytes, int] = {}
-        self._chosen: dict[bytes, list[bytes]] = {}
+        """Keys that wait for the first stage."""
+        self._typed = WaitingKeys()
+        """Keys that wait for the second stage."""
+        self._unbounded = WaitingKeys()
+        """Keys that wait for a timed MEMORY USAGE."""
+        self._is_timing = False
+        self._skip_encodings: dict[bytes, int] = {}
+        """By type, how many keys are passed over before the next one whose encoding is asked."""
+        self._for_encoding: dict[bytes, list[bytes]] = {}
         """By type, keys whose encoding is to be asked."""
 
     @property
     def waiting(self) -> int:
-        """Keys for which something is still to be sent."""
-        return len(self._listed) + self._looked.keys + self._watched.keys + sum(map(len, self._chosen.values()))
+        """Keys about which something is still to be sent."""
+        encodings = sum(map(len, self._for_encoding.values()))
+        return len(self._listed) + self._typed.keys + self._unbounded.keys + encodings
 
-    async def arrive(self, lane: Lane) -> None:
+    async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
-        was_like = self.plan.server.is_like(lane.server)
+        is_same_server = self.plan.server.is_like(lane.server)
         if await self.plan.follow(lane):
-            if not was_like:
-                self.watch = CostWatch()
+            if not is_same_server:
+                self.cost_watch = CostWatch()
             if self._on_server is not None:
                 await self._on_server(lane)
 
-    def put(self, keys: list[bytes]) -> None:
-        """Take up a page of keys."""
+    def reset(self) -> None:
+        """Forget all keys that wait: the scan begins again."""
+        self._listed = []
+        self._typed.clear()
+        self._unbounded.clear()
+        self._for_encoding = {}
+        self._is_timing = False
+        self.own_read_keys = 0
+
+    def add_page(self, keys: list[bytes]) -> None:
+        """Inspect these keys."""
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
             self.findings.unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
-        if self.plan.look:
+        if self.plan.first_asks:
             self._listed += keys
         elif keys:
-            self.look_done(Inspected(None, keys))
+            self._after_first(Inspected(None, keys))
 
-    def board(self, most: int) -> Ride | None:
-        """Questions about as many keys as `most`; what has to be watched goes alone."""
-        watched = self._board_watched()
-        if watched is not None:
-            return watched
-        legs: list[Leg] = []
+    def next_write(self, most: int) -> InspectionWrite | None:
+        """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
+        while self._unbounded.keys and not self._is_timing:
+            batch = next(self._unbounded.take(self.cost_watch.most))
+            if self.plan.memory(batch.kind).manner is Manner.WATCHED:
+                self._is_timing = True
+                proved, asks_clock = self.cost_watch.proved, self.cost_watch.asks_clock
+                query = timed_query(self.plan, batch, proved=proved, asks_clock=asks_clock)
+                return InspectionWrite(self, [query], is_alone=True)
+            self._typed.add(batch)  # it has been refused since, or another server answers
+        queries: list[Query] = []
         if self._listed:
             keys, self._listed = self._listed[:most], self._listed[most:]
-            if self.plan.look:
-                legs.append(Look(self, keys, self.plan.look))
+            first = first_query(self.plan, keys)
+            if first is not None:
+                queries.append(first)
             else:  # all of it has been refused since
-                self.look_done(Inspected(None, keys))
-        for batch in self._looked.take(most):
-            legs += self._measure(batch)
+                self._after_first(Inspected(None, keys))
+        for batch in self._typed.take(most):
+            second = second_query(self.plan, batch)
+            if second is not None:
+                queries.append(second)
+            else:
+                self._after_second(batch)
         if self.plan.asks_encodings:
-            legs += [Encodings(self, kind, keys) for kind, keys in self._chosen.items()]
-        self._chosen = {}
-        return Journey(legs) if legs else None
+            queries += [encoding_query(key_type, keys) for key_type, keys in self._for_encoding.items()]
+        self._for_encoding = {}
+        return InspectionWrite(self, queries) if queries else None
 
-    def reset(self) -> None:
-        """Forget all that waits: the scan begins again."""
-        self._listed = []
-        self._looked.clear()
-        self._watched.clear()
-        self._chosen = {}
-        self._is_watching = False
-        self.own_read_keys = 0
+    def answered(self, query: Query, replies: Sequence[Reply], round_trip_s: float | None) -> None:
+        """Store the answers and let the keys go on; raises ServerBusyError, and nothing is stored then.
 
-    def look_again(self, keys: Sequence[bytes]) -> None:
-        """Put keys back whose first questions were not answered."""
-        self._listed += keys
+        `round_trip_s` is the write's round trip less an idle one, None where it was not seen.
+        """
+        clock_before: Reply = None
+        clock_after: Reply = None
+        if len(replies) > len(query.batch.keys) * len(query.asks):
+            clock_before, *replies, clock_after = replies
+        found = query.read(replies)
+        spent_s = None
+        if query.stage is Stage.TIMED:
+            spent_s = self.cost_watch.server_s(clock_before, clock_after, len(replies))
+            spent_s = round_trip_s if spent_s is None else spent_s
+        self._learn_refusals(query.asks, found)
+        if query.stage is Stage.ENCODING:
+            told = [encoding for part in found.parts for encoding in part.answers[0] or ()]
+            self.findings.add_encodings(query.batch.kind or b"", told)
+            return
+        if found.gone:
+            self.findings.vanish(found.gone)
+        self._is_timing = self._is_timing and query.stage is not Stage.TIMED
+        for batch in [batch for part in found.parts for batch in query.filled(part)]:
+            if query.stage is Stage.FIRST:
+                self._after_first(batch)
+            elif query.stage is Stage.SECOND:
+                self._after_second(batch)
+            else:
+                self._after_timed(batch, spent_s)
 
-    def look_done(self, batch: Inspected) -> None:
-        """Let keys whose type is known wait for what depends on it; hand on those of which no more is asked."""
-        self._choose(batch)
+    def lost(self, query: Query) -> None:
+        """Put keys back about which nothing has come back; other keys will do for encodings."""
+        match query.stage:
+            case Stage.FIRST:
+                self._listed += query.batch.keys
+            case Stage.SECOND:
+                self._typed.add(query.batch)
+            case Stage.TIMED:
+                self._is_timing = False
+                self._unbounded.add(query.batch)
+
+    def _after_first(self, batch: Inspected) -> None:
+        """Let keys of one type wait for the second stage, or hand them on if it asks nothing about them."""
+        if batch.kind is not None and self.plan.asks_encodings:
+            skip = self._skip_encodings.get(batch.kind, 0)
+            self._skip_encodings[batch.kind] = (skip - len(batch.keys)) % self.encoding_every
+            chosen = batch.keys[skip :: self.encoding_every]
+            if chosen:
+                self._for_encoding.setdefault(batch.kind, []).extend(chosen)
         if batch.idle_s is not None and self.plan.resets_idle_times:
-            idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self.clock())
+            idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
-        is_asked = self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None
-        if is_asked:
-            self._looked.put(batch)
+        if self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None:
+            self._typed.add(batch)
         else:
-            self.measured(batch)
+            self._after_second(batch)
 
-    def measure_again(self, batch: Inspected) -> None:
-        """Put keys back whose second questions were not answered."""
-        self._looked.put(batch)
-
-    def measured(self, batch: Inspected) -> None:
-        """Hand on keys of which all is known that is asked freely."""
+    def _after_second(self, batch: Inspected) -> None:
+        """Hand on keys of one type, unless their memory is to be asked with an eye on the clock."""
+        if batch.lengths is not None and type_of(batch.kind).removed_when_empty and 0 in batch.lengths:
+            existing = [index for index, length in enumerate(batch.lengths) if length]
+            self.findings.vanish(len(batch.keys) - len(existing))
+            batch = rows_at(batch, existing)
+            if not existing:
+                return
         cost = self.plan.memory(batch.kind)
-        if batch.memory_bytes is not None or cost.manner is Manner.FREELY:
-            self.findings.add(batch, self.clock())
-        elif cost.manner is Manner.WATCHED and not self.watch.is_over:
-            self._watched.put(batch)
-        else:
-            self.findings.add(replace(batch, note=self._skipped(batch.kind)), self.clock())
+        if batch.memory_bytes is None and cost.manner is not Manner.FREELY:
+            if cost.manner is Manner.WATCHED and not self.cost_watch.is_over:
+                self._unbounded.add(batch)
+                return
+            is_unbounded = cost.manner is Manner.WATCHED
+            batch = replace(batch, note=TOO_COSTLY_NOTE if is_unbounded else f"memory skipped, because {cost.why}")
+        self.findings.add(batch, self._clock())
 
-    def watch_done(self, batch: Inspected, seconds: float | None) -> None:
-        """Hand on keys whose memory was asked with an eye on the clock."""
-        self._is_watching = False
-        self.watch.took(len(batch.keys), seconds)
-        self.findings.add(batch, self.clock())
-        if self.watch.is_over:
-            for rest in self._watched.take(self._watched.keys):
-                self.findings.add(replace(rest, note=DEAR_NOTE), self.clock())
+    def _after_timed(self, batch: Inspected, spent_s: float | None) -> None:
+        """Hand on keys whose memory took the server so long; if that was too long, all others that wait for it, too."""
+        self.cost_watch.observe(len(batch.keys), spent_s)
+        self.findings.add(batch, self._clock())
+        if self.cost_watch.is_over:
+            for rest in self._unbounded.take(self._unbounded.keys):
+                self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
 
-    def watch_again(self, batch: Inspected) -> None:
-        """Put keys back whose memory was not told."""
-        self._is_watching = False
-        self._watched.put(batch)
+    def _learn_refusals(self, asks: Sequence[PerKey], found: Answers) -> None:
+        """Remember which commands are refused for every key, and count answers that are no value of the fact."""
+        for index, error in found.errors.items():
+            if concerns_command(error) or "maxmemory" in error.text.lower():
+                self.plan.capabilities.note(asks[index].spec.name, error)
+        for index, count in found.unread.items():
+            self.unread[asks[index].spec.name] += count
 
-    def learn(self, asks: Sequence[PerKey], found: Sorted) -> None:
-        """Take up what replies say beside the facts: refusals, and answers that can't be what was asked for."""
-        for place, error in found.errors.items():
-            self.refused(asks[place], error)
-        for place, count in found.unread.items():
-            self.unread[asks[place].spec.name] += count
 
-    def refused(self, ask: PerKey, error: ServerError) -> None:
-        """Remember that a command is refused for every key."""
-        if concerns_command(error) or "maxmemory" in error.text.lower():
-            self.plan.capabilities.note(ask.spec.name, error)
+class InspectionWrite:
+    """The queries of one write; the scan reports that it was `answered` or `lost`, once."""
 
-    def _skipped(self, kind: bytes | None) -> str:
-        cost = self.plan.memory(kind)
-        return DEAR_NOTE if cost.manner is Manner.WATCHED else f"memory skipped, because {cost.why}"
+    def __init__(self, pipeline: InspectionPipeline, queries: Sequence[Query], *, is_alone: bool = False) -> None:
+        self.is_alone = is_alone
+        self.commands = [command for query in queries for command in query.commands]
+        self.keys = max(1, round(sum(query.cost for query in queries)))
+        self._pipeline = pipeline
+        self._queries = queries
 
-    def _board_watched(self) -> Ride | None:
-        while self._watched.keys and not self._is_watching:
-            batch = next(self._watched.take(self.watch.most))
-            if self.plan.memory(batch.kind).manner is Manner.WATCHED:
-                self._is_watching = True
-                return Journey([Watched(self, batch)], goes_alone=True)
-            self._looked.put(batch)  # it has been refused since, or another server answers
-        return None
+    def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
+        """Give each query its replies; raises ServerBusyError when the server can't answer just now.
 
-    def _measure(self, batch: Inspected) -> list[Leg]:
-        asks = []
-        if batch.memory_bytes is None and self.plan.memory(batch.kind).manner is Manner.FREELY:
-            asks.append(guard.memory_usage)
-        length = self.plan.length(batch.kind)
-        if length is not None:
-            asks.append(length)
-        if not asks:  # it has been refused since
-            self.measured(batch)
-            return []
-        return [Measure(self, batch, tuple(asks))]
+        What was answered before the server became busy is kept, the rest is asked again.
+        """
+        at = 0
+        for index, query in enumerate(self._queries):
+            end = at + query.replies
+            try:
+                self._pipeline.answered(query, replies[at:end], round_trip_s)
+            except ServerBusyError:
+                for rest in self._queries[index:]:
+                    self._pipeline.lost(rest)
+                raise
+            at = end
 
-    def _choose(self, batch: Inspected) -> None:
-        """Have the encoding of every n-th key of the type asked, counted over all batches."""
-        if batch.kind is None or not self.plan.asks_encodings:
-            return
-        turn = self._encoding_turn.get(batch.kind, 0)
-        self._encoding_turn[batch.kind] = (turn - len(batch.keys)) % self.encoding_every
-        chosen = batch.keys[turn :: self.encoding_every]
-        if chosen:
-            self._chosen.setdefault(batch.kind, []).extend(chosen)
+    def lost(self) -> None:
+        """Have everything asked again."""
+        for query in self._queries:
+            self._pipeline.lost(query)

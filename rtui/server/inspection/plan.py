@@ -29,7 +29,7 @@ TOUCHING: Final = "asking for lengths would count as an access here; they were a
 NAMELESS: Final = "the type is not known, and each has a command of its own for its length"
 """Why there are no lengths where types are denied."""
 
-NAMES: Final = (
+COMMAND_NAMES: Final = (
     "type",
     "pttl",
     "memory|usage",
@@ -59,7 +59,7 @@ class Plan:
         """What a reader has to know of servers that changed in the middle, one sentence each."""
         self._lane: Lane | None = None
         self._revision = -1
-        self._look: tuple[PerKey, ...] = ()
+        self._first_asks: tuple[PerKey, ...] = ()
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     async def follow(self, lane: Lane) -> bool:
@@ -92,13 +92,13 @@ class Plan:
         return not self.asks_lengths and "lrm" not in (self.server.maxmemory_policy or "")
 
     @property
-    def look(self) -> tuple[PerKey, ...]:
+    def first_asks(self) -> tuple[PerKey, ...]:
         """What is asked first, in this order: type, TTL, idle time or frequency; nothing of it touches a key."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
             asks = (guard.key_type, guard.pttl, self.recency)
-            self._look = tuple(ask for ask in asks if ask is not None and self._may(ask))
-        return self._look
+            self._first_asks = tuple(ask for ask in asks if ask is not None and self._may(ask))
+        return self._first_asks
 
     @property
     def recency(self) -> PerKey | None:

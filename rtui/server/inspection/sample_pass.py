@@ -10,13 +10,13 @@ from typing import Final
 from rtui.analysis.estimates import Estimate, wilson
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.inspection.pipeline import KEY_US, Conveyor
+from rtui.server.inspection.pipeline import KEY_US, InspectionPipeline
 from rtui.server.scan.control import wait_unless
 from rtui.server.scan.node import LaneSource
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.requests import Ride
+from rtui.server.scan.requests import KeyQueries
 from rtui.server.scan.sampling import CALL_US, Sample, sample
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -47,7 +47,14 @@ class SamplePass:
     """Draws keys and inspects them; `run` it once, everything else may be called at any time."""
 
     def __init__(
-        self, source: LaneSource, conveyor: Conveyor, *, keys: int, size: int | None, only: ScanFilter, pace: Pace
+        self,
+        source: LaneSource,
+        pipeline: InspectionPipeline,
+        *,
+        keys: int,
+        size: int | None,
+        only: ScanFilter,
+        pace: Pace,
     ) -> None:
         """Draw about so many `keys` of a database of `size` keys."""
         self.pace = pace
@@ -56,7 +63,7 @@ class SamplePass:
         self.population: int | Estimate | None = size
         """Keys of the keyspace that the inspected ones stand for, as far as names decide it."""
         self._source = source
-        self._conveyor = conveyor
+        self._pipeline = pipeline
         self._wanted = keys
         self._size = size
         self._only = only
@@ -77,7 +84,7 @@ class SamplePass:
     @property
     def progress(self) -> Progress:
         """How far it is: of the keys to draw, then of those to inspect."""
-        left = self._conveyor.waiting
+        left = self._pipeline.waiting
         fraction = (1 - left / (2 * self._kept)) if self._kept else 0.0
         state = self._state
         if not state.is_over and (self._is_paused or self._waits_for is not None):
@@ -132,7 +139,7 @@ class SamplePass:
     async def _draw_and_inspect(self) -> None:
         """Do both on the bulk lane; raises an RtuiError for what ends it early."""
         lane = await self._source.bulk()
-        await self._conveyor.arrive(lane)
+        await self._pipeline.use_lane(lane)
         before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
         try:
             await self._draw(lane)
@@ -182,27 +189,27 @@ class SamplePass:
         if self._names is not None:
             keys = [*filter(self._names, keys)]
         self._kept += len(keys)
-        self._conveyor.put(keys)
+        self._pipeline.add_page(keys)
 
     async def _inspect(self, lane: Lane) -> None:
         """Send the questions in small writes spread over time as the pace wants it."""
-        conveyor = self._conveyor
+        pipeline = self._pipeline
         idle_s = await self._idle_round_trip(lane)
         most_under_way = _writes_of(idle_s)
         attempt = 0
         stopping = self._stopping
-        under_way: deque[tuple[Ride, asyncio.Future[list[Reply]]]] = deque()
+        under_way: deque[tuple[KeyQueries, asyncio.Future[list[Reply]]]] = deque()
         free_at = self._loop.time()
-        while (conveyor.waiting or under_way) and not (stopping.is_set() and not under_way):
+        while (pipeline.waiting or under_way) and not (stopping.is_set() and not under_way):
             limits = self.pace.limits
             duty = max(DUTY, limits.duty)
             most = max(10, int(max(BATCH_US, limits.call_us) / KEY_US))
             now = self._loop.time()
             may_send = now >= free_at and len(under_way) < most_under_way and not (self._is_paused or stopping.is_set())
-            ride = conveyor.board(most) if may_send and conveyor.waiting else None
-            if ride is not None:
-                under_way.append((ride, lane.run(*ride.commands)))
-                spent_us = ride.keys * KEY_US
+            write = pipeline.next_write(most) if may_send and pipeline.waiting else None
+            if write is not None:
+                under_way.append((write, lane.run(*write.commands)))
+                spent_us = write.keys * KEY_US
                 self._server_us += spent_us
                 free_at = max(free_at, now - 2 * BATCH_US / 1e6 / duty) + spent_us / 1e6 / duty
             elif under_way:

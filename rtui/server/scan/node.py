@@ -12,7 +12,7 @@ from rtui.server import guard
 from rtui.server.scan.cursor import Dialect, pieces
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import Ranges, Slots, Span
-from rtui.server.scan.requests import Rider
+from rtui.server.scan.requests import QuerySource
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
@@ -53,12 +53,12 @@ class ScanNode:
     """About how many keys there are, if known: a small keyspace is not cut."""
     run_id: str | None = None
     """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
-    rider: Rider | None = None
-    """What asks about the keys that this node delivers, in the same writes."""
+    queries: QuerySource | None = None
+    """What is asked about the keys that this node delivers, in the same writes."""
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return ScanNode(self.source, dialect, slots=self.slots, size=self.size, rider=self.rider)
+        return ScanNode(self.source, dialect, slots=self.slots, size=self.size, queries=self.queries)
 
     def ranges(self) -> Ranges:
         """The ranges to scan, cut to go side by side where the order of cursors allows it."""

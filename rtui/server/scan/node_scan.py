@@ -15,10 +15,10 @@ from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_o
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pacer
 from rtui.server.scan.page import scan_page
-from rtui.server.scan.probe import SCAN, ScanProbe, ServerClock
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range
-from rtui.server.scan.requests import Asked, Call, CallsUnderWay
+from rtui.server.scan.requests import Purpose, Request, RequestsUnderWay
+from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane, Reply
 from rtui.server.wire.retries import pause_s
@@ -26,11 +26,11 @@ from rtui.server.wire.retries import pause_s
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
 
-RIDE: Final = 2
-"""A write carries questions for up to so many times the keys of its SCAN: pages overshoot COUNT."""
+QUERIES_PER_COUNT: Final = 2
+"""A write holds queries about up to so many times the keys of its SCAN: pages overshoot COUNT."""
 
-BEHIND: Final = 6
-"""With more than so many COUNTs of keys waiting for questions, no further keys are listed."""
+MAX_WAITING_COUNTS: Final = 6
+"""With more than so many COUNTs of keys waiting for queries, no further keys are listed."""
 
 PAGE_BYTES: Final = 4 << 20
 """About so many bytes of names are asked for in one page: COUNT is smaller where names are long."""
@@ -48,8 +48,8 @@ class NodeScan:
     def __init__(self, node: ScanNode, control: Control, *, match: bytes | None, kind: bytes | None) -> None:
         self.node = node
         self.ranges = node.ranges()
-        self.rider = node.rider
-        self.pacer = Pacer(control.pace) if self.rider is None else Pacer(control.pace, key_us=self.rider.key_us)
+        self.source = node.queries
+        self.pacer = Pacer(control.pace) if self.source is None else Pacer(control.pace, key_us=self.source.key_us)
         self.table = TableWatch()
         if node.dialect is Dialect.STANDALONE:
             self.table.saw(node.first_cursor)
@@ -60,9 +60,9 @@ class NodeScan:
         self._match = match
         self._kind = kind
         self._loop = asyncio.get_running_loop()
-        names = (*SCAN, *(() if self.rider is None else self.rider.command_names))
+        names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
-        self._calls = CallsUnderWay()
+        self._requests = RequestsUnderWay()
         self._breath = Breath(control)
         self._lane: Lane | None = None
         self._run_id: str | None = None
@@ -82,11 +82,11 @@ class NodeScan:
     @property
     def is_done(self) -> bool:
         """Whether every key is delivered and every question about one is answered."""
-        return self.ranges.is_done and not self._rides_wait
+        return self.ranges.is_done and not self._has_queries
 
     @property
-    def _rides_wait(self) -> bool:
-        return self.rider is not None and self.rider.waiting > 0
+    def _has_queries(self) -> bool:
+        return self.source is not None and self.source.waiting > 0
 
     @property
     def fraction(self) -> float | None:
@@ -107,9 +107,9 @@ class NodeScan:
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self.probe.reset()
-        self._calls.begin_again()
-        if self.rider is not None:
-            self.rider.reset()
+        self._requests.void()
+        if self.source is not None:
+            self.source.reset()
 
     def _dialect_now(self) -> Dialect:
         """How the server that answers now counts its cursors; found out anew where it is another version."""
@@ -132,8 +132,8 @@ class NodeScan:
                 return
             answered = self._answers
             try:
-                if self.rider is not None:
-                    await self.rider.arrive(lane)
+                if self.source is not None:
+                    await self.source.use_lane(lane)
                 await self._drive(lane)
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
@@ -149,7 +149,7 @@ class NodeScan:
                 self._control.restart(ScanNote.PLAIN)
                 self.reset(opaque=True)
             finally:
-                self._calls.drop()
+                self._requests.drop()
 
     async def _open_lane(self) -> Lane | None:
         """The bulk lane, None when the scan is stopped first; begins again if the server was restarted meanwhile."""
@@ -174,7 +174,7 @@ class NodeScan:
         is_another = self._server_name not in {None, lane.server.full_name}
         self._server_name = self._server_name or lane.server.full_name
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
-        self.probe.clock.forget()
+        self.probe.clock.restart()
         before, self._run_id = self._run_id, lane.server.run_id
         if is_first:
             before = self.node.run_id or self._run_id
@@ -190,48 +190,48 @@ class NodeScan:
             self._control.restart(ScanNote.RESTARTED)
 
     async def _drive(self, lane: Lane) -> None:
-        """Keep as many calls under way as the pace allows until nothing is left to ask."""
-        calls = self._calls
+        """Keep as many requests under way as the pace allows until nothing is left to ask."""
+        requests = self._requests
         while True:
-            if self.pacer.waits or not calls:
+            if self.pacer.waits or not requests:
                 self._fill(lane)
-            if not calls:
+            if not requests:
                 if self.is_done or self._control.stopping.is_set():
                     break
                 if not self._control.going.is_set():
                     await self._control.going.wait()
-                    self.probe.hurry(self._loop.time())
+                    self.probe.make_due(self._loop.time())
                 else:
                     await self._breath.rest(self.pacer.wait_s(self._loop.time()))
                 continue
-            call = calls.first
-            has_waited = not call.replies.done()
-            if has_waited and not await self._answered(call):
+            first = requests.first
+            has_waited = not first.replies.done()
+            if has_waited and not await self._wait_for(first):
                 continue
-            self._take(lane, calls.take(), has_waited=has_waited)
+            self._process(lane, has_waited=has_waited)
             await self._breath.take(has_waited=has_waited)
         if self.is_done:
             await self._conclude(lane)
 
-    async def _answered(self, call: Call) -> bool:
-        """Wait for the replies, but no longer than until another call may be sent."""
+    async def _wait_for(self, request: Request) -> bool:
+        """Wait for the replies, but no longer than until another request may be sent; return whether they are there."""
         wait_s = self.pacer.wait_s(self._loop.time())
         if wait_s > 0 and self._control.is_going and self._has_work:
-            await asyncio.wait([call.replies], timeout=wait_s)
-            return call.replies.done()
-        await call.replies
+            await asyncio.wait([request.replies], timeout=wait_s)
+            return request.replies.done()
+        await request.replies
         return True
 
     @property
     def _has_work(self) -> bool:
-        """Whether another call could be sent if the pace allowed it."""
-        return self._calls.working < self.pacer.depth and (self._rides_wait or self._idle_range() is not None)
+        """Whether another request could be sent if the pace allowed it."""
+        return self._requests.working < self.pacer.depth and (self._has_queries or self._idle_range() is not None)
 
     def _idle_range(self) -> Range | None:
-        if self._calls.working >= self.pacer.depth:
+        if self._requests.working >= self.pacer.depth:
             return None
         for one in self.ranges.under_way(self.pacer.pace.limits.width):
-            if one not in self._calls.busy:
+            if one not in self._requests.scanned:
                 return one
         return None
 
@@ -243,62 +243,78 @@ class NodeScan:
         self.pacer.pace = self._control.pace
         while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
             pass
-        if self._calls.working and self.probe.is_due(now):
-            self._look(lane, now)
+        if self._requests.working and self.probe.is_due(now):
+            self._send_probe(lane, now)
 
     def _send_next(self, lane: Lane, now: float) -> bool:
-        """Send the next SCAN together with what waits to ride, or that alone; whether there was anything to send."""
-        if self._calls.working >= self.pacer.depth:
+        """Send the next SCAN and the queries that are due in one write; return whether there was anything to send."""
+        if self._requests.working >= self.pacer.depth:
             return False
-        count, rider = min(self.pacer.count, self._most_names()), self.rider
-        is_behind = rider is not None and rider.waiting > BEHIND * count
+        count, source = min(self.pacer.count, self._most_names()), self.source
+        is_behind = source is not None and source.waiting > MAX_WAITING_COUNTS * count
         one = None if is_behind else self._idle_range()
-        ride = None if rider is None else rider.board(RIDE * count)
-        if ride is not None and ride.goes_alone:
+        queries = None if source is None else source.next_write(QUERIES_PER_COUNT * count)
+        if queries is not None and queries.is_alone:
             one = None
-        if one is None and ride is None:
+        if one is None and queries is None:
             return False
-        commands = [] if ride is None else [*ride.commands]
+        commands = [] if queries is None else [*queries.commands]
         if one is not None:
             commands.append(guard.scan(one.cursor, count=count, match=self._match, kind=self._kind))
             one.is_started = True
-        call = self._calls.work(lane.run(*commands), now, one, 0 if one is None else count, ride)
+        sent_count = 0 if one is None else count
+        request = Request(Purpose.KEYS, now, lane.run(*commands), one, sent_count, queries)
+        self._requests.add(request)
         self.commands += sum(command.replies for command in commands)
-        self.pacer.sent(call.units, now)
+        self.pacer.sent(request.cost_keys, now)
         return True
 
     def _most_names(self) -> int:
         """COUNT at most, by how long the names of the last pages are."""
         return max(1, int(PAGE_BYTES / max(1.0, self._name_bytes)))
 
-    def _look(self, lane: Lane, now: float) -> None:
-        size, clock = self.probe.look(now)
-        self._calls.look(Asked.SIZE, lane.run(size), now)
+    def _send_probe(self, lane: Lane, now: float) -> None:
+        size, clock = self.probe.commands(now)
+        self._requests.add(Request(Purpose.SIZE, now, lane.run(size)))
         self.commands += 1
         if clock is not None:
-            self._calls.look(Asked.CLOCK, lane.run(clock), now)
+            self._requests.add(Request(Purpose.CLOCK, now, lane.run(clock)))
             self.commands += 1
 
-    def _take(self, lane: Lane, call: Call, *, has_waited: bool) -> None:
-        """Take up the replies of a call; the next request goes out before its keys are put away."""
-        replies = self._calls.replies(call)
+    def _process(self, lane: Lane, *, has_waited: bool) -> None:
+        """Process the replies to the first request; the next one goes out before its keys are delivered."""
+        request, replies = self._requests.pop()
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
-        round_trip_s = now - max(call.sent_at, self._last_arrival - idle_s) if has_waited else None
+        round_trip_s = now - max(request.sent_at, self._last_arrival - idle_s) if has_waited else None
         self._last_arrival = now
         self._count_traffic(lane)
-        if self._calls.is_void(call):
+        if request.is_void:
             return
-        if call.asked is Asked.WORK:
-            self._take_work(lane, call, replies, round_trip_s)
+        if request.purpose is Purpose.KEYS:
+            self._process_keys(lane, request, replies, round_trip_s)
+        elif request.purpose is Purpose.CLOCK:
+            key_us = self.probe.observe_clock(replies[0])
+            if key_us is not None:
+                self.pacer.told(key_us)
         else:
-            self._looked(call, replies[0], round_trip_s)
+            if round_trip_s is not None:
+                self.pacer.idle(round_trip_s)
+            note = self.probe.observe_size(replies[0], has_keys=self.keys > 0)
+            if note is not None:
+                self._control.notes[note] = None
 
-    def _take_work(self, lane: Lane, call: Call, replies: list[Reply], round_trip_s: float | None) -> None:
-        one, ride, fresh = call.one, call.ride, None
+    def _process_keys(self, lane: Lane, request: Request, replies: list[Reply], round_trip_s: float | None) -> None:
+        """Process a page or the replies to queries; raises ServerBusyError, ScanRefusedError or CursorOrderError."""
+        one, queries, fresh = request.scanned, request.queries, None
         if one is not None:
-            self._calls.busy.discard(one)
-            cursor, keys = self._page(call, replies.pop())
+            self._requests.scanned.discard(one)
+            try:
+                cursor, keys = scan_page(replies.pop())
+            except (ScanRefusedError, ServerBusyError):
+                if queries is not None:
+                    queries.lost()
+                raise
             self._check_moves(one, cursor)
             fresh = self.ranges.arrived(one, cursor, keys)
             if self.ranges.dialect is Dialect.STANDALONE:
@@ -306,56 +322,35 @@ class NodeScan:
             self.keys += len(keys)
             if keys:
                 self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
-        self.pacer.answered(call.units, round_trip_s)
-        self.probe.spent(len(replies) + (one is not None), call.units, self.pacer.cost_us(call.units))
-        if fresh and self.rider is not None:
-            self.rider.put(fresh)
+        cost_keys = request.cost_keys
+        self.pacer.answered(cost_keys, round_trip_s)
+        self.probe.add_spent(len(replies) + (one is not None), cost_keys, self.pacer.cost_us(cost_keys))
+        if fresh and self.source is not None:
+            self.source.add_page(fresh)
         self._fill(lane)
-        if ride is not None:
-            call.ride = None  # it asks again itself what has to be asked again
-            ride.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
+        if queries is not None:
+            queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
         self._answers += 1
         if fresh:
             self._control.deliver(fresh)
-
-    def _page(self, call: Call, reply: Reply) -> tuple[int, list[bytes]]:
-        """Read a page; when it is none, what rode along is asked again."""
-        try:
-            return scan_page(reply)
-        except (ScanRefusedError, ServerBusyError):
-            if call.ride is not None:
-                call.ride.missed()
-            raise
 
     def _check_moves(self, one: Range, cursor: int) -> None:
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
         if self._stuck >= STUCK_AFTER:
             raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
 
-    def _looked(self, call: Call, reply: Reply, round_trip_s: float | None) -> None:
-        if call.asked is Asked.CLOCK:
-            key_us = self.probe.clock_said(reply)
-            if key_us is not None:
-                self.pacer.told(key_us)
-            return
-        if round_trip_s is not None:
-            self.pacer.idle(round_trip_s)
-        note = self.probe.size_said(reply, has_keys=self.keys > 0)
-        if note is not None:
-            self._control.notes[note] = None
-
     async def _conclude(self, lane: Lane) -> None:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
-        self._look(lane, self._loop.time())
+        self._send_probe(lane, self._loop.time())
         commands = []
         if self.ranges.dialect is Dialect.STANDALONE and not self.table.is_sure and self.table.bits > 1:
             rng = Random()
             cursors = [self.ranges.dialect.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
             commands = [guard.scan(cursor, count=1) for cursor in cursors]
         replies = await lane.run(*commands)
-        while self._calls:
-            await asyncio.wait([self._calls.first.replies])
-            self._take(lane, self._calls.take(), has_waited=False)
+        while self._requests:
+            await asyncio.wait([self._requests.first.replies])
+            self._process(lane, has_waited=False)
         self.commands += len(commands)
         self.table.measured(_cursors(replies))
 

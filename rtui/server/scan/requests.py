@@ -1,4 +1,8 @@
-"""Questions about the keys of a scan that travel in the same writes as its SCANs."""
+"""The requests of one node's scan that are under way: SCANs, queries about keys sent together with them, and probes.
+
+What the queries are about is up to a `QuerySource`, such as the inspection: the scan gives it every page of keys, asks
+it for the queries of the next write, and returns their replies to it.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,8 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
 
-class Ride(Protocol):
-    """Questions under way in one write; it is answered or missed, once."""
+class KeyQueries(Protocol):
+    """Queries of one write; the scan reports that they were `answered` or `lost`, once."""
 
     @property
     def commands(self) -> Sequence[Command]:
@@ -25,146 +29,130 @@ class Ride(Protocol):
 
     @property
     def keys(self) -> int:
-        """How many keys' whole inspection this is worth: the measure of its cost."""
+        """What they cost the server, in keys wholly inspected."""
 
     @property
-    def goes_alone(self) -> bool:
+    def is_alone(self) -> bool:
         """Whether nothing else may be in the same write, so that its time is its own."""
 
     def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Take up the replies; the round trip less an idle one, None when it was not seen in time.
+        """Process the replies; `round_trip_s` is the round trip less an idle one, None when it was not seen in time.
 
-        Raises ServerBusyError when all of it is to be asked again.
+        Raises ServerBusyError when some are asked again.
         """
 
-    def missed(self) -> None:
-        """The connection is gone: ask again on the next."""
+    def lost(self) -> None:
+        """Have everything asked again, since the connection is lost."""
 
 
-class Rider(Protocol):
-    """Asks about the keys that one node's scan delivers."""
+class QuerySource(Protocol):
+    """Queries about the keys that one node's scan delivers."""
 
     @property
     def command_names(self) -> Sequence[str]:
-        """What it sends in numbers, as the server's statistics name it, in lower case."""
+        """The commands that are sent for each key, as the server's statistics name them, in lower case."""
 
     @property
     def waiting(self) -> int:
-        """Keys for which something is still to be sent."""
+        """Keys about which something is still to be sent."""
 
     @property
     def key_us(self) -> float:
         """Server time for the whole inspection of a key until it is measured, in µs."""
 
-    async def arrive(self, lane: Lane) -> None:
-        """Take it that from now on this lane carries the questions; raises ConnectionLost."""
+    async def use_lane(self, lane: Lane) -> None:
+        """Prepare to ask on this lane from now on; raises ConnectionLost."""
 
-    def put(self, keys: list[bytes]) -> None:
-        """Take up a page of keys."""
+    def add_page(self, keys: list[bytes]) -> None:
+        """Ask about these keys, too."""
 
-    def board(self, most: int) -> Ride | None:
-        """Questions about as many keys as `most`, None when there is nothing to ask."""
+    def next_write(self, most: int) -> KeyQueries | None:
+        """Queries about as many keys as `most`, None when there is nothing to ask."""
 
     def reset(self) -> None:
-        """Forget all that waits: the scan begins again."""
+        """Forget all keys that wait: the scan begins again."""
 
 
-class Asked(Enum):
-    """What a request is about."""
+class Purpose(Enum):
+    """What a request is for."""
 
-    WORK = "work"
+    KEYS = "keys"
     SIZE = "size"
     CLOCK = "clock"
 
 
 @dataclass(slots=True)
-class Call:
-    """A request under way: a SCAN of one range, questions that ride along, or both; or a small look."""
+class Request:
+    """One write under way: a SCAN of one range, queries about keys, or both; or a probe."""
 
-    asked: Asked
+    purpose: Purpose
     sent_at: float
     """On the clock of the event loop."""
     replies: asyncio.Future[list[Reply]]
-    epoch: int
-    """Which beginning of the scan it belongs to."""
-    one: Range | None = None
+    scanned: Range | None = None
     count: int = 0
     """COUNT of its SCAN, 0 without one."""
-    ride: Ride | None = None
+    queries: KeyQueries | None = None
+    is_void: bool = False
+    """Whether the scan has begun again since this was sent, so that its replies mean nothing."""
 
     @property
-    def units(self) -> int:
-        """What it costs, in keys gone through."""
-        return self.count if self.ride is None else max(self.count, self.ride.keys)
+    def cost_keys(self) -> int:
+        """What it costs the server, in keys visited or inspected."""
+        return self.count if self.queries is None else max(self.count, self.queries.keys)
 
 
-class CallsUnderWay:
-    """Keeps calls until they are taken; what rode on one that is lost is asked again."""
+class RequestsUnderWay:
+    """Requests in the order in which they were sent and will be answered."""
 
     def __init__(self) -> None:
         self.working = 0
-        """Those that cost something."""
-        self.busy: set[Range] = set()
-        """Ranges whose next page is on its way."""
-        self._calls: deque[Call] = deque()
-        self._epoch = 0
+        """Requests for keys; probes cost nothing."""
+        self.scanned: set[Range] = set()
+        """Ranges whose next page is under way."""
+        self._requests: deque[Request] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self._calls)
+        return bool(self._requests)
 
     @property
-    def first(self) -> Call:
+    def first(self) -> Request:
         """The one that will be answered next; IndexError when there is none."""
-        return self._calls[0]
+        return self._requests[0]
 
-    def look(self, asked: Asked, replies: asyncio.Future[list[Reply]], now: float) -> None:
-        """Keep a small look."""
-        self._calls.append(Call(asked, now, replies, self._epoch))
+    def add(self, request: Request) -> None:
+        """Keep a request that was sent."""
+        self._requests.append(request)
+        self.working += request.purpose is Purpose.KEYS
+        if request.scanned is not None:
+            self.scanned.add(request.scanned)
 
-    def work(
-        self, replies: asyncio.Future[list[Reply]], now: float, one: Range | None, count: int, ride: Ride | None
-    ) -> Call:
-        """Keep a SCAN of `one` with `count`, questions that ride, or both."""
-        call = Call(Asked.WORK, now, replies, self._epoch, one, count, ride)
-        self._calls.append(call)
-        self.working += 1
-        if one is not None:
-            self.busy.add(one)
-        return call
-
-    def take(self) -> Call:
-        """Return the first one, which has been answered or lost, and keep it no longer."""
-        call = self._calls.popleft()
-        if call.asked is Asked.WORK:
-            self.working -= 1
-        return call
-
-    def replies(self, call: Call) -> list[Reply]:
-        """The replies of a call that has ended; raises ConnectionLost."""
+    def pop(self) -> tuple[Request, list[Reply]]:
+        """Remove the first one, return it with its replies; raises ConnectionLost, and its queries are asked again."""
+        request = self._requests.popleft()
+        self.working -= request.purpose is Purpose.KEYS
         try:
-            return call.replies.result()
+            return request, request.replies.result()
         except ConnectionLost:
-            self._miss(call)
+            _ask_again(request)
             raise
 
-    def is_void(self, call: Call) -> bool:
-        """Whether the scan has begun again since this was sent."""
-        return call.epoch != self._epoch
-
-    def begin_again(self) -> None:
-        """From now on replies to what was sent before mean nothing."""
-        self._epoch += 1
-        self.busy.clear()
+    def void(self) -> None:
+        """Have the replies to everything that is under way ignored: the scan begins again."""
+        for request in self._requests:
+            request.is_void = True
+        self.scanned.clear()
 
     def drop(self) -> None:
-        """Wait for none of them any more."""
-        for call in self._calls:
-            call.replies.cancel()
-            self._miss(call)
-        self._calls.clear()
-        self.busy.clear()
+        """Cancel all of them; their queries are asked again."""
+        for request in self._requests:
+            request.replies.cancel()
+            _ask_again(request)
+        self._requests.clear()
+        self.scanned.clear()
         self.working = 0
 
-    def _miss(self, call: Call) -> None:
-        if call.ride is not None and not self.is_void(call):
-            call.ride.missed()
+
+def _ask_again(request: Request) -> None:
+    if request.queries is not None and not request.is_void:
+        request.queries.lost()

@@ -104,7 +104,7 @@ class Scan:
             bytes_in=sum(node.bytes_in for node in nodes),
             bytes_out=sum(node.bytes_out for node in nodes),
             server_us=sum(node.probe.server_us for node in nodes),
-            is_measured=all(node.probe.clock.has_told for node in nodes),
+            is_measured=all(node.probe.clock.is_known for node in nodes),
             elapsed_s=self._elapsed(),
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rtui.analysis.aggregate.buffers import Inspected
-from rtui.server.inspection.pipeline import Conveyor
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.keyspace_pass import dialect_for
 from rtui.server.scan.node import ScanNode
@@ -66,11 +66,11 @@ class Gathered:
 
 async def inspecting(
     connection: Connection, found: Gathered, *, pace: Pace = Pace.FULL, encoding_every: int = 1, **options: Any
-) -> tuple[Scan, Conveyor]:
+) -> tuple[Scan, InspectionPipeline]:
     """A scan that inspects everything into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = Plan(capabilities, connection.server, connection.no_touch)
-    conveyor = Conveyor(plan, found, encoding_every=encoding_every)
-    node = ScanNode(connection, dialect_for(connection.server), rider=conveyor)
-    return Scan([node], lambda keys: None, pace=pace, **options), conveyor
+    pipeline = InspectionPipeline(plan, found, encoding_every=encoding_every)
+    node = ScanNode(connection, dialect_for(connection.server), queries=pipeline)
+    return Scan([node], lambda keys: None, pace=pace, **options), pipeline

@@ -1,4 +1,4 @@
-"""The pure parts of an inspection: columns without holes, stations, the watch on costs, what memory costs."""
+"""The pure parts of an inspection: columns without holes, keys that wait, the watch on costs, what memory costs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rtui.analysis.aggregate.buffers import Inspected
 from rtui.server.facts.answers import expected
 from rtui.server.guard import Manner, TypeEvidence
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
-from rtui.server.inspection.batches import CHANCES, CHEAP_S, DEAR_S, CostWatch, Station
-from rtui.server.inspection.columns import sort_replies
+from rtui.server.inspection.columns import WaitingKeys, read_answers
+from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.errors import ServerBusyError, ServerError
 from rtui.server.wire.identity import Product
 from rtui.server.wire.replies import Reply
@@ -33,7 +33,7 @@ def is_gone(reply: Reply) -> bool:
 @given(st.lists(st.tuples(TYPES, NUMBERS)))
 def test_replies_become_columns_without_holes(rows: list[tuple[Reply, Reply]]) -> None:
     keys = [b"%d" % index for index in range(len(rows))]
-    found = sort_replies(keys, [reply for row in rows for reply in row], (TYPE, PTTL))
+    found = read_answers(keys, [reply for row in rows for reply in row], (TYPE, PTTL))
     there = {key: row for key, row in zip(keys, rows, strict=True) if not any(map(is_gone, row))}
     assert found.gone == len(rows) - len(there)
     seen: dict[bytes, tuple[Reply, Reply]] = {}
@@ -49,7 +49,7 @@ def test_replies_become_columns_without_holes(rows: list[tuple[Reply, Reply]]) -
 
 def test_a_page_on_which_all_is_well_is_not_looked_at_key_by_key() -> None:
     keys = [b"a", b"b"]
-    (part,) = sort_replies(keys, [b"string", 5, b"hash", -1], (TYPE, PTTL)).parts
+    (part,) = read_answers(keys, [b"string", 5, b"hash", -1], (TYPE, PTTL)).parts
     assert part.keys is keys
     assert part.answers == ([b"string", b"hash"], [5, -1])
 
@@ -59,7 +59,7 @@ GARBAGE: list[Reply] = [None, b"7", -3, 1 << 70, [], [[1]], b"", b"x" * 1000]
 
 @pytest.mark.parametrize("reply", GARBAGE, ids=lambda reply: repr(reply)[:12])
 def test_an_answer_that_makes_no_sense_costs_that_fact(reply: Reply) -> None:
-    found = sort_replies([b"a", b"b"], [b"string", reply, b"hash", 5], (TYPE, PTTL))
+    found = read_answers([b"a", b"b"], [b"string", reply, b"hash", 5], (TYPE, PTTL))
     assert {key: part.answers for part in found.parts for key in part.keys} == {
         b"a": ([b"string"], None),
         b"b": ([b"hash"], [5]),
@@ -71,12 +71,12 @@ def test_an_answer_that_makes_no_sense_costs_that_fact(reply: Reply) -> None:
 
 @pytest.mark.parametrize("reply", [None, 7, [b"string"], b"", b"x" * 1000], ids=lambda reply: repr(reply)[:12])
 def test_a_type_that_makes_no_sense_is_unknown(reply: Reply) -> None:
-    (part,) = sort_replies([b"a"], [reply, 5], (TYPE, PTTL)).parts
+    (part,) = read_answers([b"a"], [reply, 5], (TYPE, PTTL)).parts
     assert part.answers == (None, [5])
 
 
 def test_memory_says_gone_by_nil_and_nothing_below_zero() -> None:
-    found = sort_replies([b"a", b"b", b"c"], [None, -2, 7], (MEMORY,))
+    found = read_answers([b"a", b"b", b"c"], [None, -2, 7], (MEMORY,))
     assert found.gone == 1
     assert found.unread == {0: 1}
     assert {key: part.answers for part in found.parts for key in part.keys} == {b"b": (None,), b"c": ([7],)}
@@ -85,7 +85,7 @@ def test_memory_says_gone_by_nil_and_nothing_below_zero() -> None:
 @pytest.mark.parametrize("error", ["BUSY Redis is busy", "LOADING Redis is loading", "MASTERDOWN Link down"])
 def test_a_server_that_becomes_busy_in_the_middle_is_asked_again(error: str) -> None:
     with pytest.raises(ServerBusyError):
-        sort_replies([b"a", b"b"], [b"string", 5, ServerError(error), ServerError(error)], (TYPE, PTTL))
+        read_answers([b"a", b"b"], [b"string", 5, ServerError(error), ServerError(error)], (TYPE, PTTL))
 
 
 BATCHES = st.lists(
@@ -96,27 +96,27 @@ BATCHES = st.lists(
 
 
 @given(BATCHES, st.lists(st.integers(1, 30), min_size=1))
-def test_a_station_gives_back_what_it_was_given(
+def test_keys_that_wait_are_given_back_as_they_were(
     batches: list[tuple[bytes | None, int, bool, str]], portions: list[int]
 ) -> None:
-    station = Station()
+    waiting = WaitingKeys()
     given_in: set[tuple[bytes, bytes | None, int | None, str]] = set()
     number = 0
     for kind, count, has_ttl, note in batches:
         keys = [b"%d" % (number + step) for step in range(count)]
         ttl = [number + step for step in range(count)] if has_ttl else None
         number += count
-        station.put(Inspected(kind, keys, ttl_ms=ttl, note=note))
+        waiting.add(Inspected(kind, keys, ttl_ms=ttl, note=note))
         given_in |= {(key, kind, int(key) if has_ttl else None, note) for key in keys}
-    assert station.keys == number
+    assert waiting.keys == number
     taken: set[tuple[bytes, bytes | None, int | None, str]] = set()
     turn = 0
-    while station.keys:
-        most, before = portions[turn % len(portions)], station.keys
-        for batch in station.take(most):
+    while waiting.keys:
+        most, before = portions[turn % len(portions)], waiting.keys
+        for batch in waiting.take(most):
             columns = [None] * len(batch.keys) if batch.ttl_ms is None else batch.ttl_ms
             taken |= {(key, batch.kind, ttl, batch.note) for key, ttl in zip(batch.keys, columns, strict=True)}
-        assert before - station.keys == min(most, before)
+        assert before - waiting.keys == min(most, before)
         turn += 1
     assert taken == given_in
 
@@ -126,24 +126,24 @@ def test_what_proves_cheap_is_asked_in_larger_portions() -> None:
     asked = []
     for _ in range(10):
         asked.append(watch.most)
-        watch.took(watch.most, CHEAP_S / 2)
+        watch.observe(watch.most, CHEAP_S / 2)
     assert asked == [1, 2, 4, 8, 16, 32, 64, MOST, MOST, MOST]
-    watch.took(MOST, CHEAP_S * 2)
+    watch.observe(MOST, CHEAP_S * 2)
     assert watch.most == 1
     assert not watch.is_over
 
 
 def test_single_dear_questions_end_it() -> None:
     watch = CostWatch()
-    for _ in range(CHANCES):
+    for _ in range(MAX_COSTLY):
         assert not watch.is_over
-        watch.took(1, DEAR_S * 2)
+        watch.observe(1, COSTLY_S * 2)
     assert watch.is_over
 
 
 def test_what_was_not_timed_says_nothing() -> None:
     watch = CostWatch()
-    watch.took(1, None)
+    watch.observe(1, None)
     assert watch.most == 1
     assert not watch.is_over
 
@@ -173,8 +173,8 @@ def test_the_clock_of_the_server_tells_what_was_dear() -> None:
     watch = CostWatch()
     before = b"cmdstat_memory|usage:calls=10,usec=100,usec_per_call=10.00\r\n"
     after = b"cmdstat_memory|usage:calls=12,usec=5100,usec_per_call=425.00\r\n"
-    assert watch.clocked(before, after, 2) == 0.005
-    assert watch.clocked(b"cmdstat_get:calls=1,usec=2,usec_per_call=2.00\r\n", b"", 2) is None
+    assert watch.server_s(before, after, 2) == 0.005
+    assert watch.server_s(b"cmdstat_get:calls=1,usec=2,usec_per_call=2.00\r\n", b"", 2) is None
     assert watch.asks_clock
-    assert watch.clocked(ServerError("NOPERM no"), b"", 2) is None
+    assert watch.server_s(ServerError("NOPERM no"), b"", 2) is None
     assert not watch.asks_clock

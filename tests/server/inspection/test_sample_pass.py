@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.server.inspection.largest_keys import TOUCHED, complete_top
-from rtui.server.inspection.pipeline import Conveyor
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.pace import Pace
@@ -33,8 +33,8 @@ async def sampling(
     """A sample of so many keys into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
-    conveyor = Conveyor(Plan(capabilities, connection.server, connection.no_touch), found)
-    return SamplePass(connection, conveyor, keys=keys, size=size, only=ScanFilter(match), pace=Pace.FULL)
+    pipeline = InspectionPipeline(Plan(capabilities, connection.server, connection.no_touch), found)
+    return SamplePass(connection, pipeline, keys=keys, size=size, only=ScanFilter(match), pace=Pace.FULL)
 
 
 async def test_a_sample_is_of_distinct_keys_of_which_all_is_known(server: Server) -> None:

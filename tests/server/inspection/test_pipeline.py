@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
-from rtui.server.inspection.batches import CHANCES, DEAR_S
-from rtui.server.inspection.pipeline import DEAR_NOTE
+from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
@@ -42,10 +42,10 @@ async def test_every_type_as_another_client_sees_it(server: Server) -> None:
     has_lengths = zoo.has_no_touch(server)
     found = Gathered()
     async with connected(target_of(server)) as connection:
-        scan, conveyor = await inspecting(connection, found)
+        scan, pipeline = await inspecting(connection, found)
         await scan.run()
     assert scan.state is ScanState.DONE
-    assert conveyor.waiting == 0
+    assert pipeline.waiting == 0
     assert set(found.times.values()) == {1}
     assert {key: facts["type"] for key, facts in found.facts.items() if key in types} == types
     for key in types:
@@ -201,7 +201,7 @@ async def test_a_restarted_server_is_inspected_anew(valkey: Server) -> None:
             found.facts.clear()
             found.times.clear()
 
-        scan, conveyor = await inspecting(connection, found, on_restart=void)
+        scan, pipeline = await inspecting(connection, found, on_restart=void)
 
         def restart() -> None:
             valkey.restart()
@@ -212,7 +212,7 @@ async def test_a_restarted_server_is_inspected_anew(valkey: Server) -> None:
     assert scan.state is ScanState.DONE
     assert set(found.facts) == names
     assert set(found.times.values()) == {1}
-    assert conveyor.waiting == 0
+    assert pipeline.waiting == 0
 
 
 async def test_names_too_long_for_bulk_are_told(valkey: Server) -> None:
@@ -232,13 +232,13 @@ async def test_streams_are_watched_where_their_size_takes_a_walk(server: Server)
         client.xadd(f"stream:{number}", {"a": "1"})
     found = Gathered()
     async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port)) as connection:
-        scan, conveyor = await inspecting(connection, found)
+        scan, pipeline = await inspecting(connection, found)
         await scan.run()
         sent = [argv[0] for argv in proxy.commands()]
     assert all(facts["memory"] == client.memory_usage(key) for key, facts in found.facts.items())
     assert len(found.facts) == 30
     is_watched = server.product == "redis" and server.version < (8, 4)
-    assert (conveyor.watch.most > 1) is is_watched
+    assert (pipeline.cost_watch.most > 1) is is_watched
     assert sent.count(b"MEMORY") <= 31
 
 
@@ -248,13 +248,13 @@ async def test_streams_that_prove_dear_are_skipped_and_it_is_said(redis70: Serve
         client.xadd(f"stream:{number}", {"a": "1"})
     found = Gathered()
     async with DelayProxy(redis70.port) as proxy, connected(target_of(redis70, port=proxy.port)) as connection:
-        scan, conveyor = await inspecting(connection, found)
-        for _ in range(CHANCES):
-            conveyor.watch.took(1, 2 * DEAR_S)
+        scan, pipeline = await inspecting(connection, found)
+        for _ in range(MAX_COSTLY):
+            pipeline.cost_watch.observe(1, 2 * COSTLY_S)
         await scan.run()
         sent = proxy.commands()
     assert len(found.facts) == 30
-    assert {facts["note"] for facts in found.facts.values()} == {DEAR_NOTE}
+    assert {facts["note"] for facts in found.facts.values()} == {TOO_COSTLY_NOTE}
     assert {facts["memory"] for facts in found.facts.values()} == {None}
     assert not [argv for argv in sent if argv[0] == b"MEMORY" and argv[2].startswith(b"stream:")]
 
