@@ -19,9 +19,9 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.analyse.source import AnalysisStatus
 from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.analysing import app_on
+from tests.tui.analyse.analysing import app_on
+from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.browsing import until
-from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.palettes import PALETTE_APPS
 
 Compare = Callable[..., bool]

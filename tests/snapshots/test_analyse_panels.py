@@ -12,8 +12,8 @@ from rtui.analysis.report.document import HotList, HotReport, HotSource, Report,
 from rtui.keyspace.slots import SLOTS
 from tests.made_report import denied_report, estimate_report, made_report, partial_report
 from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
-from tests.tui.analysing import app_on
-from tests.tui.fixed_analysis import FixedAnalysis
+from tests.tui.analyse.analysing import app_on
+from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
 Compare = Callable[..., bool]
 SIZES = pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])

@@ -7,9 +7,9 @@ from pathlib import Path
 from rtui.tui.analyse.screen import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.analyse.visiting_analysis import ask, open_analysis
 from tests.tui.test_live_analysis import fill
 from tests.tui.visiting import visiting
-from tests.tui.visiting_analysis import ask, open_analysis
 
 
 async def test_escape_after_a_glob_finds_the_tree_as_it_was(valkey: Server, tmp_path: Path) -> None:

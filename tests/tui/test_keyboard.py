@@ -21,9 +21,9 @@ from rtui.tui.kit.choice import ColumnsScreen
 from rtui.tui.kit.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope, When
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
-from tests.tui.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import browsing
-from tests.tui.fixed_analysis import FixedAnalysis
 from tests.tui.fixed_session import FixedSession
 
 

@@ -11,8 +11,8 @@ from tests.conftest import Pool
 from tests.server.asking import raw
 from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.analyse.visiting_analysis import analysis, ask, open_analysis
 from tests.tui.visiting import visiting
-from tests.tui.visiting_analysis import analysis, ask, open_analysis
 
 KEYS = 20_000
 

@@ -19,7 +19,7 @@ from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
 from rtui.tui.analyse.types_panel import types_lines
 from rtui.tui.help.screen import GLOSSARY, help_lines
 from tests.made_report import made_report, partial_report
-from tests.tui.fixed_analysis import FixedAnalysis
+from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
 _WRONG = re.compile(
     r"(?<![\d.,:/–-])1 (?:more )?(keys|rows|slots|bytes|commands|namespaces|fields|entries|levels|cliffs)\b"

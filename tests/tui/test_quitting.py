@@ -10,9 +10,9 @@ from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.source import AnalysisStatus, lost_by_leaving
 from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report
-from tests.tui.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.browsing import browsing
-from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
 
 LONG = replace(RUNNING, cost=replace(RUNNING.cost, elapsed_s=1_812.0))
 OVER = replace(LONG, progress=replace(LONG.progress, state=ScanState.DONE))

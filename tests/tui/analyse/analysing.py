@@ -14,8 +14,8 @@ from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
+from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import until
-from tests.tui.fixed_analysis import FixedAnalysis
 from tests.tui.fixed_session import FixedSession
 from tests.tui.palettes import PaletteApp
 

@@ -19,9 +19,18 @@ from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.servers import Server
+from tests.tui.analyse.visiting_analysis import (
+    analysis,
+    ask,
+    is_analysing,
+    open_analysis,
+    panels,
+    report,
+    screen_of,
+    state,
+)
 from tests.tui.tour import usage
 from tests.tui.visiting import Visitor, visiting
-from tests.tui.visiting_analysis import analysis, ask, is_analysing, open_analysis, panels, report, screen_of, state
 
 SIZE: Final = (110, 30)
 """A small terminal is painted soon."""

@@ -29,10 +29,10 @@ from rtui.tui.analyse.time_axis import Horizon
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.analyse.visiting_analysis import ask, is_analysing, open_analysis, panels, screen_of, state
 from tests.tui.browsing import until
 from tests.tui.test_hostile_text import ONE_LINE, PAYLOADS, Netless, hostile_server, netless, plant
 from tests.tui.visiting import Visitor, check_text, visiting
-from tests.tui.visiting_analysis import ask, is_analysing, open_analysis, panels, screen_of, state
 
 HOSTILE: Final = ONE_LINE.decode("utf-8", "replace") + "\r\n"
 

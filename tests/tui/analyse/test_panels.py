@@ -13,8 +13,8 @@ from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.time_axis import Horizon
 from tests.made_report import made_report
-from tests.tui.analysing import Analyst, analysing
-from tests.tui.fixed_analysis import FixedAnalysis
+from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
 
 class SessionAnalysis(FixedAnalysis):

@@ -18,7 +18,7 @@ from rtui.tui.kit.command import When
 from rtui.tui.kit.styled_text import Line
 from rtui.tui.kit.table_rows import Look, TableRows
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.fixed_analysis import READY
+from tests.tui.analyse.fixed_analysis import READY
 
 KNOWN = [made_report(), estimate_report(), partial_report(), empty_report()]
 

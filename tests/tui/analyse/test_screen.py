@@ -20,9 +20,9 @@ from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.browsing import until
-from tests.tui.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.visiting import check_text
 
 DONE = replace(RUNNING, progress=replace(RUNNING.progress, state=ScanState.DONE, fraction=1.0, keys=1_000_000))

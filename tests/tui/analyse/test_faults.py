@@ -18,8 +18,7 @@ from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.visiting import Visitor, visiting
-from tests.tui.visiting_analysis import (
+from tests.tui.analyse.visiting_analysis import (
     analysis,
     ask,
     is_analysing,
@@ -30,6 +29,7 @@ from tests.tui.visiting_analysis import (
     state,
     up_to_date,
 )
+from tests.tui.visiting import Visitor, visiting
 
 MANY = 20_000
 

@@ -18,9 +18,9 @@ from rtui.server.scan.progress import ScanState
 from tests.server.targets import target_of
 from tests.server.zoo import fill, has_no_touch
 from tests.servers import Server
+from tests.tui.analyse.visiting_analysis import analysis, ask, open_analysis, panels, report
 from tests.tui.test_denied_commands import user
 from tests.tui.visiting import visiting
-from tests.tui.visiting_analysis import analysis, ask, open_analysis, panels, report
 
 MOVES: Final = frozenset({Unit.DURATION, Unit.TIME, Unit.TEXT})
 """Units of what is another number a moment later, and of what says why a row is there."""

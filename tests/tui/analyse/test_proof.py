@@ -19,7 +19,7 @@ from tests.monitor import escapes_quotes
 from tests.server import zoo
 from tests.server.harmless import is_harmless
 from tests.servers import Server
-from tests.tui.analysis_tour import AnalysisTour, analysis_tour
+from tests.tui.analyse.analysis_tour import AnalysisTour, analysis_tour
 from tests.tui.tour import PLANTED_IDLE_S, minimal_user, plant, plant_idle
 from tests.tui.visiting import check_text
 
