@@ -1,9 +1,12 @@
-"""Hash slots: which of the 16,384 slots of a cluster a key belongs to, and why."""
+"""Hash slots: which of the 16,384 slots of a cluster a key belongs to, and why.
+
+The slot is CRC16 of the key modulo 16,384. Where a key has a hash tag, only what is inside its braces is hashed, so
+that `{user:1}:cart` and `{user:1}:orders` share a slot.
+"""
 
 from __future__ import annotations
 
 from binascii import crc_hqx
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -11,11 +14,11 @@ from typing import NamedTuple
 from rtui.keyspace.text.display import SafeText, display
 
 SLOTS = 16384
-"""How many slots every cluster has, of Redis and of Valkey."""
+"""The number of slots of every cluster, of Redis and of Valkey."""
 
 
 class TagRule(Enum):
-    """Which rule decided what bytes of a key are hashed; the value says it in words."""
+    """The rule that decided which bytes of a key are hashed; the value explains it in words."""
 
     TAG = "only the tag between the first { and the first } after it is hashed"
     NO_BRACE = "there is no {, so the whole key is hashed"
@@ -24,13 +27,13 @@ class TagRule(Enum):
 
 
 class Tag(NamedTuple):
-    """Where the hash tag of a key lies, braces included: `key[start:end]` is `{…}`."""
+    """Where the hash tag of a key is, braces included: `key[start:end]` is `{…}`."""
 
     start: int
     """Offset of the `{`, in bytes."""
 
     end: int
-    """Offset behind the `}`, in bytes."""
+    """Offset after the `}`, in bytes."""
 
 
 def crc16(data: bytes) -> int:
@@ -39,7 +42,7 @@ def crc16(data: bytes) -> int:
 
 
 def find_tag(key: bytes) -> tuple[TagRule, Tag | None]:
-    """Apply the tag rules: the tag and its place, or which rule made it none."""
+    """Return the hash tag of a key, None without one, and the rule that decided it."""
     opening = key.find(b"{")
     if opening < 0:
         return TagRule.NO_BRACE, None
@@ -52,7 +55,7 @@ def find_tag(key: bytes) -> tuple[TagRule, Tag | None]:
 
 
 def hashed_bytes(key: bytes) -> bytes:
-    """Return what of a key is hashed: what stands inside its tag, or all of it."""
+    """Return the part of a key that is hashed: what is inside its tag, or all of it."""
     _, tag = find_tag(key)
     return key if tag is None else key[tag.start + 1 : tag.end - 1]
 
@@ -62,14 +65,9 @@ def key_slot(key: bytes) -> int:
     return crc16(hashed_bytes(key)) % SLOTS
 
 
-def share_slot(keys: Iterable[bytes]) -> bool:
-    """Tell whether all keys lie in one slot, so that a cluster accepts them in one multi-key command."""
-    return len({key_slot(key) for key in keys}) <= 1
-
-
 @dataclass(frozen=True, slots=True)
 class SlotExplanation:
-    """The slot of one key and everything that led to it."""
+    """The slot of one key and how it was computed."""
 
     slot: int
     """0 to 16,383."""
@@ -81,24 +79,24 @@ class SlotExplanation:
     """The bytes that were hashed."""
 
     rule: TagRule
-    """Why these."""
+    """Why these bytes are hashed."""
 
     tag_start: int | None
     """Offset of the `{` of the tag in the key, in bytes; None without a tag."""
 
     tag_end: int | None
-    """Offset behind the `}` of the tag, in bytes; None without a tag."""
+    """Offset after the `}` of the tag, in bytes; None without a tag."""
 
     def sentence(self, *, limit: int = 64) -> SafeText:
-        """Say it in words; hashed bytes longer than `limit` characters are cut."""
+        """Return the explanation in words; hashed bytes longer than `limit` characters are shortened."""
         what = f'"{display(self.hashed, limit=limit)}"' if self.rule is TagRule.TAG else "whole key"
         return SafeText(f"slot {self.slot} = CRC16({what}) 0x{self.crc:04x} mod {SLOTS}; {self.rule.value}")
 
 
 def explain(key: bytes) -> SlotExplanation:
-    """Work out the slot of a key and why it is that one."""
+    """Compute the slot of a key and why it is that one."""
     rule, tag = find_tag(key)
-    hashed = key if tag is None else key[tag.start + 1 : tag.end - 1]
+    hashed = hashed_bytes(key)
     crc = crc16(hashed)
     start, end = (None, None) if tag is None else tag
     return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag_start=start, tag_end=end)

@@ -47,7 +47,7 @@ def path_of(key: bytes, separators: Separators, depth: int | None = None) -> Pat
     identifiers = Identifiers(separators.values)
     path: list[tuple[bytes, bytes, NodeKind]] = []
     for name, separator in separators.segments(key):
-        pattern = identifiers.placeholder(name)
+        pattern = identifiers.form(name).pattern
         kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
         path.append((name if pattern is None else pattern, separator, kind))
     return tuple(path[:depth])

@@ -200,12 +200,6 @@ class Listing:
         parent._starts = None
         self.attached = False
 
-    def close(self) -> None:
-        """Hide the rows of all expanded children."""
-        for child in self._open:
-            child.attached = False
-        self._open, self._positions, self._starts, self._below = [], [], None, 0
-
     def dissolve(self) -> None:
         """Let go of everything around it, so that it is freed at once."""
         self.parent = None

@@ -166,11 +166,6 @@ class VisibleRows:
         if listing is not None:
             listing.detach()
 
-    def collapse_all(self) -> None:
-        """List only the children of the root."""
-        self._root.close()
-        self._listings = {self._root.node: self._root}
-
     def can_expand(self, namespace: Namespace) -> bool:
         """Whether the namespace is listed in one that is expanded, or was."""
         if namespace.root is not self.store.root or namespace.parent is None:

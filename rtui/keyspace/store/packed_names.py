@@ -265,21 +265,6 @@ class Packed:
             start = end
         return found
 
-    def remove(self, ordinals: Sequence[int]) -> None:
-        """Take the names at `ordinals` (ascending) out; those behind them move up."""
-        self._close()
-        chunks, self._chunks = self._chunks, []
-        firsts, self._firsts, self._closed, self.size_bytes = self._firsts, array("Q"), 0, 0
-        at = 0
-        for first, chunk in zip(firsts, chunks, strict=True):
-            places = []
-            while at < len(ordinals) and ordinals[at] < first + len(chunk):
-                places.append(ordinals[at] - first)
-                at += 1
-            left = chunk.without(places) if places else chunk
-            if len(left):
-                self._take(left)
-
     def _locate(self, ordinal: int) -> tuple[int, Chunk]:
         """Return (ordinal of its first name, chunk) for the chunk that holds this ordinal."""
         if ordinal >= self._closed:

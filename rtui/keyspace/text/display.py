@@ -1,16 +1,21 @@
-r"""The one door from bytes to text: what comes from a server is hostile until it has come through here.
+r"""Bytes made safe to show, and text with escapes turned back into bytes.
 
-What is shown of bytes keeps two names apart that are not the same, as long as neither is cut:
+Everything that a server sends (names, values, messages) is hostile until it has passed through `display`,
+`display_text` or `quoted`; nothing else in rtui makes text of it. `display` shows two different names differently, as
+long as neither is shortened:
 
-* UTF-8 is shown as the characters it spells, any other byte as `\xNN`; `\xNN` always means a byte.
-* Control characters are shown as pictures (`␛ ⏎ ⇥ ␀`), C1 as its bytes. What is invisible, directs the text around it
-  or has no agreed form (bidi, zero width, format, fillers, odd spaces, private, unassigned) is shown as `\uNNNN`.
-* A combining mark is shown on the letter before it, but only where the outcome is in Unicode's composed form (NFC), so
+* UTF-8 is shown as the characters it encodes, any other byte as `\xNN`; `\xNN` always means a byte.
+* Control characters are shown as pictures (`␛ ⏎ ⇥ ␀`), C1 as its bytes. What is invisible, changes the direction of the
+  text around it or has no agreed form (bidi, zero width, format, fillers, odd spaces, private, unassigned) is shown as
+  `\uNNNN`.
+* A combining mark is shown on the letter before it, but only where the result is in Unicode's composed form (NFC), so
   that the two spellings of `é` differ. Any other mark is an escape.
 * A space at the end is `␠`. A character that would read as one of these tokens is an escape, and so is a backslash that
   would begin one.
 
-Letters that merely look alike, such as Latin a and Cyrillic а, stay as they are; `quoted` tells them apart.
+So the key `a\x1b[31m` is shown as `a␛[31m`, and a key that contains the picture itself as `a\u241b[31m`. Letters that
+merely look alike, such as Latin a and Cyrillic а, stay as they are. `quoted` tells those apart, too: it writes all
+bytes in printable ASCII, for redis-cli. `unescape` reads what users type, with the escapes of both.
 """
 
 from __future__ import annotations
@@ -46,7 +51,7 @@ _MAX_MARKS = 4
 """How many marks one letter may carry: enough for Hebrew and Indic scripts, too few to paint over the next line."""
 
 _UTF8_MAX_BYTES = 4
-_BACKSLASH_OF_ESCAPE = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+_ESCAPE_START = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
 
 _QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in range(256)} | {
     ord('"'): '\\"',
@@ -58,66 +63,81 @@ _QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte
 
 
 def is_hidden(character: str) -> bool:
-    """Tell whether this one character must not reach a terminal, whatever stands around it."""
+    """Tell whether this one character must not reach a terminal, whatever is around it."""
     return not character.isprintable() or HOSTILE.match(character) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """How characters become tokens."""
+class Display:
+    """Makes bytes and text from a server safe to show, in at most `limit` characters.
 
-    ascii_only: bool
-    """As in `Display`."""
+    Of what is longer, the beginning and the end are shown with `…` between them. The cost depends on the limit, not on
+    the length of what is shown.
+    """
 
-    exact: bool
-    """Whether what reads as a token without being one becomes an escape."""
+    ascii_only: bool = False
+    r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
 
-    def show(self, text: str, end: str, limit: int) -> SafeText:
-        """Show a text, or where it is too long its beginning and the `end` of it."""
+    def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
+        reach = _UTF8_MAX_BYTES * (limit + 1)
+        if len(raw) <= 2 * reach:
+            text = raw.decode("utf-8", "surrogateescape")
+            return self._show(text, text, limit, exact=True)
+        # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
+        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
+        return self._shortened(beginning, end, limit, exact=True)
+
+    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+        """Show text from a server that is `str` already: a message, a field of INFO.
+
+        Safe text within it stays as it is, so a message may quote a displayed name; so two texts may look the same.
+        """
+        return self._show(text, text[-limit - 1 :], limit, exact=False)
+
+    def _show(self, text: str, end: str, limit: int, *, exact: bool) -> SafeText:
+        """Show a text, or where it is too long its beginning and the `end` of it.
+
+        With `exact`, characters that read as a token without being one become escapes.
+        """
         if len(text) <= limit:
-            if self.is_plain(text):
+            if _is_plain(text, exact):
                 return SafeText(text)
-            shown = "".join(self.pieces(text))
+            shown = "".join(self._tokens(text, exact))
             if len(shown) <= limit:
                 return SafeText(shown)
-        return self.cut(text, end, limit)
+        return self._shortened(text, end, limit, exact=exact)
 
-    def cut(self, beginning: str, end: str, limit: int) -> SafeText:
-        """Show the beginning of one text and the end of another, two to one, and between them that something is not."""
+    def _shortened(self, beginning: str, end: str, limit: int, *, exact: bool) -> SafeText:
+        """Show as much of the beginning of one text and of the end of another as fits, two to one, no token broken."""
         if limit < 1:
             return SafeText("")
-        mark = ("..." if self.ascii_only else "…")[:limit]
-        tail = self.last(end, (limit - len(mark)) // 3)
-        return SafeText(self.first(beginning, limit - len(mark) - len(tail)) + mark + tail)
-
-    def first(self, text: str, room: int) -> str:
-        """Show as much of the beginning as fits, no token broken."""
-        kept = []
-        for piece in self.pieces(text[:room], ends_here=False):
-            room -= len(piece)
+        ellipsis = ("..." if self.ascii_only else "…")[:limit]
+        room = (limit - len(ellipsis)) // 3
+        tail = self._tokens(end[-room:], exact) if room > 0 else []
+        start = len(tail)
+        while start > 0 and len(tail[start - 1]) <= room:
+            start -= 1
+            room -= len(tail[start])
+        while start < len(tail) and _is_mark(tail[start][0]):
+            start += 1  # A mark without its letter.
+        shown_end = ellipsis + "".join(tail[start:])
+        room = limit - len(shown_end)
+        head = []
+        for token in self._tokens(beginning[:room], exact, ends_here=False):
+            room -= len(token)
             if room < 0:
                 break
-            kept.append(piece)
-        return "".join(kept)
+            head.append(token)
+        return SafeText("".join(head) + shown_end)
 
-    def last(self, text: str, room: int) -> str:
-        """Show as much of the end as fits, no token broken, no mark without its letter."""
-        pieces = self.pieces(text[-room:]) if room > 0 else []
-        start = len(pieces)
-        while start > 0 and len(pieces[start - 1]) <= room:
-            start -= 1
-            room -= len(pieces[start])
-        while start < len(pieces) and _is_mark(pieces[start][0]):
-            start += 1
-        return "".join(pieces[start:])
-
-    def pieces(self, text: str, *, ends_here: bool = True) -> list[str]:
+    def _tokens(self, text: str, exact: bool, *, ends_here: bool = True) -> list[str]:
         """Return what is shown for each character of a text, in its surroundings."""
-        if self.is_plain(text):
+        if _is_plain(text, exact):
             return list(text)
-        trailing = len(text.rstrip(" ")) if ends_here and self.exact else len(text)
-        backslashes = {match.start() for match in _BACKSLASH_OF_ESCAPE.finditer(text)} if self.exact else set()
-        pieces = []
+        trailing = len(text.rstrip(" ")) if ends_here and exact else len(text)
+        backslashes = {match.start() for match in _ESCAPE_START.finditer(text)} if exact else set()
+        shown = []
         cluster = ""
         for index, character in enumerate(text):
             if index >= trailing:
@@ -125,7 +145,7 @@ class _Form:
             elif index in backslashes:
                 piece = "\\x5c"
             else:
-                piece = _token(character, self.ascii_only, self.exact)
+                piece = _token(character, self.ascii_only, exact)
             if piece == character and not character.isascii() and not _may_follow(cluster, character):
                 piece = _escape(character)
             if piece != character:
@@ -134,17 +154,18 @@ class _Form:
                 cluster += character
             else:
                 cluster = character if character.isalpha() else ""
-            pieces.append(piece)
-        return pieces
+            shown.append(piece)
+        return shown
 
-    def is_plain(self, text: str) -> bool:
-        """Tell, fast, whether a text is of the usual kind that is shown as it is."""
-        usual = text.isascii() and text.isprintable()
-        return usual and not (self.exact and ("\\" in text or text.endswith(" ")))
+
+def _is_plain(text: str, exact: bool) -> bool:
+    """Tell, fast, whether a text is of the usual kind that is shown as it is."""
+    usual = text.isascii() and text.isprintable()
+    return usual and not (exact and ("\\" in text or text.endswith(" ")))
 
 
 def _may_follow(cluster: str, character: str) -> bool:
-    """Tell whether a character can be shown as itself behind a letter and its marks, or behind nothing of the kind."""
+    """Tell whether a character can be shown as itself after `cluster`, a letter and its marks or nothing."""
     if _is_mark(character) and not 0 < len(cluster) <= _MAX_MARKS:
         return False
     return unicodedata.is_normalized("NFC", cluster + character)
@@ -162,7 +183,7 @@ def _token(character: str, ascii_only: bool, exact: bool) -> str:
 
 
 def _escape(character: str) -> str:
-    """Return the escape of a character beyond ASCII: of a byte that was no UTF-8 and of C1 the bytes, else the code."""
+    """Return the escape of a character beyond ASCII: its bytes for invalid UTF-8 and C1, else its code point."""
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
@@ -176,48 +197,17 @@ def _is_mark(character: str) -> bool:
     return unicodedata.category(character).startswith("M")
 
 
-_FORMS = {(ascii_only, exact): _Form(ascii_only, exact) for ascii_only in (False, True) for exact in (False, True)}
-
-
-@dataclass(frozen=True, slots=True)
-class Display:
-    """How bytes and foreign text are made safe to show. Nothing shown is longer than `limit` characters; of what would
-    be, the beginning and the end are shown, and it costs no more than the limit asks, whatever the length.
-    """
-
-    ascii_only: bool = False
-    r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
-
-    def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
-        form = _FORMS[self.ascii_only, True]
-        reach = _UTF8_MAX_BYTES * (limit + 1)
-        if len(raw) <= 2 * reach:
-            text = raw.decode("utf-8", "surrogateescape")
-            return form.show(text, text, limit)
-        # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
-        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
-        return form.cut(beginning, end, limit)
-
-    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-        """Show foreign text that is `str` already: a message, a field of INFO.
-
-        Safe text within it stays as it is, so a message may quote a shown name; in return, two texts may look the same.
-        """
-        return _FORMS[self.ascii_only, False].show(text, text[-limit - 1 :], limit)
-
-
-_PLAIN = Display()
+_UNICODE = Display()
 
 
 def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
     """Show bytes in at most `limit` characters, as `Display.name` does where the terminal knows Unicode."""
-    return _PLAIN.name(raw, limit=limit)
+    return _UNICODE.name(raw, limit=limit)
 
 
 def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-    """Show foreign text in at most `limit` characters, as `Display.text` does where the terminal knows Unicode."""
-    return _PLAIN.text(text, limit=limit)
+    """Show text of a server in at most `limit` characters, as `Display.text` does where the terminal knows Unicode."""
+    return _UNICODE.text(text, limit=limit)
 
 
 def quoted(raw: bytes) -> SafeText:
@@ -233,13 +223,13 @@ _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"\\"
 
 
 class EscapeSyntaxError(ValueError):
-    """An escape that stands for nothing; the message says which."""
+    """A backslash with something after it that is no escape; the message quotes it."""
 
 
 def unescape(text: bytes) -> bytes:
     r"""Resolve `\xNN`, `\uNNNN`, `\UNNNNNNNN` (a character as UTF-8), `\n \r \t \a \b`, `\\` and escaped quotes.
 
-    Double quotes around the whole are taken off, so a name copied for `redis-cli --quoted-input` is understood.
+    Double quotes around the whole are removed, so that a name copied for `redis-cli --quoted-input` is understood.
     Raises EscapeSyntaxError for any other backslash.
     """
     if len(text) >= 2 and text.startswith(b'"') and text.endswith(b'"'):

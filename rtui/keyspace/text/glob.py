@@ -1,4 +1,9 @@
-"""Patterns for `SCAN … MATCH`: names turned into patterns, and patterns kept within harmless bounds."""
+"""Patterns for `SCAN … MATCH`: made from names, kept within bounds that are safe for a server, and matched here.
+
+A pattern is any bytes: `*` stands for any number of bytes, `?` for one, `[a-c]` and `[^a]` for one of a set, and a
+backslash takes the meaning from the byte after it. `Matcher` gives the same answers as the server's own matcher, in
+time that is linear in the length of a name for each asterisk, where the server's may try every combination of places.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,6 @@ MAX_STARS = 16
 """No pattern with more `*` is sent: each may make the server try all that follows again, at every place of a name."""
 
 _SPECIAL = re.compile(rb"[\\*?\[\]]")
-_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
-_WILDCARD = re.compile(rb"(?:[^\\*?\[]|\\.)*+[*?\[]", re.DOTALL)
 _ESCAPED_OR_STAR = re.compile(rb"\\.|\*", re.DOTALL)
 
 
@@ -22,36 +25,18 @@ class PatternError(ValueError):
 
 
 def escape_glob(literal: bytes) -> bytes:
-    """Return the pattern that matches exactly these bytes; without special bytes it is the same object."""
+    """Return the pattern that matches exactly these bytes."""
     return _SPECIAL.sub(rb"\\\g<0>", literal)
-
-
-def is_literal(pattern: bytes) -> bool:
-    """Tell whether the pattern can match one name only, so that a look-up does instead of a scan.
-
-    A backslash at the end stands for itself, as in the server's matcher.
-    """
-    return _WILDCARD.match(pattern) is None
-
-
-def literal_name(pattern: bytes) -> bytes | None:
-    """Return the only name that the pattern can match, its escapes resolved, or None if it has wildcards."""
-    return _ESCAPED.sub(rb"\1", pattern) if is_literal(pattern) else None
 
 
 def prefix_pattern(prefix: bytes) -> bytes:
     """Return a pattern within bounds that matches all names with this prefix.
 
-    A prefix too long for a pattern is shortened, and then other names match too: filter what comes with `startswith`.
+    A prefix too long for a pattern is shortened, and then other names match too: filter the results with `startswith`.
     """
     escaped = escape_glob(prefix[:MAX_PATTERN_BYTES])[: MAX_PATTERN_BYTES - 1]
     backslashes = len(escaped) - len(escaped.rstrip(b"\\"))
     return escaped[: len(escaped) - backslashes % 2] + b"*"
-
-
-def containing_pattern(literal: bytes) -> bytes:
-    """Return the pattern that matches all names that contain these bytes; raises PatternError if it is too long."""
-    return check_pattern(b"*" + escape_glob(literal) + b"*")
 
 
 def check_pattern(pattern: bytes) -> bytes:
@@ -64,33 +49,39 @@ def check_pattern(pattern: bytes) -> bytes:
     return pattern
 
 
-_Class = frozenset[int]
+ByteSet = frozenset[int]
 
-_ANY: _Class = frozenset(range(256))
+_ANY: ByteSet = frozenset(range(256))
 
 
 class Matcher:
-    """A pattern made ready to be tried on many names; the time for one is linear in its length for each asterisk."""
+    """A compiled pattern: `Matcher(b"user:*")(b"user:1")` is True.
+
+    The pattern is cut at its asterisks into pieces of a fixed length. The first piece has to match at the start of a
+    name, the last one at its end, and each piece between them at the first place after the one before it: taking the
+    first place never rules out a match, so nothing is ever tried again.
+    """
 
     def __init__(self, pattern: bytes) -> None:
-        """Any bytes are a pattern: a bracket that is not closed is closed by the end.
+        """Compile any bytes: a bracket that is not closed ends with the pattern.
 
         In a range, bytes from 0x80 on are the largest; whether a server agrees depends on its processor.
         """
         self._matches_empty = pattern in (b"", b"*")
-        pieces: list[list[_Class]] = [[]]
-        for token in _tokens(pattern):
-            if token is None:
+        pieces: list[list[ByteSet]] = [[]]
+        for members in _tokens(pattern):
+            if members is None:
                 pieces.append([])
             else:
-                pieces[-1].append(token)
-        self._first = re.compile(b"".join(map(_regex, pieces[0])), re.DOTALL)
-        self._rest = [re.compile(b"".join(map(_regex, piece)), re.DOTALL) for piece in pieces[1:-1] if piece]
-        self._last = re.compile(b"".join(map(_regex, pieces[-1])), re.DOTALL) if len(pieces) > 1 else None
+                pieces[-1].append(members)
+        first, *rest = (re.compile(b"".join(map(_regex, piece)), re.DOTALL) for piece in pieces)
+        self._first = first
+        self._last = rest.pop() if rest else None
+        self._rest = rest
         self._last_bytes = len(pieces[-1])
 
     def __call__(self, name: bytes) -> bool:
-        """Whether the whole name matches; no server finds the empty one with more than a single asterisk."""
+        """Tell whether the whole name matches. As on a server, the empty name matches only the patterns `` and `*`."""
         if not name:
             return self._matches_empty
         if self._last is None:
@@ -105,8 +96,8 @@ class Matcher:
         return self._last.match(name, len(name) - self._last_bytes) is not None
 
 
-def _tokens(pattern: bytes) -> Iterator[_Class | None]:
-    """The sets of bytes that a pattern asks for one after the other; None is an asterisk."""
+def _tokens(pattern: bytes) -> Iterator[ByteSet | None]:
+    """Yield the sets of bytes that a pattern accepts one after the other, None for an asterisk."""
     at = 0
     while at < len(pattern):
         byte = pattern[at]
@@ -125,8 +116,8 @@ def _tokens(pattern: bytes) -> Iterator[_Class | None]:
             yield frozenset((byte,))
 
 
-def _bracket(pattern: bytes, at: int) -> tuple[_Class, int]:
-    """The bytes that a bracket admits, and where the pattern goes on behind it."""
+def _bracket(pattern: bytes, at: int) -> tuple[ByteSet, int]:
+    """Return the bytes that a bracket accepts, and the offset after it."""
     negated = pattern[at : at + 1] == b"^"
     at += negated
     members: set[int] = set()
@@ -144,7 +135,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[_Class, int]:
     return _ANY - members if negated else frozenset(members), min(at + 1, len(pattern))
 
 
-def _regex(members: _Class) -> bytes:
+def _regex(members: ByteSet) -> bytes:
     if not members:
         return rb"(?!)"
     if members == _ANY:

@@ -1,7 +1,22 @@
-"""Tells segments that are identifiers from those that are names, and which placeholder stands for them.
+"""Tells segments that are identifiers from those that are names, and finds keys whose patterns are sure to be the same.
 
-An identifier is told by its form alone: `42` and `R20260000000001` are ids, `user42`, `v2` and `page_7` are names. In a
-segment with braces, such as a hash tag, each part between braces and separators is looked at by itself.
+In a pattern, every identifier of a key is replaced by a placeholder: `shop:user:42:cart` has the pattern
+`shop:user:{id}:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids, `user42`, `v2`
+and `page_7` are names. In a segment with braces, such as a hash tag, each part between braces and separators is looked
+at by itself: `{user:42}` becomes `{user:{id}}`.
+
+Trying the forms on every segment of every key would be slow, and keys that differ only in their identifiers are
+common. So the forms are tried on one key of a kind, and the others are recognised by their *shape*, which `Shapes`
+computes for a whole page of keys in a few passes of C code. There are two:
+
+* *digits*: every digit replaced by 0. `shop:user:42:cart` and `shop:user:57:cart` both become `shop:user:00:cart`.
+* *marks*: every part that is a decimal number, a UUID or a hash replaced by one mark byte, so that `shop:user:7:cart`
+  has the shape of `shop:user:42:cart`, too.
+
+Equal shapes do not always mean equal patterns: `10.0.0.1` and `99.9.9.9` are both addresses, but `v2` and `v3` are two
+names of one digit shape. `Form.likeness` says for a segment which replacements leave its pattern the same. Where all
+segments of a key have DIGITS (or MARKS) in their likeness, every key with the same digit (or mark) shape has the same
+pattern.
 """
 
 from __future__ import annotations
@@ -15,7 +30,24 @@ from typing import Final, NamedTuple
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
 
 LONGEST: Final = 256
-"""No segment longer than this is looked at, in bytes: such a name is not one of the known forms."""
+"""Segments longer than this, in bytes, are names: none of the known forms is that long."""
+
+DIGITS: Final = 1
+"""The pattern stays the same when any digit is replaced by another digit."""
+
+MARKS: Final = 2
+"""The pattern stays the same when any part that is a number, a UUID or a hash is replaced by another of its form."""
+
+
+class Form(NamedTuple):
+    """What a segment is taken for."""
+
+    pattern: bytes | None
+    """What replaces it in a pattern: `{id}`, `{user:{id}}`; None for a name, which stays."""
+
+    likeness: int
+    """Which shapes are sure to have the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
+
 
 _FORMS: Final = re.compile(
     rb"""
@@ -34,60 +66,36 @@ _FORMS: Final = re.compile(
     re.VERBOSE,
 ).fullmatch
 
-_PLACEHOLDER_OF: Final = {
-    "id": b"{id}",
-    "date": b"{date}",
-    "ip": b"{ip}",
-    "serial": b"{id}",
-    "uuid": b"{uuid}",
-    "hash": b"{hash}",
-    "coded": b"{id}",
-    "ulid": b"{id}",
-    "token": b"{id}",
-    "email": b"{email}",
+_FORM_OF: Final = {
+    "id": Form(b"{id}", DIGITS | MARKS),
+    "date": Form(b"{date}", DIGITS),
+    "ip": Form(b"{ip}", DIGITS),
+    "serial": Form(b"{id}", DIGITS),
+    "uuid": Form(b"{uuid}", MARKS),
+    "hash": Form(b"{hash}", MARKS),
+    "coded": Form(b"{id}", 0),
+    "ulid": Form(b"{id}", 0),
+    "token": Form(b"{id}", 0),
+    "email": Form(b"{email}", 0),
 }
 
-PLACEHOLDERS: Final = frozenset(_PLACEHOLDER_OF.values())
-"""All that stand for whole segments."""
+PLACEHOLDERS: Final = frozenset(form.pattern for form in _FORM_OF.values())
+"""All patterns of whole segments that are identifiers."""
 
+_NAME: Final = Form(None, DIGITS | MARKS)
+_NAME_WITH_DIGIT: Final = Form(None, MARKS)
 _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
 
 
-DIGITS: Final = 1
-"""Another segment has the same form for sure where any digit is another one."""
-
-MARKS: Final = 2
-"""Another segment has the same form for sure where any part that is a number, a UUID or a hash is another such part."""
-
-_LIKENESS: Final = {
-    "id": DIGITS | MARKS,
-    "date": DIGITS,
-    "ip": DIGITS,
-    "serial": DIGITS,
-    "uuid": MARKS,
-    "hash": MARKS,
-}
-
-
-class Form(NamedTuple):
-    """What a segment is taken for."""
-
-    pattern: bytes | None
-    """What stands for it and all its like: `{id}`, `{user:{id}}`; None for a name that stands for itself."""
-
-    likeness: int
-    """Which others have this form too: 0, DIGITS, MARKS or both. See `rtui.keyspace.text.identifiers`."""
-
-
 class Identifiers:
-    """Knows identifiers in a keyspace with these separators."""
+    """Recognises identifiers in a keyspace with these separators."""
 
     def __init__(self, separators: Sequence[bytes] = DEFAULT_SEPARATORS) -> None:
         borders = b"|".join(map(re.escape, sorted(separators, key=len, reverse=True)))
         self._borders = re.compile(b"([{}]" + (b"|" + borders if borders else b"") + b")")
 
     def form(self, segment: bytes) -> Form:
-        """Say what a segment is; it may hold a hash tag with separators inside."""
+        """Return what a segment is; it may contain a hash tag with separators inside."""
         if len(segment) > LONGEST:
             return Form(None, 0)
         if b"{" not in segment and b"}" not in segment:
@@ -99,41 +107,30 @@ class Identifiers:
             return Form(None, likeness)
         return Form(b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True)), likeness)
 
-    def placeholder(self, segment: bytes) -> bytes | None:
-        """The pattern that a segment folds into, None where it is a name."""
-        return self.form(segment).pattern
-
 
 def _form(part: bytes) -> Form:
     match = _FORMS(part)
-    kind = None if match is None else match.lastgroup
-    if kind is None:
-        return _WITH_DIGIT if _HAS_DIGIT(part) else _WITHOUT_DIGIT
-    return _FORM_OF[kind]
-
-
-_WITH_DIGIT: Final = Form(None, MARKS)
-_WITHOUT_DIGIT: Final = Form(None, DIGITS | MARKS)
-_FORM_OF: Final = {kind: Form(name, _LIKENESS.get(kind, 0)) for kind, name in _PLACEHOLDER_OF.items()}
+    if match is None or match.lastgroup is None:
+        return _NAME_WITH_DIGIT if _HAS_DIGIT(part) else _NAME
+    return _FORM_OF[match.lastgroup]
 
 
 _END: Final = b"\0"
 _UUID_MARK, _HASH_MARK, _ID_MARK = b"\1", b"\2", b"\3"
 _SPECIAL: Final = re.compile(b"[\1\2\3]").search
 _NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
-
 _HEX: Final = b"[0-9a-fA-F]"
 
 
 class Shapes:
-    """Knows the shapes of keys in a keyspace with these separators."""
+    """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string."""
 
     def __init__(self, separators: Sequence[bytes]) -> None:
         self._can_mark = all(len(separator) == 1 for separator in separators)
         border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
 
         def part(first: bytes, form: bytes) -> re.Pattern[bytes]:
-            """The expression for a form that is a whole part between borders and begins with one of `first`."""
+            """Return the expression for a whole part between borders that begins with one of `first`."""
             return re.compile(first + b"(?<=" + border + first + b")" + form + b"(?=" + border + b")")
 
         self._uuid = part(_HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
@@ -145,12 +142,12 @@ class Shapes:
         self._id = part(b"[0-9]", b"[0-9]*")
 
     def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
-        """The keys with every digit the same: at next to no cost, and enough where ids are digits."""
+        """Return the digit shape of each key: cheap, and enough where ids are digits of one length."""
         shapes = _END.join(keys).translate(_NO_DIGITS).split(_END)
         return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
 
     def of_marks(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """The keys with decimal numbers, UUIDs and hashes each replaced by a mark; None where that is not possible."""
+        """Return the mark shape of each key; None for all where one is too long or contains a byte used as a mark."""
         joined = b"\0%s\0" % _END.join(keys)
         if not self._can_mark or _SPECIAL(joined) or max(map(len, keys)) > LONGEST:
             return [None] * len(keys)

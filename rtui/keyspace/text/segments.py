@@ -1,4 +1,9 @@
-"""Cuts key names into segments at separators, without ever tearing a hash tag apart."""
+"""Splits key names into segments at separators; a hash tag is never split.
+
+A tree is built one level at a time, so most methods split a *suffix*, what is left of a key below some namespace, at
+its first separator: `user:42:cart` into `user`, `:` and `42:cart`. `Separators.split_batch` does so for the keys of a
+whole SCAN page, at about the cost of one `bytes.partition` a key.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,14 @@ from itertools import repeat
 from typing import NamedTuple
 
 DEFAULT_SEPARATORS = (b":",)
-"""What separates segments when nothing else is asked for."""
+"""The separators where the user gives none."""
 
 _OPEN = b"{"
 _CLOSE = b"}"
 
 
 class Cut(NamedTuple):
-    """Where the first separator of a suffix lies: offsets into the bytes that were searched."""
+    """Where the first separator of a suffix is: offsets into the bytes that were searched."""
 
     separator_start: int
     """The segment ends here."""
@@ -39,16 +44,17 @@ class Segment(NamedTuple):
 class Separators:
     """The separators of a keyspace; where several match at one place, the longest wins.
 
-    The hash tag that Redis hashes (from the first `{` of the key to the first `}` after it, with something between)
-    is one unit: a separator that shares a byte with it does not split. `{user:1}:cart` is `{user:1}` and `cart`.
+    The hash tag that Redis hashes (from the first `{` of the key to the first `}` after it, with something between) is
+    part of one segment: a separator that shares a byte with it does not split. `{user:1}:cart` is `{user:1}` and
+    `cart`.
 
-    Keys are split suffix by suffix, and only the first `{` of a *key* can begin its tag. So every method that takes a
-    suffix takes `brace_behind` too: whether the part of the key in front of the suffix, separators included, contains a
-    `{`. A node of a tree can keep it: `parent.brace_behind or b"{" in name + separator`.
+    Only the first `{` of a *key* can begin its tag. So every method that takes a suffix takes `brace_behind` too:
+    whether the part of the key before the suffix, separators included, contains a `{`. A node of a tree can keep it:
+    `parent.brace_behind or b"{" in name + separator`.
     """
 
     values: tuple[bytes, ...]
-    """The separators, longest first, each once. None at all is allowed: then no key has more than one segment."""
+    """The separators, longest first, without repeats. May be empty: then every key is one segment."""
 
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
@@ -67,9 +73,9 @@ class Separators:
         object.__setattr__(self, "_holds_brace", any(_OPEN in value for value in ordered))
 
     def cut(self, suffix: bytes, start: int = 0, *, brace_behind: bool = False) -> Cut | None:
-        """Find the first separator at or after `start` that splits, or None: what is left is one segment.
+        """Find the first separator at or after `start` that splits; None if the rest is one segment.
 
-        `brace_behind` speaks of all bytes of the key in front of `start`. The cost is the distance to the separator,
+        Here `brace_behind` is about all bytes of the key before `start`. The cost is the distance to the separator,
         plus, once a key, the distance to the `}` that ends its tag: walking along a key of any length is linear.
         """
         found = self._search(suffix, start, len(suffix))
@@ -93,23 +99,25 @@ class Separators:
         return suffix[:start], suffix[start:end], suffix[end:]
 
     def split_batch(self, suffixes: Sequence[bytes], *, brace_behind: bool = False) -> list[tuple[bytes, bytes, bytes]]:
-        """`split_first` for many suffixes that share their `brace_behind`.
+        """Return what `split_first` returns for many suffixes with the same `brace_behind`.
 
-        With one separator and no brace about, a suffix costs one `bytes.partition`; a tag costs more only where it
-        holds a separator.
+        All are first split at their first separator as if there were no tags. Then only those are split again whose
+        first separator may be inside a tag: it lies between a `{` in the head and a `}` that is not in the head.
         """
         if self._holds_brace and not brace_behind:
             return [self.split_first(suffix) for suffix in suffixes]
         triples = self._partition(suffixes)
         if brace_behind or _OPEN not in b"".join(suffixes):
             return triples
-        # A separator inside the tag lies between a `{` in the head and a `}` that is not in it.
-        torn = [
-            (index, opening)
-            for index, (head, separator, _) in enumerate(triples)
-            if (opening := head.find(_OPEN)) >= 0 and separator and head.find(_CLOSE, opening) < 0
-        ]
-        self._mend(torn, suffixes, triples)
+        tagged = []
+        for index, (head, separator, _) in enumerate(triples):
+            if (opening := head.find(_OPEN)) >= 0 and separator and head.find(_CLOSE, opening) < 0:
+                tag_end = suffixes[index].find(_CLOSE, opening + 1) + 1
+                if tag_end > opening + 2:
+                    tagged.append((index, tag_end))
+        after_tags = self._partition(suffixes[index][tag_end:] for index, tag_end in tagged)
+        for (index, tag_end), (head, separator, rest) in zip(tagged, after_tags, strict=True):
+            triples[index] = (suffixes[index][:tag_end] + head, separator, rest)
         return triples
 
     def segments(self, key: bytes) -> Iterator[Segment]:
@@ -123,12 +131,8 @@ class Separators:
             start = following
         yield Segment(key[start:], b"")
 
-    def parts(self, key: bytes) -> list[bytes]:
-        """Return the names of all segments of a whole key, at least one."""
-        return [segment.name for segment in self.segments(key)]
-
     def _search(self, suffix: bytes, start: int, end: int) -> Cut | None:
-        """Find the first separator that lies entirely within [start, end), blind to tags."""
+        """Find the first separator that lies entirely within [start, end), ignoring tags."""
         if self._single is not None:
             place = suffix.find(self._single, start, end)
             return None if place < 0 else Cut(place, place + len(self._single))
@@ -136,25 +140,15 @@ class Separators:
         return None if match is None else Cut(match.start(), match.end())
 
     def _partition(self, suffixes: Iterable[bytes]) -> list[tuple[bytes, bytes, bytes]]:
-        """Split each at its first separator, blind to tags."""
+        """Split each suffix at its first separator, ignoring tags."""
         if self._single is not None:
             return list(map(bytes.partition, suffixes, repeat(self._single)))
         matches = map(self._triple.match, suffixes)
         return [(match[1], match[2], match[3]) for match in matches if match is not None]
 
-    def _mend(
-        self, torn: Iterable[tuple[int, int]], suffixes: Sequence[bytes], triples: list[tuple[bytes, bytes, bytes]]
-    ) -> None:
-        """Split the suffixes of these (index, offset of `{`) behind their tags, those that turn out to have one."""
-        ends = [(index, suffixes[index].find(_CLOSE, opening + 1) + 1, opening) for index, opening in torn]
-        tagged = [(index, end) for index, end, opening in ends if end > opening + 2]
-        behind = self._partition(suffixes[index][end:] for index, end in tagged)
-        for (index, end), (head, separator, rest) in zip(tagged, behind, strict=True):
-            triples[index] = (suffixes[index][:end] + head, separator, rest)
-
 
 def _alternatives(ordered: Sequence[bytes]) -> bytes:
-    """Write the expression that takes the longest separator at a place; without any separator, it never matches."""
+    """Return the expression that matches the longest separator at a place; without any separator, it never matches."""
     if not ordered:
         return rb"(?!)"
     if len(ordered[0]) == 1:
@@ -163,7 +157,7 @@ def _alternatives(ordered: Sequence[bytes]) -> bytes:
 
 
 def _triple(ordered: Sequence[bytes]) -> bytes:
-    """Write the expression whose groups are head, separator (or empty) and rest; it matches everything."""
+    """Return the expression whose groups are head, separator (or empty) and rest; it matches everything."""
     alternatives = _alternatives(ordered)
     if ordered and len(ordered[0]) == 1:
         return b"([^" + alternatives[1:-1] + b"]*)(" + alternatives + b"?)(.*)"

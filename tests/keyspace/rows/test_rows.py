@@ -72,11 +72,6 @@ class Browsing(RuleBasedStateMachine):
     def expand_all(self, most_rows: int) -> None:
         self.work.append(self.rows.expand_all(self.store.root, most_rows=most_rows))
 
-    @rule()
-    def collapse_all(self) -> None:
-        self.rows.collapse_all()
-        assert all(row.depth == 0 for row in everything(self.rows))
-
     @rule(order=st.sampled_from(Sort))
     def sort(self, order: Sort) -> None:
         self.work.append(self.rows.sort(order))
@@ -396,9 +391,6 @@ def test_what_is_expanded_below_stays_so() -> None:
     rows.refresh()
     finish(rows.expand(a))
     assert names(rows) == [b"a", b"b", b"1", b"2", b"3", b"c"]
-    rows.collapse_all()
-    assert names(rows) == [b"a", b"c"]
-    assert not rows.is_expanded(b)
 
 
 def test_a_namespace_is_listed_before_all_of_it_is_divided() -> None:

@@ -53,16 +53,6 @@ def test_whole_chunks_are_adopted(before: list[bytes], adopted: list[bytes], aft
     assert given_away.size_bytes == 0
 
 
-@pytest.mark.usefixtures("tiny")
-@in_tiny_chunks
-@given(NAMES, st.sets(st.integers(0, 19)))
-def test_removing_moves_the_others_up(names: list[bytes], unwanted: set[int]) -> None:
-    packed = Packed(names)
-    ordinals = sorted(ordinal for ordinal in unwanted if ordinal < len(names))
-    packed.remove(ordinals)
-    assert list(packed) == [name for ordinal, name in enumerate(names) if ordinal not in unwanted]
-
-
 @given(NAMES, st.binary(max_size=3) | st.sampled_from([b"", b"a", b"aa"]))
 @example([b"a", b"a", b"", b"baab"], b"aa")
 def test_searching_a_chunk(names: list[bytes], needle: bytes) -> None:

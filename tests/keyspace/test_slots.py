@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot as redis_key_slot
 
-from rtui.keyspace.slots import SLOTS, Tag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot, share_slot
+from rtui.keyspace.slots import SLOTS, Tag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot
 from tests.servers import Server
 
 KEYS = st.one_of(
@@ -62,10 +62,9 @@ def test_what_is_hashed_and_why(key: bytes, hashed: bytes, rule: TagRule, tag: T
 
 
 def test_tagged_keys_share_a_slot() -> None:
-    assert share_slot([b"{user1000}.following", b"{user1000}.followers"])
-    assert share_slot([b"{user:100}:profile", b"{user:100}:posts", b"user:100"])
-    assert not share_slot([b"user:100:profile", b"user:100:posts"])
-    assert share_slot([b"alone"])
+    assert key_slot(b"{user1000}.following") == key_slot(b"{user1000}.followers")
+    assert key_slot(b"{user:100}:profile") == key_slot(b"{user:100}:posts") == key_slot(b"user:100")
+    assert key_slot(b"user:100:profile") != key_slot(b"user:100:posts")
 
 
 @given(KEYS)
