@@ -16,7 +16,7 @@ from rtui.server.facts.preview.page import Kind
 from rtui.server.facts.preview.read import preview
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
-from rtui.server.guard import PROBE_KEY
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.redis_cli import copied_commands
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target

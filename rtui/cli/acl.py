@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import click
 
-from rtui.server.guard.rules import (
-    ASKED_FOR_GROUPS,
+from rtui.server.guard.acl import (
+    ON_REQUEST_GROUPS,
     OPTIONAL_GROUPS,
+    AclError,
     Release,
     ReleaseError,
-    RulesError,
     acl_line,
     parse_release,
 )
-from rtui.server.guard.spec import Group
+from rtui.server.guard.spec import CommandGroup
 
 DEFAULT_RELEASE = "redis-7.2"
 """The server when none is named: newer ones and every Valkey accept its line too."""
 
-_GROUPS = {group.value: group for group in Group}
+_GROUPS = {group.value: group for group in CommandGroup}
 
 
-def _choice(groups: list[Group]) -> click.Choice[str]:
+def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
     return click.Choice([group.value for group in groups], case_sensitive=False)
 
 
@@ -48,14 +48,16 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
     "--with",
     "also",
     multiple=True,
-    type=_choice([group for group in OPTIONAL_GROUPS if group in ASKED_FOR_GROUPS and group is not Group.CLUSTER]),
+    type=_choice(
+        [group for group in OPTIONAL_GROUPS if group in ON_REQUEST_GROUPS and group is not CommandGroup.CLUSTER]
+    ),
     help="Allow the commands of a module (a server without it rejects the line), reading settings, or starting hot-key "
     "sessions. May be repeated.",
 )
 @click.option(
     "--without",
     multiple=True,
-    type=_choice([group for group in OPTIONAL_GROUPS if group not in ASKED_FOR_GROUPS]),
+    type=_choice([group for group in OPTIONAL_GROUPS if group not in ON_REQUEST_GROUPS]),
     help="Leave a group of commands out; what needs it says so. May be repeated.",
 )
 def command(
@@ -75,11 +77,11 @@ def command(
     if release is None:
         release = parse_release(DEFAULT_RELEASE)
         click.echo(f"for {DEFAULT_RELEASE} and later and for every Valkey; name another server with --for", err=True)
-    groups = {_GROUPS[name.lower()] for name in also} | ({Group.CLUSTER} if cluster else set())
+    groups = {_GROUPS[name.lower()] for name in also} | ({CommandGroup.CLUSTER} if cluster else set())
     try:
         line = acl_line(
             release, user=user, sha256=sha256, groups=groups, without=[_GROUPS[name.lower()] for name in without]
         )
-    except RulesError as error:
+    except AclError as error:
         raise click.UsageError(str(error)) from None
     click.echo(line)

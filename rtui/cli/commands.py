@@ -7,10 +7,10 @@ from itertools import groupby
 
 import click
 
+from rtui.server.guard.acl import OLDEST
+from rtui.server.guard.arguments import KEY, format_bytes
 from rtui.server.guard.batch import MAX_BULK_KEY_BYTES
-from rtui.server.guard.rules import OLDEST
-from rtui.server.guard.shape import Key, size_words
-from rtui.server.guard.spec import FIRST_VALKEY, MAX_REQUEST_BYTES, Group, Spec, Version
+from rtui.server.guard.spec import FIRST_VALKEY, MAX_REQUEST_BYTES, CommandGroup, Spec, Version
 from rtui.server.guard.table import TABLE
 
 TOUCHES = "†"
@@ -57,7 +57,7 @@ def _since(spec: Spec) -> str:
 
 def _details(spec: Spec) -> list[str]:
     """Say the bounds, without those of the key that all have, what has to be known, and since when it is there."""
-    bounds = [bound for bound in spec.bounds if bound not in Key().bounds()]
+    bounds = [bound for bound in spec.bounds if bound not in KEY.bounds]
     since = _since(spec)
     known = [f"only when known: {spec.evidence.words}"] if spec.evidence is not None else []
     return bounds + known + ([f"since {since}"] if since else [])
@@ -71,9 +71,9 @@ def _marks(spec: Spec) -> list[str]:
 def _footnotes() -> list[str]:
     return [
         f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)",
-        f"{BULK} may be sent for many keys in one write, each key ≤ {size_words(MAX_BULK_KEY_BYTES)}",
+        f"{BULK} may be sent for many keys in one write, each key ≤ {format_bytes(MAX_BULK_KEY_BYTES)}",
         f"{CONSENT} changes something in the server, and is sent only after the user has agreed to it",
-        f"every {', '.join(Key().bounds())}, every request ≤ {size_words(MAX_REQUEST_BYTES)}",
+        f"every {', '.join(KEY.bounds)}, every request ≤ {format_bytes(MAX_REQUEST_BYTES)}",
     ]
 
 
@@ -105,7 +105,7 @@ def _print_table(specs: list[Spec]) -> None:
     "--group",
     "groups",
     multiple=True,
-    type=click.Choice([group.value for group in Group], case_sensitive=False),
+    type=click.Choice([group.value for group in CommandGroup], case_sensitive=False),
     help="Only commands of this group. May be repeated.",
 )
 def command(*, as_json: bool, groups: tuple[str, ...]) -> None:
@@ -113,9 +113,9 @@ def command(*, as_json: bool, groups: tuple[str, ...]) -> None:
 
     Nothing else can be sent: every request is built from this list, and the bounds are checked each time.
     """
-    wanted = {name.lower() for name in groups} or {group.value for group in Group}
+    wanted = {name.lower() for name in groups} or {group.value for group in CommandGroup}
     specs = sorted(
-        (spec for spec in TABLE if spec.group.value in wanted), key=lambda spec: list(Group).index(spec.group)
+        (spec for spec in TABLE if spec.group.value in wanted), key=lambda spec: list(CommandGroup).index(spec.group)
     )
     if as_json:
         click.echo(json.dumps([_record(spec) for spec in specs], ensure_ascii=False, indent=2))

@@ -12,8 +12,9 @@ from typing import Any
 
 import redis
 
-from rtui.server import guard
-from rtui.server.guard import Group, Spec
+from rtui.server.guard.spec import CommandGroup, Spec
+from rtui.server.guard.table import TABLE
+from tests.server.guard.samples import samples
 from tests.servers import Server, binaries, running
 
 ELEMENTS = 300_000
@@ -23,14 +24,14 @@ RUNS = 11
 """How often each command is sent."""
 
 FILLED = {
-    Group.STRING: b"string",
-    Group.HASH: b"hash",
-    Group.LIST: b"list",
-    Group.SET: b"set",
-    Group.ZSET: b"zset",
-    Group.STREAM: b"stream",
-    Group.ARRAY: b"array",
-    Group.VECTORS: b"vectors",
+    CommandGroup.STRING: b"string",
+    CommandGroup.HASH: b"hash",
+    CommandGroup.LIST: b"list",
+    CommandGroup.SET: b"set",
+    CommandGroup.ZSET: b"zset",
+    CommandGroup.STREAM: b"stream",
+    CommandGroup.ARRAY: b"array",
+    CommandGroup.VECTORS: b"vectors",
 }
 """The key of a large value for each group."""
 
@@ -102,7 +103,7 @@ def cost(server: Server, spec: Spec) -> str:
     if spec.has_secret or spec.name in ("SELECT", "HELLO"):
         return "-"
     widest = WIDEST.get(spec.name)
-    lines = [widest] if widest else spec.samples(FILLED.get(spec.group, b"hash"))
+    lines = [widest] if widest else samples(spec, FILLED.get(spec.group, b"hash"))
     costs = [found for line in lines if (found := server_us(server, line)) is not None]
     return f"{max(costs):.0f}" if costs else "refused"
 
@@ -110,11 +111,11 @@ def cost(server: Server, spec: Spec) -> str:
 def main() -> None:
     """Print a table: a row an entry, a column a server."""
     names = sys.argv[1:] or list(binaries())
-    rows: dict[str, list[str]] = {spec.usage: [] for spec in guard.TABLE}
+    rows: dict[str, list[str]] = {spec.usage: [] for spec in TABLE}
     for name in names:
         with running(binaries()[name], "--slowlog-log-slower-than", "0") as server:
             fill(server)
-            for spec in guard.TABLE:
+            for spec in TABLE:
                 rows[spec.usage].append(f"{cost(server, spec):>10}")
     print(f"{'µs':60}", *(f"{name:>10}" for name in names))
     for usage, costs in rows.items():

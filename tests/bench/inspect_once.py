@@ -20,7 +20,9 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, Rep
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.facts.types import length_commands
-from rtui.server.guard import PerKey
+from rtui.server.guard.batch import KeyCommand, build_batch
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import TypeEvidence
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
@@ -42,7 +44,7 @@ class Bare:
         policy = self._ask(b"INFO", b"memory")
         assert isinstance(policy, bytes)
         recency = guard.object_freq if b"maxmemory_policy:allkeys-lfu" in policy else guard.object_idletime
-        self._look: tuple[PerKey, ...] = (guard.key_type, guard.pttl, recency)
+        self._look: tuple[KeyCommand, ...] = (guard.key_type, guard.pttl, recency)
 
     def _ask(self, *command: bytes) -> object:
         return self._client.run([command])[0]
@@ -55,7 +57,7 @@ class Bare:
         cursor, inspected, is_over = 0, 0, False
         while not is_over or listed or keys:
             measures = self._measures(keys, types)
-            looks = [guard.each(self._look, listed)] if listed else []
+            looks = [build_batch(self._look, listed)] if listed else []
             scans = [] if is_over else [guard.scan(cursor, count=count)]
             commands = [*measures, *looks, *scans]
             replies = self._client.exchange(
@@ -71,15 +73,15 @@ class Bare:
                 is_over = cursor == 0
         return inspected
 
-    def _measures(self, keys: Sequence[bytes], types: Sequence[bytes]) -> list[guard.Command]:
+    def _measures(self, keys: Sequence[bytes], types: Sequence[bytes]) -> list[Command]:
         """Memory and, where it touches nothing, length by type; and some encodings."""
         by_type: dict[bytes, list[bytes]] = {}
         for key, kind in zip(keys, types, strict=True):
             by_type.setdefault(kind, []).append(key)
         lengths = length_commands() if self._has_lengths else {}
         asks = {kind: tuple(filter(None, (guard.memory_usage, lengths.get(kind)))) for kind in by_type}
-        found = [guard.each(asks[kind], named, guard.TypeEvidence(kind, None, None)) for kind, named in by_type.items()]
-        return [*found, guard.each(guard.object_encoding, keys[::ENCODING_EVERY])] if keys else found
+        found = [build_batch(asks[kind], named, TypeEvidence(kind, None, None)) for kind, named in by_type.items()]
+        return [*found, build_batch(guard.object_encoding, keys[::ENCODING_EVERY])] if keys else found
 
 
 def bare(port: int, count: int) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import Final
 import hiredis
 
 from rtui.server import guard
-from rtui.server.guard import Command, TypeEvidence, each
-from rtui.server.guard.batch import PerKey
+from rtui.server.guard.batch import KeyCommand, build_batch
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import TypeEvidence
 from tests.bench.row import Row
 
 KEYS = [b"shop:session:%09d:datum" % number for number in range(1000)]
@@ -27,20 +28,20 @@ ROUNDS = 41
 """Measurements of each, taken in turns; the median counts."""
 
 
-def by_hiredis(builds: list[PerKey], keys: list[bytes]) -> bytes:
+def by_hiredis(builds: list[KeyCommand], keys: list[bytes]) -> bytes:
     """What a client without a batch packer does."""
     words = [build.spec.words for build in builds]
     pack: Callable[[tuple[bytes, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # it takes any length
     return b"".join([pack((*word, key)) for key in keys for word in words])
 
 
-def packed(builds: list[PerKey], keys: list[bytes]) -> Command:
+def packed(builds: list[KeyCommand], keys: list[bytes]) -> Command:
     """What rtui does."""
-    return each(builds, keys, STRINGS)
+    return build_batch(builds, keys, STRINGS)
 
 
 def commands_per_s(
-    pack: Callable[[list[PerKey], list[bytes]], bytes | Command], builds: list[PerKey], keys: list[bytes]
+    pack: Callable[[list[KeyCommand], list[bytes]], bytes | Command], builds: list[KeyCommand], keys: list[bytes]
 ) -> float:
     """One measurement."""
     start = time.perf_counter()

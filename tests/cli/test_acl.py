@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 from redis.exceptions import NoPermissionError
 
 from rtui.cli.acl import DEFAULT_RELEASE, command
-from rtui.server.guard.rules import (
-    ASKED_FOR_GROUPS,
-    NEEDED_GROUPS,
+from rtui.server.guard.acl import (
     OLDEST,
+    ON_REQUEST_GROUPS,
     OPTIONAL_GROUPS,
+    REQUIRED_GROUPS,
+    AclError,
     ReleaseError,
-    RulesError,
     acl_line,
     granted,
     parse_release,
 )
-from rtui.server.guard.spec import Group, Spec
+from rtui.server.guard.spec import CommandGroup, Spec
 from tests.server.asking import fill, raw
+from tests.server.guard.samples import samples
 from tests.servers import Server
 
 WORD = "a-word-for-tests"
@@ -87,17 +88,26 @@ def dry_runs(server: Server, lines: Sequence[Sequence[bytes | str]]) -> list[str
 
 
 def key_of(spec: Spec) -> bytes:
-    values = (Group.STRING, Group.HASH, Group.LIST, Group.SET, Group.ZSET, Group.STREAM, Group.ARRAY, Group.VECTORS)
+    values = (
+        CommandGroup.STRING,
+        CommandGroup.HASH,
+        CommandGroup.LIST,
+        CommandGroup.SET,
+        CommandGroup.ZSET,
+        CommandGroup.STREAM,
+        CommandGroup.ARRAY,
+        CommandGroup.VECTORS,
+    )
     return spec.group.value.encode() if spec.group in values else b"string"
 
 
 def test_the_user_may_send_everything_on_the_list(server: Server) -> None:
     fill(server)
     allow(server, "--cluster")
-    specs = granted(parse_release(server.name), groups=[Group.CLUSTER])
+    specs = granted(parse_release(server.name), groups=[CommandGroup.CLUSTER])
     assert len(specs) > 40
     for spec in specs:
-        for line in spec.samples(key_of(spec)):
+        for line in samples(spec, key_of(spec)):
             assert not denied(raw(server, *line, user="rtui", password=WORD)), spec.usage
 
 
@@ -125,8 +135,8 @@ def test_the_server_agrees_without_being_asked_for_real(server: Server) -> None:
     if server.version < (7, 0):
         assert isinstance(raw(server, "ACL", "DRYRUN", "rtui", "PING"), redis.ResponseError)
         return
-    specs = granted(parse_release(server.name), groups=[Group.CLUSTER])
-    lines = [line for spec in specs for line in spec.samples(key_of(spec))]
+    specs = granted(parse_release(server.name), groups=[CommandGroup.CLUSTER])
+    lines = [line for spec in specs for line in samples(spec, key_of(spec))]
     assert dict(zip(lines, dry_runs(server, lines), strict=True)) == dict.fromkeys(lines, "OK")
     assert "OK" not in dry_runs(server, FORBIDDEN)
 
@@ -134,7 +144,7 @@ def test_the_server_agrees_without_being_asked_for_real(server: Server) -> None:
 def test_all_that_the_user_may_do_is_on_the_list(server: Server) -> None:
     """Every command and subcommand that the server has is tried, not only those we thought of."""
     allow(server, "--cluster")
-    names = {spec.server_name for spec in granted(parse_release(server.name), groups=[Group.CLUSTER])}
+    names = {spec.server_name for spec in granted(parse_release(server.name), groups=[CommandGroup.CLUSTER])}
     if server.version < (7, 0):
         (line,) = [one for one in raw(server, "ACL", "LIST") if b"user rtui " in one]
         rules = {word.decode() for word in line.split() if word.startswith((b"+", b"-"))}
@@ -158,11 +168,11 @@ def commands_of(server: Server) -> Iterator[tuple[str, int]]:
 
 def test_groups_can_be_left_out(server: Server) -> None:
     fill(server)
-    without = [group for group in OPTIONAL_GROUPS if group not in ASKED_FOR_GROUPS]
+    without = [group for group in OPTIONAL_GROUPS if group not in ON_REQUEST_GROUPS]
     allow(server, *(part for group in without for part in ("--without", group.value)))
     for spec in granted(parse_release(server.name)):
-        reply = raw(server, *spec.samples(key_of(spec))[0], user="rtui", password=WORD)
-        assert denied(reply) == (spec.group not in NEEDED_GROUPS), spec.usage
+        reply = raw(server, *samples(spec, key_of(spec))[0], user="rtui", password=WORD)
+        assert denied(reply) == (spec.group not in REQUIRED_GROUPS), spec.usage
 
 
 def test_a_hash_in_place_of_the_password(server: Server) -> None:
@@ -250,7 +260,7 @@ def test_usage_errors(args: tuple[str, ...]) -> None:
     st.sets(st.sampled_from(OPTIONAL_GROUPS)),
 )
 def test_a_line_is_one_line_of_rules_for_listed_commands(
-    product: str, major: int, minor: int, groups: set[Group], without: set[Group]
+    product: str, major: int, minor: int, groups: set[CommandGroup], without: set[CommandGroup]
 ) -> None:
     if (major, minor) < OLDEST[product]:
         with pytest.raises(ReleaseError):
@@ -272,6 +282,6 @@ def test_a_line_is_one_line_of_rules_for_listed_commands(
 def test_a_user_name_cant_smuggle_rules_in(user: str) -> None:
     try:
         line = acl_line(parse_release("redis-7.0"), user=user)
-    except RulesError:
+    except AclError:
         return
     assert len(line.split()) == len(acl_line(parse_release("redis-7.0")).split())

@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from rtui.cli.commands import command
-from rtui.server.guard import TABLE, Group
+from rtui.server.guard.spec import CommandGroup
+from rtui.server.guard.table import TABLE
 
 
 def printed(width: int, *args: str) -> list[str]:
@@ -63,7 +64,7 @@ def test_an_unknown_group_is_a_usage_error() -> None:
 
 
 def test_every_group_has_entries() -> None:
-    assert {spec.group for spec in TABLE} == set(Group)
+    assert {spec.group for spec in TABLE} == set(CommandGroup)
 
 
 @pytest.mark.parametrize("module", ["rtui.cli.acl", "rtui.cli.commands"])

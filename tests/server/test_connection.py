@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from rtui.server import guard
+from rtui.server.guard.batch import build_batch
 from rtui.server.wire.connection import Closed, Connection, Lost, Online
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.handshake import Learned, NoTouch, arrive
@@ -52,7 +53,7 @@ async def test_the_bulk_lane_does_not_hold_up_questions(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         lane = await connection.bulk()
         assert lane.peer is not None
-        crowd = [lane.run(guard.each(guard.exists, [b"%d" % i for i in range(1_000)])) for _ in range(20)]
+        crowd = [lane.run(build_batch(guard.exists, [b"%d" % i for i in range(1_000)])) for _ in range(20)]
         assert await connection.ask(guard.ping()) == b"PONG"
         await asyncio.gather(*crowd)
 

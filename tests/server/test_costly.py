@@ -12,7 +12,7 @@ from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.preview.read import preview
-from rtui.server.guard import PROBE_KEY
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.target import Target

@@ -22,8 +22,8 @@ from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.preview.read import preview
-from rtui.server.guard import Consent
-from rtui.server.guard.spec import MODULE_GROUPS, Group
+from rtui.server.guard.evidence import Consent
+from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
 from rtui.server.hot.counters import lfu_settings
 from rtui.server.hot.report import hot_report
@@ -266,7 +266,7 @@ WORKS: dict[str, Work] = {
 }
 
 
-ELSEWHERE = frozenset((b"CLIENT INFO", b"CONFIG GET", b"READONLY", b"SRANDMEMBER"))
+ELSEWHERE = frozenset((b"CONFIG GET", b"READONLY", b"SRANDMEMBER"))
 """Commands that only other servers, policies, replicas and values are sent, with tests of their own."""
 
 
@@ -277,7 +277,7 @@ async def sent_by(work: Work, server: Server) -> list[Words]:
     """
     async with FaultProxy(server.port) as proxy:
         await work(proxy, server)
-    groups = set(Group) if work is connect else set(Group) - {Group.CONNECTION}
+    groups = set(CommandGroup) if work is connect else set(CommandGroup) - {CommandGroup.CONNECTION}
     specs = dict.fromkeys((spec.words, spec.group) for spec in TABLE if b" ".join(spec.words) in proxy.seen)
     return [words for words, group in specs if group in groups]
 

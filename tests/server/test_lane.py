@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from rtui.server import guard
+from rtui.server.guard.batch import build_batch
 from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.target import Target
@@ -27,7 +28,7 @@ async def test_runs_overlap_and_keep_their_replies_apart(server: Server) -> None
     server.admin.mset({f"k{i}": "x" * i for i in range(500)})
     async with lane_to(target_of(server)) as lane:
         runs = [
-            lane.run(guard.each(guard.strlen, [b"k%d" % i for i in range(start, start + 5)]))
+            lane.run(build_batch(guard.strlen, [b"k%d" % i for i in range(start, start + 5)]))
             for start in range(0, 500, 5)
         ]
         assert lane.owed == 500
@@ -99,7 +100,7 @@ async def test_requests_wait_while_the_server_does_not_read(valkey: Server) -> N
     keys = [b"%d" % i + b"x" * 4_000 for i in range(1_000)]
     async with lane_to(target_of(valkey)) as lane:
         valkey.freeze()
-        runs = [lane.run(guard.each(guard.exists, keys)) for _ in range(8)]
+        runs = [lane.run(build_batch(guard.exists, keys)) for _ in range(8)]
         await asyncio.sleep(0)
         assert lane.traffic.bytes_out < 8 * 4_000_000
         assert lane.owed == 8_000

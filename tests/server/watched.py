@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server import guard
 from rtui.server.facts.preview.page import Kind
-from rtui.server.guard import PROBE_KEY
+from rtui.server.guard.evidence import PROBE_KEY
+from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.target import Secret
 from tests.monitor import escapes_quotes
 from tests.server import zoo
-from tests.server.harmless import is_harmless
+from tests.server.guard.harmless import is_harmless
 from tests.servers import Server
 from tests.tui.tour import BYSTANDERS, PLANTED_IDLE_S, WORD, Tour, minimal_user, plant, plant_idle, tour
 from tests.tui.visiting import check_text
@@ -77,7 +77,7 @@ def test_a_session_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
 def _check_what_was_sent(done: Tour) -> None:
     """Everything on the wire is on the list and harmless, and a witness at the server has heard of nothing else."""
     for argv in done.wire:
-        assert guard.admits(argv) is not None, argv
+        assert find_spec(argv) is not None, argv
         assert is_harmless(argv), argv
     sent = Counter(tuple(argv) for argv in done.wire)
     seen = Counter(
@@ -137,5 +137,5 @@ def _check_that_previews_tell_of_touching(done: Tour) -> None:
 
 def _keys_read(commands: Iterable[list[bytes]]) -> set[bytes]:
     """The keys that a command was sent for which counts as an access where there is no NO-TOUCH."""
-    names = {spec.name.split()[0].encode() for spec in guard.TABLE if spec.touches}
+    names = {spec.name.split()[0].encode() for spec in TABLE if spec.touches}
     return {argv[2 if argv[0] == b"XINFO" else 1] for argv in commands if argv[0] in names}

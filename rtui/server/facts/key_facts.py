@@ -30,7 +30,10 @@ from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import queries_of
-from rtui.server.guard import MAX_BULK_KEY_BYTES, MAX_KEY_BYTES, Command, Manner, PerKey, TypeEvidence
+from rtui.server.guard.arguments import MAX_KEY_BYTES
+from rtui.server.guard.batch import MAX_BULK_KEY_BYTES, KeyCommand, build_batch, split_keys
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import (
     Capabilities,
@@ -74,7 +77,7 @@ async def row_facts(
     for key, told in replies.items():
         answers = _Answers(querier.capabilities, told)
         evidence = _type_evidence(querier, answers.type)
-        if not answers.say_gone and evidence.memory_cost.manner is Manner.FREELY:
+        if not answers.say_gone and evidence.memory_cost.policy is MemoryUsagePolicy.FREE:
             by_type.setdefault(evidence, []).append(key)
     await _ask_rows(querier, (guard.memory_usage,), by_type, replies)
     return [
@@ -84,7 +87,7 @@ async def row_facts(
 
 async def _ask_rows(
     querier: Querier,
-    wanted: Sequence[PerKey],
+    wanted: Sequence[KeyCommand],
     groups: Mapping[TypeEvidence | None, Sequence[bytes]],
     replies: Mapping[bytes, dict[str, Reply]],
 ) -> None:
@@ -99,7 +102,7 @@ async def _ask_rows(
 
 async def _ask_batches(
     querier: Querier,
-    wanted: Sequence[PerKey],
+    wanted: Sequence[KeyCommand],
     groups: Mapping[TypeEvidence | None, Sequence[bytes]],
     replies: Mapping[bytes, dict[str, Reply]],
 ) -> None:
@@ -110,9 +113,9 @@ async def _ask_batches(
         return
     found = await querier.connection.run(
         *(
-            guard.each(asks, portion, evidence)
+            build_batch(asks, portion, evidence)
             for evidence, group in groups.items()
-            for portion in guard.portions(group, len(asks))
+            for portion in split_keys(group, len(asks))
         )
     )
     names = [ask.spec.name for ask in asks]
@@ -344,9 +347,9 @@ class _SecondQuestions:
         evidence = _type_evidence(self.querier, self.key_type)
         cost = evidence.memory_cost
         self.why_no_memory = cost.why
-        if cost.manner is Manner.NEVER:
+        if cost.policy is MemoryUsagePolicy.NEVER:
             return ()
-        if cost.manner is Manner.WATCHED and self.watch.is_over:
+        if cost.policy is MemoryUsagePolicy.WATCHED and self.watch.is_over:
             self.why_no_memory += ", which took the server too long for others"
             return ()
         return (guard.memory_usage(self.key, evidence),)
@@ -355,7 +358,7 @@ class _SecondQuestions:
         """Whether memory is asked, with an eye on the clock."""
         is_allowed = self.querier.capabilities.may(Feature.MEMORY_USAGE)
         cost = _type_evidence(self.querier, self.key_type).memory_cost
-        return bool(memory) and is_allowed and cost.manner is Manner.WATCHED
+        return bool(memory) and is_allowed and cost.policy is MemoryUsagePolicy.WATCHED
 
     def _length(self, *, may_touch: bool) -> tuple[tuple[Command, ...], Unknown]:
         if isinstance(self.key_type, Unknown):
@@ -373,7 +376,7 @@ def _is_policy_error(reply: Reply) -> bool:
     return isinstance(reply, ServerError) and unknown_from(reply).reason is Reason.UNSUPPORTED
 
 
-def _not_kept(server: ServerIdentity, ask: PerKey) -> str:
+def _not_kept(server: ServerIdentity, ask: KeyCommand) -> str:
     """Say in the words of an error reply that the policy does not keep this."""
     kept = "access frequencies" if ask is guard.object_freq else "idle times"
     policy = f"maxmemory policy {server.maxmemory_policy}" if server.maxmemory_policy else "this maxmemory policy"

@@ -18,14 +18,14 @@ from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.facts.preview.source import Source
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
-from rtui.server.guard import PerKey
+from rtui.server.guard.batch import KeyCommand
 
 
 @dataclass(frozen=True, slots=True)
 class TypeQueries:
     """What is sent for keys of one type; the defaults are for types that are not declared."""
 
-    length: PerKey | None = None
+    length: KeyCommand | None = None
     """The command that answers the length in constant time."""
     preview: Callable[[Source, Page], Awaitable[Preview]] = read_nothing
     """Reads one page of the value, within the bounds of `preview.page`."""
@@ -59,6 +59,6 @@ def queries_of(type_name: bytes | None) -> TypeQueries:
     return UNDECLARED if type_name is None else QUERIES.get(type_name, UNDECLARED)
 
 
-def length_commands() -> dict[bytes, PerKey]:
+def length_commands() -> dict[bytes, KeyCommand]:
     """Return the command that answers the length, by type, of the types that have one."""
     return {name: queries.length for name, queries in QUERIES.items() if queries.length is not None}

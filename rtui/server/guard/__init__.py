@@ -1,185 +1,257 @@
-"""What may be sent to a server: one closed list, and builders that can express nothing else."""
+"""What may be sent to a server, as one closed list of commands with bounds, and a builder for each of them.
+
+The functions and `KeyCommand`s here are the only way to a `Command`, and a `Command` is the only thing that a lane
+sends. Each builder checks its arguments against the list (`table`, `server_entries`, `key_entries`) and raises
+GuardError beyond the bounds; where the cost depends on the value it demands evidence that the value is small enough
+(`evidence`). `batch` builds the same command for many keys; `acl` writes the list as the rules of a user.
+"""
 
 from __future__ import annotations
 
-from rtui.server.guard.batch import MAX_BATCH_BYTES, MAX_BATCH_KEYS, MAX_BULK_KEY_BYTES, PerKey, each, portions
-from rtui.server.guard.build import (
-    arcount,
-    arlen,
-    arscan,
-    auth,
-    bf_info,
-    cf_info,
-    client_info,
-    cluster_info,
-    cluster_nodes,
-    cms_info,
-    config_get,
-    dbsize,
-    exists,
-    getrange,
-    hello,
-    hlen,
-    hmget,
-    hotkeys_get,
-    hotkeys_start,
-    hpttl,
-    hrandfield,
-    hscan,
-    hstrlens,
-    info,
-    json_arrlen,
-    json_objlen,
-    json_strlen,
-    json_type,
-    key_type,
-    llen,
-    lrange,
-    memory_usage,
-    no_touch,
-    object_encoding,
-    object_freq,
-    object_idletime,
-    ping,
-    pttl,
-    readonly,
-    scan,
-    scard,
-    select,
-    set_info,
-    set_name,
-    slot_stats,
-    srandmember,
-    sscan,
-    strlen,
-    tdigest_info,
-    topk_info,
-    ts_info,
-    vcard,
-    vinfo,
-    xinfo_consumers,
-    xinfo_groups,
-    xinfo_stream,
-    xlen,
-    xpending,
-    xrevrange,
-    zcard,
-    zrange,
-)
-from rtui.server.guard.command import Command, GuardError
-from rtui.server.guard.evidence import (
-    PROBE_KEY,
-    AbsentKey,
-    CollectionEvidence,
-    ConsumerEvidence,
-    EntryEvidence,
-    Evidence,
-    GroupEvidence,
-    Manner,
-    MemoryCost,
-    TypeEvidence,
-    counts_sizes,
-)
-from rtui.server.guard.keyspace_entries import MAX_SCAN_COUNT
-from rtui.server.guard.load_entries import MAX_SESSION_S, MIN_SAMPLE_RATIO
-from rtui.server.guard.shape import MAX_FIELD_BYTES, MAX_KEY_BYTES
-from rtui.server.guard.spec import Consent, Group, Metric, Spec
-from rtui.server.guard.table import TABLE, admits
-from rtui.server.guard.value_entries import MAX_ELEMENTS, MAX_RANDOM, MAX_WINDOW_BYTES
+import re
+from typing import Final, Literal, Protocol
 
-__all__ = [
-    "MAX_BATCH_BYTES",
-    "MAX_BATCH_KEYS",
-    "MAX_BULK_KEY_BYTES",
-    "MAX_ELEMENTS",
-    "MAX_FIELD_BYTES",
-    "MAX_KEY_BYTES",
-    "MAX_RANDOM",
-    "MAX_SCAN_COUNT",
-    "MAX_SESSION_S",
-    "MAX_WINDOW_BYTES",
-    "MIN_SAMPLE_RATIO",
-    "PROBE_KEY",
-    "TABLE",
-    "AbsentKey",
-    "CollectionEvidence",
-    "Command",
-    "Consent",
-    "ConsumerEvidence",
-    "EntryEvidence",
-    "Evidence",
-    "Group",
-    "GroupEvidence",
-    "GuardError",
-    "Manner",
-    "MemoryCost",
-    "Metric",
-    "PerKey",
-    "Spec",
-    "TypeEvidence",
-    "admits",
-    "arcount",
-    "arlen",
-    "arscan",
-    "auth",
-    "bf_info",
-    "cf_info",
-    "client_info",
-    "cluster_info",
-    "cluster_nodes",
-    "cms_info",
-    "config_get",
-    "counts_sizes",
-    "dbsize",
-    "each",
-    "exists",
-    "getrange",
-    "hello",
-    "hlen",
-    "hmget",
-    "hotkeys_get",
-    "hotkeys_start",
-    "hpttl",
-    "hrandfield",
-    "hscan",
-    "hstrlens",
-    "info",
-    "json_arrlen",
-    "json_objlen",
-    "json_strlen",
-    "json_type",
-    "key_type",
-    "llen",
-    "lrange",
-    "memory_usage",
-    "no_touch",
-    "object_encoding",
-    "object_freq",
-    "object_idletime",
-    "ping",
-    "portions",
-    "pttl",
-    "readonly",
-    "scan",
-    "scard",
-    "select",
-    "set_info",
-    "set_name",
-    "slot_stats",
-    "srandmember",
-    "sscan",
-    "strlen",
-    "tdigest_info",
-    "topk_info",
-    "ts_info",
-    "vcard",
-    "vinfo",
-    "xinfo_consumers",
-    "xinfo_groups",
-    "xinfo_stream",
-    "xlen",
-    "xpending",
-    "xrevrange",
-    "zcard",
-    "zrange",
-]
+from rtui import __version__
+from rtui.server.guard.batch import KeyCommand
+from rtui.server.guard.command import Command, GuardError, SecretBytes, build_command
+from rtui.server.guard.evidence import CollectionEvidence, Consent, ConsumerEvidence, Evidence, Metric
+from rtui.server.guard.server_entries import CLIENT_NAME
+
+_UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte."""
+
+
+class Password(Protocol):
+    """A password that is shown as dots; `rtui.server.wire.target.Secret` is one."""
+
+    def reveal(self) -> str:
+        """Return the password itself."""
+
+
+def _number(value: int) -> bytes:
+    return b"%d" % value
+
+
+def _text(value: str) -> bytes:
+    """Encode a text, in which bytes that were not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
+    if _UNSENDABLE.search(value):
+        raise GuardError("a text with lone surrogates can't be sent")
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _secret(password: Password) -> SecretBytes:
+    """Encode a password, kept out of variables and errors: an error of Python's codecs holds the whole text."""
+    if _UNSENDABLE.search(password.reveal()):
+        raise GuardError("a password with lone surrogates can't be sent")
+    return SecretBytes(password.reveal().encode("utf-8", "surrogateescape"))
+
+
+def ping() -> Command:
+    """Ask whether the server answers."""
+    return build_command(b"PING")
+
+
+def hello(protocol: Literal[2, 3], user: str | None = None, password: Password | None = None) -> Command:
+    """Choose the protocol and, with a password, log in as `user` (the default user when None)."""
+    if password is None:
+        return build_command(b"HELLO", _number(protocol))
+    return build_command(b"HELLO", _number(protocol), b"AUTH", _text(user or "default"), _secret(password))
+
+
+def auth(user: str | None, password: Password) -> Command:
+    """Log in; without a user in the form that servers before 6.0 know."""
+    if user is None:
+        return build_command(b"AUTH", _secret(password))
+    return build_command(b"AUTH", _text(user), _secret(password))
+
+
+def select(db: int) -> Command:
+    """Choose a database by its number."""
+    return build_command(b"SELECT", _number(db))
+
+
+def set_name() -> Command:
+    """Name the connection `rtui`."""
+    return build_command(b"CLIENT", b"SETNAME", CLIENT_NAME.encode())
+
+
+def set_info(attribute: Literal["LIB-NAME", "LIB-VER"]) -> Command:
+    """Tell the server the name or the version of this client."""
+    value = CLIENT_NAME if attribute == "LIB-NAME" else __version__
+    return build_command(b"CLIENT", b"SETINFO", attribute.encode(), value.encode())
+
+
+def no_touch() -> Command:
+    """Make reading on this connection leave idle times and frequencies as they are."""
+    return build_command(b"CLIENT", b"NO-TOUCH", b"ON")
+
+
+def readonly() -> Command:
+    """Let a replica of a cluster answer reads on this connection."""
+    return build_command(b"READONLY")
+
+
+def info(section: str) -> Command:
+    """Ask for one section of INFO."""
+    return build_command(b"INFO", _text(section))
+
+
+def dbsize() -> Command:
+    """Ask how many keys the database has, expired ones included."""
+    return build_command(b"DBSIZE")
+
+
+def cluster_info() -> Command:
+    """Ask for the summary of the cluster."""
+    return build_command(b"CLUSTER", b"INFO")
+
+
+def cluster_nodes() -> Command:
+    """Ask for the nodes of the cluster and their slots."""
+    return build_command(b"CLUSTER", b"NODES")
+
+
+def hotkeys_get() -> Command:
+    """Ask for the server's own report on hot keys: Redis 8.6, Valkey 9.2."""
+    return build_command(b"HOTKEYS", b"GET")
+
+
+def hotkeys_start(consent: Consent) -> Command:
+    """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
+    metrics = [metric.encode() for metric in Metric if metric in consent.metrics]
+    argv = [b"HOTKEYS", b"START", b"METRICS", _number(len(metrics)), *metrics, b"COUNT", _number(consent.count)]
+    argv += [b"DURATION", _number(consent.duration_s), b"SAMPLE", _number(consent.sample_ratio)]
+    return build_command(*argv, consent=consent)
+
+
+def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Command:
+    """Ask for the slots with most of `metric`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
+    return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", _number(limit), b"DESC")
+
+
+def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
+    """Ask for one setting."""
+    return build_command(b"CONFIG", b"GET", _text(setting))
+
+
+def scan(cursor: int, *, count: int, match: bytes | None = None, kind: bytes | None = None) -> Command:
+    """List a page of keys: 1 ≤ count ≤ 1000; `kind` is a type name."""
+    argv = [b"SCAN", _number(cursor)]
+    if match is not None:
+        argv += [b"MATCH", match]
+    argv += [b"COUNT", _number(count)]
+    if kind is not None:
+        argv += [b"TYPE", kind]
+    return build_command(*argv)
+
+
+key_type: Final = KeyCommand("TYPE")
+pttl: Final = KeyCommand("PTTL")
+exists: Final = KeyCommand("EXISTS")
+memory_usage: Final = KeyCommand("MEMORY USAGE")
+object_encoding: Final = KeyCommand("OBJECT ENCODING")
+object_idletime: Final = KeyCommand("OBJECT IDLETIME")
+object_freq: Final = KeyCommand("OBJECT FREQ")
+
+strlen: Final = KeyCommand("STRLEN")
+hlen: Final = KeyCommand("HLEN")
+llen: Final = KeyCommand("LLEN")
+scard: Final = KeyCommand("SCARD")
+zcard: Final = KeyCommand("ZCARD")
+xlen: Final = KeyCommand("XLEN")
+xinfo_stream: Final = KeyCommand("XINFO STREAM")
+xinfo_groups: Final = KeyCommand("XINFO GROUPS")
+arcount: Final = KeyCommand("ARCOUNT")
+arlen: Final = KeyCommand("ARLEN")
+
+vcard: Final = KeyCommand("VCARD")
+vinfo: Final = KeyCommand("VINFO")
+json_type: Final = KeyCommand("JSON.TYPE")
+json_objlen: Final = KeyCommand("JSON.OBJLEN")
+json_arrlen: Final = KeyCommand("JSON.ARRLEN")
+json_strlen: Final = KeyCommand("JSON.STRLEN")
+ts_info: Final = KeyCommand("TS.INFO")
+bf_info: Final = KeyCommand("BF.INFO")
+cf_info: Final = KeyCommand("CF.INFO")
+cms_info: Final = KeyCommand("CMS.INFO")
+topk_info: Final = KeyCommand("TOPK.INFO")
+tdigest_info: Final = KeyCommand("TDIGEST.INFO")
+
+
+def getrange(key: bytes, start: int, end: int) -> Command:
+    """Read the bytes from `start` to `end`, both included: at most 64 KiB."""
+    return build_command(b"GETRANGE", key, _number(start), _number(end))
+
+
+def hscan(
+    key: bytes, cursor: int, *, count: int, novalues: bool = False, evidence: CollectionEvidence | None = None
+) -> Command:
+    """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
+    after = [b"NOVALUES"] if novalues else []
+    return build_command(b"HSCAN", key, _number(cursor), b"COUNT", _number(count), *after, evidence=evidence)
+
+
+def hrandfield(
+    key: bytes, count: int, *, withvalues: bool = False, evidence: CollectionEvidence | None = None
+) -> Command:
+    """Read up to 50 random fields, none twice."""
+    return build_command(
+        b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []), evidence=evidence
+    )
+
+
+def hmget(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> Command:
+    """Read the values of 1 to 100 fields."""
+    return build_command(b"HMGET", key, *fields, evidence=evidence)
+
+
+def hstrlens(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> tuple[Command, ...]:
+    """Ask for the sizes of the values of fields in bytes, one command a field, bounded together."""
+    if evidence is not None and len(fields) > evidence.look_ups:
+        raise GuardError(f"HSTRLEN is not sent: {len(fields)} look-ups in a hash where {evidence.look_ups} are allowed")
+    return tuple(build_command(b"HSTRLEN", key, name, evidence=evidence) for name in fields)
+
+
+def hpttl(key: bytes, *fields: bytes, evidence: Evidence | None = None) -> Command:
+    """Ask for the time to live of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
+    return build_command(b"HPTTL", key, b"FIELDS", _number(len(fields)), *fields, evidence=evidence)
+
+
+def lrange(key: bytes, start: int, stop: int) -> Command:
+    """Read the elements from `start` to `stop`, both included: at most 100."""
+    return build_command(b"LRANGE", key, _number(start), _number(stop))
+
+
+def sscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence | None = None) -> Command:
+    """List a page of a set: count ≤ 100."""
+    return build_command(b"SSCAN", key, _number(cursor), b"COUNT", _number(count), evidence=evidence)
+
+
+def srandmember(key: bytes, count: int, *, evidence: CollectionEvidence | None = None) -> Command:
+    """Read up to 50 random members, none twice."""
+    return build_command(b"SRANDMEMBER", key, _number(count), evidence=evidence)
+
+
+def zrange(key: bytes, start: int, stop: int) -> Command:
+    """Read members and scores of the ranks from `start` to `stop`, both included: at most 100."""
+    return build_command(b"ZRANGE", key, _number(start), _number(stop), b"WITHSCORES")
+
+
+def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
+    """List the consumers of one group."""
+    return build_command(b"XINFO", b"CONSUMERS", key, group, evidence=evidence)
+
+
+def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
+    """Read up to 100 entries from `end` backwards."""
+    return build_command(b"XREVRANGE", key, end, start, b"COUNT", _number(count))
+
+
+def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
+    """Ask for the summary of what a group has pending."""
+    return build_command(b"XPENDING", key, group, evidence=evidence)
+
+
+def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:
+    """Read up to 100 elements that are there between two indexes, with their indexes: Redis 8.8."""
+    return build_command(b"ARSCAN", key, _number(start), _number(end), b"LIMIT", _number(limit))

@@ -1,24 +1,25 @@
-"""What has to be known of a value before a command may look into it: the guard judges it whenever it builds one.
+"""What has to be known of a value, or agreed by the user, before a command may be built.
 
 What a command costs may depend on the value: on its type, its encoding, its length. Such a command is built only from
-what the server has said about these before, as one of the values below. Each says how much it permits, so that whoever
-asks can decide in the same words, and the guard refuses whatever goes beyond.
+an `Evidence`, which holds what the server has said about these. Each kind of evidence says how much it permits, so that
+callers can decide beforehand by the same rules, and the guard refuses whatever goes beyond. A command that changes
+something in the server is built only from the user's `Consent`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import ClassVar, Final, final
 
 from rtui.keyspace.types import MemoryUsage, type_of
 
 PROBE_KEY: Final = b"rtui:no-such-key"
-"""A name that nobody uses: asking for it tells what is allowed without looking at anybody's data."""
+"""A key name that nobody uses: a command on it shows what is allowed, and reads nobody's data."""
 
 EXACT_SINCE: Final = (8, 4)
-"""From this version of Redis on the size of every built-in type is counted as it grows and told in constant time."""
+"""From this version on Redis counts the size of every built-in type as it grows, and answers in constant time."""
 
 MAX_WATCHED: Final = 64
 """Most keys of one write whose size nothing bounds, however cheap others were."""
@@ -43,66 +44,66 @@ MAX_MEAN_ENTRY_BYTES: Final = 64 * 1024
 """Largest average entry of a stream whose first and last entry are read on the way."""
 
 MAX_GROUPS: Final = 100
-"""Groups of a stream that is asked for them: XINFO GROUPS answers with all, 10,000 of them in 4.5 ms."""
+"""Most groups of a stream that are listed: XINFO GROUPS answers with all, 10,000 of them in 4.5 ms."""
 
 MAX_CONSUMERS: Final = 100
-"""Consumers of a group that is asked for them."""
+"""Most consumers of a group that are listed: XINFO CONSUMERS answers with all."""
 
 _PAGED_ENCODINGS: Final = frozenset((b"hashtable", b"skiplist"))
 """Encodings whose scan commands obey COUNT. All others, also those still to be invented, count as compact."""
 
 _INDEXED_ENCODINGS: Final = _PAGED_ENCODINGS | {b"intset"}
-"""Encodings of which a random element is taken without a walk."""
+"""Encodings from which a random element is taken without a walk."""
 
 
-class Manner(Enum):
-    """How MEMORY USAGE of a type may be asked."""
+class MemoryUsagePolicy(Enum):
+    """Whether MEMORY USAGE may be sent for keys of a type."""
 
-    FREELY = "freely"
-    """Constant in time: asked in bulk."""
+    FREE = "free"
+    """Constant in time: sent in bulk."""
     WATCHED = "watched"
-    """Usually cheap, but nothing bounds it: asked one at a time, on its own, with an eye on the server's clock."""
+    """Usually cheap, but nothing bounds it: sent for few keys at a time while the server's time is measured."""
     NEVER = "never"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MemoryCost:
-    """How it may be asked and, unless freely, why not; a safe sentence without a full stop."""
+    """The policy and, unless it is free, the reason: a safe sentence without a full stop."""
 
-    manner: Manner
+    policy: MemoryUsagePolicy
     why: str = ""
 
 
-_FREELY: Final = MemoryCost(Manner.FREELY)
+_FREE: Final = MemoryCost(MemoryUsagePolicy.FREE)
 _STREAM: Final = MemoryCost(
-    Manner.WATCHED, "before Redis 8.4 the size of a stream takes a walk over all its groups and consumers"
+    MemoryUsagePolicy.WATCHED, "before Redis 8.4 the size of a stream takes a walk over all its groups and consumers"
 )
 _MODULE: Final = MemoryCost(
-    Manner.NEVER, "the type comes from a module, whose answer to MEMORY USAGE may walk the whole value"
+    MemoryUsagePolicy.NEVER, "the type comes from a module, whose answer to MEMORY USAGE may walk the whole value"
 )
-_UNTYPED: Final = MemoryCost(Manner.NEVER, "the type is not known, so nobody knows what asking costs")
+_UNTYPED: Final = MemoryCost(MemoryUsagePolicy.NEVER, "the type is not known, so nobody knows what asking costs")
 
 
 def counts_sizes(product: str | None, version: tuple[int, ...] | None) -> bool:
-    """Whether MEMORY USAGE of this server tells exact sizes that it keeps as they grow."""
+    """Whether MEMORY USAGE of this server answers with exact sizes that it keeps as values grow."""
     return product == "redis" and version is not None and version >= EXACT_SINCE
 
 
 def most_watched(proved: int) -> int:
-    """How many keys one write may ask where the cost has to be watched: one at first, twice as many as were cheap."""
+    """Return how many watched keys one write may hold: one at first, then twice as many as proved cheap."""
     return max(1, min(MAX_WATCHED, 2 * proved))
 
 
 class Evidence:
-    """What is known of one key, or of several of which the same is known."""
+    """What is known of one key, or of several keys of which the same is known."""
 
     __slots__ = ()
     words: ClassVar[str] = ""
     """What has to be known, in a few words."""
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Say why this is not enough for a command sent for so many `keys` at once; empty when it is enough.
+        """Say why this is not enough to send a command for so many `keys` at once; empty when it is enough.
 
         `arguments` is what follows the command's name, the key first; empty where there are several keys.
         """
@@ -112,46 +113,45 @@ class Evidence:
 @final
 @dataclass(frozen=True, slots=True)
 class AbsentKey(Evidence):
-    """No key is meant but the one that nobody has: the question is whether the command may be used at all."""
+    """The key is PROBE_KEY, which nobody has: the reply shows whether the command may be used at all."""
 
     words: ClassVar[str] = "a key that nobody has"
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit the probe's key alone."""
-        return (
-            ""
-            if keys == 1 and tuple(arguments[:1]) == (PROBE_KEY,)
-            else "only the probe's own key is known to be absent"
-        )
+        """Permit PROBE_KEY alone."""
+        is_probe = keys == 1 and tuple(arguments[:1]) == (PROBE_KEY,)
+        return "" if is_probe else "only the probe's own key is known to be absent"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TypeEvidence(Evidence):
-    """The type of a key as the server named it, and what the server is; a server that does not say is an old Redis."""
+    """The type of a key as TYPE names it, and the server; one that does not say what it is counts as an old Redis."""
 
     words: ClassVar[str] = "the type of the key, product and version of the server"
     key_type: bytes | None
     product: str | None
     version: tuple[int, ...] | None
     proved: int = 0
-    """So many keys of this type were asked in one write before, and the server took next to no time for them."""
+    """This many keys of the type were sent in one write before, and took the server next to no time."""
 
     @property
     def memory_cost(self) -> MemoryCost:
-        """How MEMORY USAGE with its default samples may be asked. Valkey samples groups of a stream as elements."""
+        """What MEMORY USAGE with its default samples costs. Valkey samples the groups of a stream like elements."""
         if self.key_type is None:
             return _UNTYPED
         work = type_of(self.key_type).memory_usage
         if work is MemoryUsage.UNBOUNDED:
             return _MODULE
         walks_groups = not counts_sizes(self.product, self.version) and self.product != "valkey"
-        return _STREAM if work is MemoryUsage.WALKS_GROUPS and walks_groups else _FREELY
+        return _STREAM if work is MemoryUsage.WALKS_GROUPS and walks_groups else _FREE
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit what is asked freely, and a few keys of what has to be watched."""
+        """Permit a free type for any number of keys, and a watched one for a few."""
         cost = self.memory_cost
-        if cost.manner is Manner.NEVER or (cost.manner is Manner.WATCHED and keys > most_watched(self.proved)):
+        if cost.policy is MemoryUsagePolicy.NEVER or (
+            cost.policy is MemoryUsagePolicy.WATCHED and keys > most_watched(self.proved)
+        ):
             return cost.why
         return ""
 
@@ -178,13 +178,13 @@ class CollectionEvidence(Evidence):
 
     @property
     def may_be_scanned(self) -> bool:
-        """Whether a page may be asked for: it obeys COUNT, or the whole is small, or next to nothing."""
+        """Whether a page may be read: COUNT is obeyed, or the whole value is small, or it has a few elements."""
         is_short = self.memory_bytes is None and self.length is not None and 0 <= self.length <= FEW_ELEMENTS
         return not self.is_compact or self.is_small or is_short
 
     @property
     def may_be_sampled(self) -> bool:
-        """Whether random elements may be asked for: without a walk, or by a short one over all elements."""
+        """Whether random elements may be read: without a walk, or with a short one over all elements."""
         most = self._most_elements
         return self.encoding in _INDEXED_ENCODINGS or (most is not None and most <= COMPACT_STEPS)
 
@@ -198,13 +198,13 @@ class CollectionEvidence(Evidence):
 
     @property
     def _most_elements(self) -> int | None:
-        """How many elements there are at most, None where nobody knows."""
+        """The number of elements at most, None where it is not known."""
         if self.length is not None and self.length >= 0:
             return self.length
         return None if self.memory_bytes is None else self.memory_bytes // MIN_ENTRY_BYTES
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit by command: pages, random elements, or look-ups of as many fields as are named."""
+        """Permit pages, random elements, or look-ups of the named fields, by command."""
         match command:
             case "HSCAN" | "SSCAN" if self.may_be_scanned:
                 return ""
@@ -220,14 +220,14 @@ class CollectionEvidence(Evidence):
 @final
 @dataclass(frozen=True, slots=True)
 class EntryEvidence(Evidence):
-    """How large an entry of a stream is on average, None where nobody knows."""
+    """The average size of a stream's entries, None where it is not known."""
 
     words: ClassVar[str] = "the average size of an entry"
     mean_bytes: float | None
 
     @property
     def is_light(self) -> bool:
-        """Whether two entries may come along."""
+        """Whether two entries may be part of a reply."""
         return self.mean_bytes is not None and self.mean_bytes <= MAX_MEAN_ENTRY_BYTES
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
@@ -260,3 +260,31 @@ class ConsumerEvidence(Evidence):
         """Permit a list that is short."""
         is_short = 0 <= self.consumers <= MAX_CONSUMERS
         return "" if is_short else f"a list of more than {MAX_CONSUMERS} consumers has no pages"
+
+
+MAX_TRACKED_KEYS: Final = 64
+"""Most keys that a server keeps in one hot-key session."""
+
+
+class Metric(StrEnum):
+    """What a hot-key session measures of each key."""
+
+    CPU = "CPU"
+    """Time that its commands take."""
+    NET = "NET"
+    """Bytes that its commands bring in and send out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The user's agreement that a hot-key session may be started, and its extent; the guard bounds each number."""
+
+    duration_s: int
+    """When the server ends it by itself."""
+    sample_ratio: int
+    """One command in so many is measured."""
+    metrics: tuple[Metric, ...] = (Metric.CPU, Metric.NET)
+    count: int = MAX_TRACKED_KEYS
+    """Keys kept for each metric."""
+    discards_result: bool = False
+    """Whether the result of an earlier session, perhaps another operator's, may be lost: the server keeps one only."""

@@ -1,47 +1,16 @@
-"""What a user has to agree to before a command is sent that changes something in the server."""
+"""One entry of the closed list: a command with the arguments it may have, what it costs at worst and why it is safe."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from rtui.server.guard.arguments import AnyBytes, Element, take_all
 from rtui.server.guard.evidence import Evidence
-from rtui.server.guard.shape import Element, Secret, bounds_of, samples_of, take_all
-
-MAX_TRACKED_KEYS: Final = 64
-"""Most keys that a server keeps in one hot-key session."""
-
-
-class Metric(StrEnum):
-    """What a hot-key session measures of each key."""
-
-    CPU = "CPU"
-    """Time that its commands take."""
-    NET = "NET"
-    """Bytes that its commands bring in and send out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """The user's word that a hot-key session may be started, and how far it goes; the guard bounds each number."""
-
-    duration_s: int
-    """When the server ends it by itself."""
-    sample_ratio: int
-    """One command in so many is measured."""
-    metrics: tuple[Metric, ...] = (Metric.CPU, Metric.NET)
-    count: int = MAX_TRACKED_KEYS
-    """Keys kept for each metric."""
-    discards_result: bool = False
-    """Whether the result of an earlier session, perhaps another operator's, may be lost: the server keeps one only."""
-
 
 Version = tuple[int, ...]
 """A server version as numbers: (7, 2)."""
-
 
 FIRST_REDIS: Final[Version] = (1, 0)
 """The first Redis there was."""
@@ -49,8 +18,11 @@ FIRST_REDIS: Final[Version] = (1, 0)
 FIRST_VALKEY: Final[Version] = (7, 2)
 """The first Valkey, which was Redis 7.2."""
 
+MAX_REQUEST_BYTES: Final = 2 << 20
+"""Most bytes that one command line may have in all: a key of the longest kind and as much again."""
 
-class Group(enum.Enum):
+
+class CommandGroup(enum.Enum):
     """What a command is for."""
 
     CONNECTION = "connection"
@@ -72,23 +44,19 @@ class Group(enum.Enum):
     CLUSTER = "cluster"
 
 
-MODULE_GROUPS: Final = frozenset({Group.JSON, Group.TIMESERIES, Group.BLOOM})
+MODULE_GROUPS: Final = frozenset({CommandGroup.JSON, CommandGroup.TIMESERIES, CommandGroup.BLOOM})
 """Groups whose commands a module brings: a server without it knows none of them."""
-
-
-MAX_REQUEST_BYTES: Final = 2 << 20
-"""Most bytes that one command line may have in all: a key of the longest kind and as much again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One command with the arguments it may have, what it costs at worst and why that is safe."""
+    """One command, or one way to use a command, that may be sent."""
 
     words: tuple[bytes, ...]
     """The command and its subcommand, in capitals."""
     shape: tuple[Element, ...]
     """What follows the words."""
-    group: Group
+    group: CommandGroup
     cost: str
     """Worst case within the bounds, in words and measured figures."""
     why: str
@@ -130,25 +98,21 @@ class Spec:
     @property
     def usage(self) -> str:
         """The whole command with its arguments, as a manual would write it."""
-        return " ".join([self.name, *(element.words() for element in self.shape)])
+        return " ".join([self.name, *(element.usage for element in self.shape)])
 
     @property
     def bounds(self) -> tuple[str, ...]:
         """The limits of the arguments, each in a few words."""
-        return bounds_of(self.shape)
+        return tuple(bound for element in self.shape for bound in element.bounds)
 
     @property
     def has_secret(self) -> bool:
         """Whether an argument is a password."""
-        return any(isinstance(element, Secret) for element in self.shape)
+        return any(isinstance(element, AnyBytes) and element.is_secret for element in self.shape)
 
-    def admits(self, argv: Sequence[bytes]) -> bool:
-        """Say whether a whole command line fits: the words in capitals and then exactly the shape."""
+    def admits(self, argv: tuple[bytes, ...]) -> bool:
+        """Whether a whole command line fits: the words in capitals and then exactly the shape."""
         count = len(self.words)
-        if tuple(argv[:count]) != self.words or take_all(self.shape, argv, count) != len(argv):
+        if argv[:count] != self.words or take_all(self.shape, argv, count) != len(argv):
             return False
         return sum(map(len, argv)) <= MAX_REQUEST_BYTES
-
-    def samples(self, key: bytes) -> tuple[tuple[bytes, ...], ...]:
-        """Give whole command lines that fit, one for every way to fill the shape, at the upper limits."""
-        return tuple((*self.words, *arguments) for arguments in samples_of(self.shape, key))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtui.server.guard import Consent, Metric
+from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.hot.report import hot_report
 from rtui.server.hot.session import SessionError, SessionRefusedError, start_session
 

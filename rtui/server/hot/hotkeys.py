@@ -12,7 +12,7 @@ from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
-from rtui.server.guard import Metric
+from rtui.server.guard.evidence import Metric
 from rtui.server.hot.counters import Source
 from rtui.server.wire.capability import Querier, Verdict
 from rtui.server.wire.errors import ServerError

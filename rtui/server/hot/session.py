@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from rtui.analysis.humanize import duration, moment
 from rtui.server import guard
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import HotSession, parse_hotkeys, too_old
 from rtui.server.wire.capability import CommandRunner, Verdict, judge
 from rtui.server.wire.errors import RtuiError, ServerError

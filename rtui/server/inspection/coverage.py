@@ -19,7 +19,7 @@ from rtui.analysis.report.document import (
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.key_facts import REPLICA_NOTE
-from rtui.server.guard import counts_sizes
+from rtui.server.guard.evidence import counts_sizes
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.progress import Cost, Progress, ScanState

@@ -28,7 +28,8 @@ from typing import Final, Protocol
 
 from rtui.analysis.aggregate.buffers import Inspected
 from rtui.keyspace.types import type_of
-from rtui.server.guard import MAX_BULK_KEY_BYTES, Manner, PerKey
+from rtui.server.guard.batch import MAX_BULK_KEY_BYTES, KeyCommand
+from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.columns import Answers, WaitingKeys, rows_at
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
 from rtui.server.inspection.stages import Query, Stage, encoding_query, first_query, second_query, timed_query
@@ -143,7 +144,7 @@ class InspectionPipeline:
         """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
         while self._unbounded.keys and not self._is_timing:
             batch = next(self._unbounded.take(self.cost_watch.most))
-            if self.plan.memory(batch.kind).manner is Manner.WATCHED:
+            if self.plan.memory(batch.kind).policy is MemoryUsagePolicy.WATCHED:
                 self._is_timing = True
                 proved, asks_clock = self.cost_watch.proved, self.cost_watch.asks_clock
                 query = timed_query(self.plan, batch, proved=proved, asks_clock=asks_clock)
@@ -221,7 +222,7 @@ class InspectionPipeline:
             idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
-        if self.plan.memory(batch.kind).manner is Manner.FREELY or self.plan.length(batch.kind) is not None:
+        if self.plan.memory(batch.kind).policy is MemoryUsagePolicy.FREE or self.plan.length(batch.kind) is not None:
             self._typed.add(batch)
         else:
             self._after_second(batch)
@@ -235,11 +236,11 @@ class InspectionPipeline:
             if not existing:
                 return
         cost = self.plan.memory(batch.kind)
-        if batch.memory_bytes is None and cost.manner is not Manner.FREELY:
-            if cost.manner is Manner.WATCHED and not self.cost_watch.is_over:
+        if batch.memory_bytes is None and cost.policy is not MemoryUsagePolicy.FREE:
+            if cost.policy is MemoryUsagePolicy.WATCHED and not self.cost_watch.is_over:
                 self._unbounded.add(batch)
                 return
-            is_unbounded = cost.manner is Manner.WATCHED
+            is_unbounded = cost.policy is MemoryUsagePolicy.WATCHED
             batch = replace(batch, note=TOO_COSTLY_NOTE if is_unbounded else f"memory skipped, because {cost.why}")
         self.findings.add(batch, self._clock())
 
@@ -251,7 +252,7 @@ class InspectionPipeline:
             for rest in self._unbounded.take(self._unbounded.keys):
                 self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
 
-    def _learn_refusals(self, asks: Sequence[PerKey], found: Answers) -> None:
+    def _learn_refusals(self, asks: Sequence[KeyCommand], found: Answers) -> None:
         """Remember which commands are refused for every key, and count answers that are no value of the fact."""
         for index, error in found.errors.items():
             if concerns_command(error) or "maxmemory" in error.text.lower():

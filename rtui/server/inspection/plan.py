@@ -8,7 +8,8 @@ from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.facts.types import length_commands, queries_of
-from rtui.server.guard import Manner, MemoryCost, PerKey, TypeEvidence
+from rtui.server.guard.batch import KeyCommand
+from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity
@@ -59,7 +60,7 @@ class Plan:
         """What a reader has to know of servers that changed in the middle, one sentence each."""
         self._lane: Lane | None = None
         self._revision = -1
-        self._first_asks: tuple[PerKey, ...] = ()
+        self._first_asks: tuple[KeyCommand, ...] = ()
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     async def follow(self, lane: Lane) -> bool:
@@ -92,7 +93,7 @@ class Plan:
         return not self.asks_lengths and "lrm" not in (self.server.maxmemory_policy or "")
 
     @property
-    def first_asks(self) -> tuple[PerKey, ...]:
+    def first_asks(self) -> tuple[KeyCommand, ...]:
         """What is asked first, in this order: type, TTL, idle time or frequency; nothing of it touches a key."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
@@ -101,7 +102,7 @@ class Plan:
         return self._first_asks
 
     @property
-    def recency(self) -> PerKey | None:
+    def recency(self) -> KeyCommand | None:
         """The one of idle time and frequency that the server keeps; None where neither may be asked."""
         wanted = _RECENCY[bool(self.server.is_lfu)]
         if self.server.is_lfu is None and not self._may(wanted):
@@ -123,10 +124,10 @@ class Plan:
     def memory(self, kind: bytes | None) -> MemoryCost:
         """How MEMORY USAGE is asked for keys of a type."""
         if not self._may(guard.memory_usage):
-            return MemoryCost(Manner.NEVER, "MEMORY USAGE is refused")
+            return MemoryCost(MemoryUsagePolicy.NEVER, "MEMORY USAGE is refused")
         return self.evidence(kind).memory_cost
 
-    def length(self, kind: bytes | None) -> PerKey | None:
+    def length(self, kind: bytes | None) -> KeyCommand | None:
         """What tells the length of keys of a type in constant time without changing anything; None for nothing."""
         ask = queries_of(kind).length if self.asks_lengths else None
         return ask if ask is not None and ask.spec.in_bulk and self._may(ask) else None
@@ -162,11 +163,11 @@ class Plan:
         is_lost = column.state is ColumnState.COMPLETE and not self._may(guard.key_type)
         return ColumnReport(ColumnState.NOT_ASKED, why) if is_lost else column
 
-    def _column(self, ask: PerKey) -> ColumnReport:
+    def _column(self, ask: KeyCommand) -> ColumnReport:
         found = self.capabilities[ask.spec.name]
         if found.usable:
             return ColumnReport(ColumnState.COMPLETE)
         return ColumnReport(_STATES[found.verdict], found.reason)
 
-    def _may(self, ask: PerKey) -> bool:
+    def _may(self, ask: KeyCommand) -> bool:
         return self.capabilities.may(ask.spec.name)

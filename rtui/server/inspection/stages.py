@@ -23,12 +23,14 @@ from rtui.analysis.aggregate.buffers import Inspected
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import length_commands
-from rtui.server.guard import Command, Evidence, Manner, PerKey
+from rtui.server.guard.batch import KeyCommand, build_batch, split_keys
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.columns import AnsweredKeys, Answers, picked, read_answers, rows_of
 from rtui.server.inspection.plan import Plan
 from rtui.server.wire.replies import Reply
 
-COLUMN_OF: Final[dict[PerKey, str]] = {
+COLUMN_OF: Final[dict[KeyCommand, str]] = {
     guard.key_type: "kind",
     guard.pttl: "ttl_ms",
     guard.object_idletime: "idle_s",
@@ -55,7 +57,7 @@ class Query:
     stage: Stage
     batch: Inspected
     """The keys, with what earlier stages have found out."""
-    asks: tuple[PerKey, ...]
+    asks: tuple[KeyCommand, ...]
     commands: tuple[Command, ...]
     """What is sent: the questions, and for TIMED the server's clock before and after them."""
     cost: float
@@ -93,7 +95,7 @@ def first_query(plan: Plan, keys: Sequence[bytes]) -> Query | None:
 
 def second_query(plan: Plan, batch: Inspected) -> Query | None:
     """Ask about keys of one type what is bounded by it; None for nothing."""
-    memory = (guard.memory_usage,) if plan.memory(batch.kind).manner is Manner.FREELY else ()
+    memory = (guard.memory_usage,) if plan.memory(batch.kind).policy is MemoryUsagePolicy.FREE else ()
     length = plan.length(batch.kind)
     asks = memory if length is None else (*memory, length)
     commands = _commands(asks, batch.keys, plan.evidence(batch.kind)) if asks else ()
@@ -114,5 +116,7 @@ def encoding_query(key_type: bytes, keys: Sequence[bytes]) -> Query:
     return Query(Stage.ENCODING, Inspected(key_type, keys), asks, _commands(asks, keys), len(keys) / 5)
 
 
-def _commands(asks: Sequence[PerKey], keys: Sequence[bytes], evidence: Evidence | None = None) -> tuple[Command, ...]:
-    return tuple(guard.each(asks, portion, evidence) for portion in guard.portions(keys, len(asks)))
+def _commands(
+    asks: Sequence[KeyCommand], keys: Sequence[bytes], evidence: Evidence | None = None
+) -> tuple[Command, ...]:
+    return tuple(build_batch(asks, portion, evidence) for portion in split_keys(keys, len(asks)))

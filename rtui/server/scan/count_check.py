@@ -13,7 +13,7 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.scan.page import key_count
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.identity import number, parse_fields

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.scan.ranges import Range
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane

@@ -14,6 +14,7 @@ from typing import Final
 from rtui.analysis.estimates import Z_95, Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
+from rtui.server.guard.command import Command
 from rtui.server.scan.control import wait_unless
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.pace import Pace
@@ -146,7 +147,7 @@ async def _take(taken: _Taken, busy: _Busy, starts: Sequence[int], replies: asyn
     return 0
 
 
-def _call(position: int) -> guard.Command:
+def _call(position: int) -> Command:
     return guard.scan(Dialect.STANDALONE.cursor(position), count=CALL_KEYS)
 
 

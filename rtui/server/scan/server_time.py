@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Final
 
 from rtui.server import guard
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import most_watched
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import ScanNote

@@ -10,7 +10,8 @@ from typing import Final, Protocol
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.guard import PROBE_KEY, AbsentKey, Command
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity

@@ -9,7 +9,7 @@ from random import Random
 from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.failures import lost_failure
 from rtui.server.wire.handshake import Learned, NoTouch, arrive, identify

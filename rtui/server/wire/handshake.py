@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.server import guard
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, ServerError
 from rtui.server.wire.failures import (
     auth_refusal,

@@ -12,7 +12,7 @@ from typing import Final, cast
 import hiredis
 
 from rtui.keyspace.text.display import display_text
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.wire import dial as tls
 from rtui.server.wire.dial import Peer, dial
 from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.detail_pane import DetailBody

@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.screen import Screen
 
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError

@@ -13,7 +13,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
 from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.browsing_status import Seen, seen_now
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, too_old
 from rtui.server.hot.session import start_session
 from rtui.server.inspection.coverage import server_report

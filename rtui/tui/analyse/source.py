@@ -9,7 +9,7 @@ from rtui.analysis.humanize import counted, duration
 from rtui.analysis.report.document import CostReport, CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import Outdated
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Online, State

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.guard import GuardError
+from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import foreseen
 from rtui.tui.kit.format import display_text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.guard import Metric
+from rtui.server.guard.evidence import Metric
 from rtui.server.hot.hotkeys import MAX_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
 from rtui.server.wire.replies import Reply, as_resp2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.guard import GuardError
+from rtui.server.guard.command import GuardError
 from rtui.server.hot import Consent, Metric, SessionError, SessionRefusedError, start_session
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy

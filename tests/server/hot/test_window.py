@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 import pytest
 
 from rtui.analysis.report.document import HotSource
-from rtui.server.guard import Command
+from rtui.server.guard.command import Command
 from rtui.server.hot.counters import Source
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, Querier

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.buffers import Inspected
 from rtui.server.facts.answers import expected
-from rtui.server.guard import Manner, TypeEvidence
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
+from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.inspection.columns import WaitingKeys, read_answers
 from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.errors import ServerBusyError, ServerError
@@ -151,22 +151,22 @@ def test_what_was_not_timed_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("product", "version", "kind", "manner"),
     [
-        ("redis", (8, 4, 0), b"stream", Manner.FREELY),
-        ("redis", (8, 2, 9), b"stream", Manner.WATCHED),
-        ("redis", (6, 2, 14), b"stream", Manner.WATCHED),
-        ("valkey", (8, 0, 1), b"stream", Manner.FREELY),
-        (None, None, b"stream", Manner.WATCHED),
-        (None, None, b"hash", Manner.FREELY),
-        ("redis", (8, 6, 3), b"ReJSON-RL", Manner.NEVER),
-        ("redis", (8, 6, 3), None, Manner.NEVER),
+        ("redis", (8, 4, 0), b"stream", MemoryUsagePolicy.FREE),
+        ("redis", (8, 2, 9), b"stream", MemoryUsagePolicy.WATCHED),
+        ("redis", (6, 2, 14), b"stream", MemoryUsagePolicy.WATCHED),
+        ("valkey", (8, 0, 1), b"stream", MemoryUsagePolicy.FREE),
+        (None, None, b"stream", MemoryUsagePolicy.WATCHED),
+        (None, None, b"hash", MemoryUsagePolicy.FREE),
+        ("redis", (8, 6, 3), b"ReJSON-RL", MemoryUsagePolicy.NEVER),
+        ("redis", (8, 6, 3), None, MemoryUsagePolicy.NEVER),
     ],
 )
 def test_what_memory_usage_costs(
-    product: Product | None, version: tuple[int, ...] | None, kind: bytes | None, manner: Manner
+    product: Product | None, version: tuple[int, ...] | None, kind: bytes | None, manner: MemoryUsagePolicy
 ) -> None:
     cost = TypeEvidence(kind, product, version).memory_cost
-    assert cost.manner is manner
-    assert bool(cost.why) is (manner is not Manner.FREELY)
+    assert cost.policy is manner
+    assert bool(cost.why) is (manner is not MemoryUsagePolicy.FREE)
 
 
 def test_the_clock_of_the_server_tells_what_was_dear() -> None:

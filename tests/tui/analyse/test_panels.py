@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rtui.analysis.report.document import Report
-from rtui.server.guard import Consent
+from rtui.server.guard.evidence import Consent
 from rtui.server.hot.session import SessionRefusedError
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen

@@ -11,13 +11,13 @@ from typing import Final
 import pytest
 
 from rtui.analysis.report.document import CoverageKind
-from rtui.server import guard
-from rtui.server.guard import PROBE_KEY
+from rtui.server.guard.evidence import PROBE_KEY
+from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.target import Secret
 from rtui.tui.analyse.panels import PANELS
 from tests.monitor import escapes_quotes
 from tests.server import zoo
-from tests.server.harmless import is_harmless
+from tests.server.guard.harmless import is_harmless
 from tests.servers import Server
 from tests.tui.analyse.analysis_tour import AnalysisTour, analysis_tour
 from tests.tui.tour import PLANTED_IDLE_S, minimal_user, plant, plant_idle
@@ -89,7 +89,7 @@ def test_an_analysis_of_the_minimal_user(server: Server, tmp_path: Path) -> None
 def _check_what_was_sent(done: AnalysisTour) -> None:
     """Everything on the wire is on the list and harmless, and a witness at the server has heard of nothing else."""
     for argv in done.wire:
-        assert guard.admits(argv) is not None, argv
+        assert find_spec(argv) is not None, argv
         assert is_harmless(argv), argv
     sent = Counter(map(tuple, done.wire))
     seen = Counter(recorded.argv for recorded in done.seen if recorded.name not in {"AUTH", "HELLO"})
@@ -142,7 +142,7 @@ def _check_what_was_touched(done: AnalysisTour, touched: set[bytes]) -> None:
     largest = {record.key for top in tops for record in top[:TOP]}
     assert touched <= largest | {done.gone_to}
     assert touched, "asking for a length counts here"
-    names = {spec.words[0] for spec in guard.TABLE if spec.touches}
+    names = {spec.words[0] for spec in TABLE if spec.touches}
     asked: set[bytes] = set()
     for argv in done.wire[done.before_analysis :]:
         if argv[0] == b"OBJECT" and argv[1] in RECENCY:

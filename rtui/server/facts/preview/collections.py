@@ -31,8 +31,8 @@ from rtui.server.facts.preview.source import (
     score,
     whole,
 )
-from rtui.server.guard import Command
-from rtui.server.guard.value_entries import MAX_ARRAY_INDEX
+from rtui.server.guard.command import Command
+from rtui.server.guard.key_entries import MAX_ARRAY_INDEX
 from rtui.server.wire.replies import Reply
 
 MAX_EMPTY_CALLS: Final = 10

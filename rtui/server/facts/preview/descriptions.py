@@ -13,12 +13,12 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
 from rtui.server.facts.preview.page import Cell, Kind, Page, Preview
 from rtui.server.facts.preview.source import Source, byte_items, cell, items, mapping, optional
-from rtui.server.guard import PerKey
+from rtui.server.guard.batch import KeyCommand
 from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 
-_JSON_SIZES: Final[dict[bytes, tuple[str, PerKey]]] = {
+_JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
     b"object": ("members", guard.json_objlen),
     b"array": ("elements", guard.json_arrlen),
     b"string": ("characters", guard.json_strlen),
@@ -32,7 +32,7 @@ async def read_nothing(source: Source, page: Page) -> Preview:
     return _described(source, page, (), Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type"))
 
 
-def description_from(command: PerKey) -> Callable[[Source, Page], Awaitable[Preview]]:
+def description_from(command: KeyCommand) -> Callable[[Source, Page], Awaitable[Preview]]:
     """Return a reader that shows the reply of this command, a map of names and values."""
 
     async def read_description(source: Source, page: Page) -> Preview:

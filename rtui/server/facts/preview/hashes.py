@@ -30,7 +30,9 @@ from rtui.server.facts.preview.page import (
     too_large,
 )
 from rtui.server.facts.preview.source import Refused, Source, byte_items, cell, items, needed_items, pairs, scan_page
-from rtui.server.guard import MAX_ELEMENTS, MAX_FIELD_BYTES, Command
+from rtui.server.guard.arguments import MAX_FIELD_BYTES
+from rtui.server.guard.command import Command
+from rtui.server.guard.key_entries import MAX_ELEMENTS
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 

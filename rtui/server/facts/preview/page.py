@@ -9,8 +9,8 @@ from typing import Final
 from rtui.analysis.facts import KeyFacts, Reason, Unknown
 from rtui.analysis.humanize import size
 from rtui.server.facts.preview.content import HexRow, hex_rows
-from rtui.server.guard import MAX_ELEMENTS, MAX_RANDOM
 from rtui.server.guard.evidence import FEW_ELEMENTS
+from rtui.server.guard.key_entries import MAX_ELEMENTS, MAX_RANDOM
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Un
 from rtui.keyspace.text.display import display
 from rtui.server import guard
 from rtui.server.facts.preview.page import STRING_WINDOW_BYTES, Cell
-from rtui.server.guard import CollectionEvidence, Command
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import CollectionEvidence
 from rtui.server.guard.spec import Version
 from rtui.server.wire.capability import Querier, unknown_from
 from rtui.server.wire.errors import ServerError

@@ -22,8 +22,8 @@ from rtui.server.facts.preview.page import (
     too_large,
 )
 from rtui.server.facts.preview.source import Refused, Source, cell, items, mapping, needed_items, optional, pairs
-from rtui.server.guard import MAX_FIELD_BYTES, ConsumerEvidence, EntryEvidence, GroupEvidence
-from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS
+from rtui.server.guard.arguments import MAX_FIELD_BYTES
+from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS, ConsumerEvidence, EntryEvidence, GroupEvidence
 from rtui.server.wire.replies import Reply
 
 DETAILED_GROUPS: Final = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rtui.server.guard import (
+from rtui.server.guard.evidence import (
     AbsentKey,
     CollectionEvidence,
     ConsumerEvidence,
@@ -30,7 +30,7 @@ SUB_ABOUT_A_KEY = {
 """The same with a subcommand."""
 
 ALONE = {
-    *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLIENT", b"INFO"), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")),
+    *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")),
     (b"HOTKEYS", b"GET"),
     *((b"CONFIG", b"GET", name) for name in (b"lfu-log-factor", b"lfu-decay-time")),
 }
@@ -40,7 +40,7 @@ SLOTS_BY = {b"key-count", b"cpu-usec"}
 """What slots are ordered by."""
 
 SECTIONS = set(
-    b"server clients memory persistence stats replication cpu cluster keyspace commandstats keysizes hotkeys".split()
+    b"server clients memory persistence stats replication cluster keyspace commandstats keysizes hotkeys".split()
 )
 """Sections of INFO that cost next to nothing."""
 

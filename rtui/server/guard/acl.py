@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from rtui.server.guard.spec import MODULE_GROUPS, Group, Spec, Version
+from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec, Version
 from rtui.server.guard.table import TABLE
 
 OLDEST: Final[dict[str, Version]] = {"redis": (6, 2), "valkey": (7, 2)}
@@ -56,13 +56,13 @@ def parse_release(text: str) -> Release:
     return Release(product, version)
 
 
-NEEDED_GROUPS: Final = frozenset({Group.CONNECTION, Group.KEYSPACE})
+REQUIRED_GROUPS: Final = frozenset({CommandGroup.CONNECTION, CommandGroup.KEYSPACE})
 """Groups without which nothing can be browsed."""
 
-OPTIONAL_GROUPS: Final = tuple(group for group in Group if group not in NEEDED_GROUPS)
+OPTIONAL_GROUPS: Final = tuple(group for group in CommandGroup if group not in REQUIRED_GROUPS)
 """Groups that a user may lack: the panels that need them say so."""
 
-ASKED_FOR_GROUPS: Final = MODULE_GROUPS | {Group.CLUSTER, Group.SETTINGS, Group.HOTKEYS}
+ON_REQUEST_GROUPS: Final = MODULE_GROUPS | {CommandGroup.CLUSTER, CommandGroup.SETTINGS, CommandGroup.HOTKEYS}
 """Groups that are granted on request only: a server without the module rejects the line, one that is no cluster has no
 use for its commands, who may read one setting may read all of them, and a hot-key session changes the server."""
 
@@ -73,7 +73,7 @@ _USER: Final = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class RulesError(ValueError):
+class AclError(ValueError):
     """A user name or hash that no line can be made of."""
 
 
@@ -82,36 +82,38 @@ def acl_line(
     *,
     user: str = "rtui",
     sha256: str | None = None,
-    groups: Collection[Group] = (),
-    without: Collection[Group] = (),
+    groups: Collection[CommandGroup] = (),
+    without: Collection[CommandGroup] = (),
 ) -> str:
     """Write the `ACL SETUSER` line of the minimal user for a server, one line without its end.
 
     `groups` adds what is granted on request only, `without` leaves optional groups out. The password is a placeholder,
-    or its SHA-256 in hex. Raises RulesError.
+    or its SHA-256 in hex. Raises AclError.
     """
     if not _USER.fullmatch(user):
-        raise RulesError("a user name has letters, digits and the characters _ . @ + -")
+        raise AclError("a user name has letters, digits and the characters _ . @ + -")
     if sha256 is not None and not _SHA256.fullmatch(sha256):
-        raise RulesError("a SHA-256 is 64 hexadecimal digits in lower case")
+        raise AclError("a SHA-256 is 64 hexadecimal digits in lower case")
     password = PLACEHOLDER if sha256 is None else f"#{sha256}"
     specs = granted(release, groups=groups, without=without)
     start = ["ACL", "SETUSER", user, "reset", "on", password, "resetchannels"]
     return " ".join([*start, *_rules(release, specs)])
 
 
-def granted(release: Release, *, groups: Collection[Group] = (), without: Collection[Group] = ()) -> list[Spec]:
+def granted(
+    release: Release, *, groups: Collection[CommandGroup] = (), without: Collection[CommandGroup] = ()
+) -> list[Spec]:
     """List the entries that such a line allows.
 
     A server that takes any subcommand in a rule gets those too which a connection tries before it knows the version:
     otherwise it would log each of them as refused, and call denied what it does not have.
     """
-    left_out = (ASKED_FOR_GROUPS - frozenset(groups)) | (frozenset(without) - NEEDED_GROUPS)
+    left_out = (ON_REQUEST_GROUPS - frozenset(groups)) | (frozenset(without) - REQUIRED_GROUPS)
     return [spec for spec in TABLE if spec.group not in left_out and (release.knows(spec) or _is_tried(release, spec))]
 
 
 def _is_tried(release: Release, spec: Spec) -> bool:
-    is_first = spec.group is Group.CONNECTION and spec.is_optional and "|" in spec.acl_rule
+    is_first = spec.group is CommandGroup.CONNECTION and spec.is_optional and "|" in spec.acl_rule
     return is_first and release.takes_any_subcommand
 
 

@@ -7,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.guard import EntryEvidence, Evidence, GroupEvidence, GuardError, TypeEvidence, admits, each, portions
-from rtui.server.guard.batch import MAX_BATCH_BUILDS, MAX_BATCH_BYTES, PerKey
+from rtui.server.guard.batch import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_COMMANDS,
+    MAX_BATCH_KEYS,
+    MAX_BULK_KEY_BYTES,
+    KeyCommand,
+    build_batch,
+    split_keys,
+)
+from rtui.server.guard.command import GuardError
+from rtui.server.guard.evidence import EntryEvidence, Evidence, GroupEvidence, TypeEvidence
+from rtui.server.guard.table import find_spec
 from tests.wire import Requests
 
-EVERY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
+EVERY = [value for value in vars(guard).values() if isinstance(value, KeyCommand)]
 BULK = [build for build in EVERY if build.spec.in_bulk]
 ENOUGH: dict[type[Evidence], Evidence] = {
     TypeEvidence: TypeEvidence(b"hash", "redis", (7, 0)),
@@ -27,9 +37,9 @@ KEYS = st.lists(
 )
 
 
-@given(st.lists(st.sampled_from(BULK), min_size=1, max_size=MAX_BATCH_BUILDS), KEYS)
-def test_a_batch_is_its_commands_one_after_another(builds: list[PerKey], keys: list[bytes]) -> None:
-    batch = each(builds, keys, HASHES)
+@given(st.lists(st.sampled_from(BULK), min_size=1, max_size=MAX_BATCH_COMMANDS), KEYS)
+def test_a_batch_is_its_commands_one_after_another(builds: list[KeyCommand], keys: list[bytes]) -> None:
+    batch = build_batch(builds, keys, HASHES)
     slow = [build(key, HASHES) for key in keys for build in builds]
     assert batch.packed == b"".join(command.packed for command in slow)
     assert batch.replies == len(slow)
@@ -37,22 +47,22 @@ def test_a_batch_is_its_commands_one_after_another(builds: list[PerKey], keys: l
 
 
 @given(st.sampled_from(BULK), KEYS)
-def test_a_batch_reads_back_as_lines_of_the_list(build: PerKey, keys: list[bytes]) -> None:
+def test_a_batch_reads_back_as_lines_of_the_list(build: KeyCommand, keys: list[bytes]) -> None:
     requests = Requests()
-    requests.feed(each(build, keys, HASHES).packed)
+    requests.feed(build_batch(build, keys, HASHES).packed)
     assert not requests.incomplete
     assert [line[-1] for line in requests.commands] == keys
-    assert all(admits(line) is build.spec for line in requests.commands)
+    assert all(find_spec(line) is build.spec for line in requests.commands)
 
 
 @pytest.mark.parametrize("build", [build for build in EVERY if not build.spec.in_bulk], ids=repr)
-def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: PerKey) -> None:
+def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: KeyCommand) -> None:
     known = None if build.spec.evidence is None else ENOUGH[build.spec.evidence]
     assert build(b"key", known).replies == 1
     with pytest.raises(GuardError):
-        each(build, [b"key"])
+        build_batch(build, [b"key"])
     with pytest.raises(GuardError):
-        each([guard.key_type, build], [b"key"])
+        build_batch([guard.key_type, build], [b"key"])
 
 
 @pytest.mark.parametrize(
@@ -73,15 +83,15 @@ def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: PerKey) -> None
 )
 def test_how_many_keys_one_write_may_ask_for_their_memory(known: TypeEvidence | None, most: int) -> None:
     if most:
-        assert each([guard.memory_usage, guard.xlen], [b"key"] * most, known).replies == 2 * most
+        assert build_batch([guard.memory_usage, guard.xlen], [b"key"] * most, known).replies == 2 * most
     with pytest.raises(GuardError):
-        each([guard.xlen, guard.memory_usage], [b"key"] * (most + 1), known)
+        build_batch([guard.xlen, guard.memory_usage], [b"key"] * (most + 1), known)
 
 
 def test_builders_that_are_none_are_refused() -> None:
     forged: Any = lambda key: guard.ping()  # noqa: E731
     with pytest.raises((GuardError, AttributeError)):
-        each([forged], [b"key"])
+        build_batch([forged], [b"key"])
 
 
 @pytest.mark.parametrize(
@@ -89,47 +99,47 @@ def test_builders_that_are_none_are_refused() -> None:
     [
         ([], [b"k"]),
         ([guard.pttl], []),
-        ([guard.pttl], [b"k"] * (guard.MAX_BATCH_KEYS + 1)),
-        ([guard.pttl] * (MAX_BATCH_BUILDS + 1), [b"k"]),
-        ([guard.pttl], [b"k", b"k" * (guard.MAX_BULK_KEY_BYTES + 1)]),
-        ([guard.pttl], [b"k" * guard.MAX_BULK_KEY_BYTES] * 300),
-        ([guard.pttl, guard.key_type], [b"k" * guard.MAX_BULK_KEY_BYTES] * 200),
+        ([guard.pttl], [b"k"] * (MAX_BATCH_KEYS + 1)),
+        ([guard.pttl] * (MAX_BATCH_COMMANDS + 1), [b"k"]),
+        ([guard.pttl], [b"k", b"k" * (MAX_BULK_KEY_BYTES + 1)]),
+        ([guard.pttl], [b"k" * MAX_BULK_KEY_BYTES] * 300),
+        ([guard.pttl, guard.key_type], [b"k" * MAX_BULK_KEY_BYTES] * 200),
     ],
     ids=["no command", "no key", "keys", "commands", "key size", "bytes", "bytes of two"],
 )
-def test_batches_are_bounded(builds: list[PerKey], keys: list[bytes]) -> None:
+def test_batches_are_bounded(builds: list[KeyCommand], keys: list[bytes]) -> None:
     with pytest.raises(GuardError):
-        each(builds, keys)
+        build_batch(builds, keys)
 
 
 def test_the_largest_batch() -> None:
-    assert each(guard.pttl, [b"k"] * guard.MAX_BATCH_KEYS).replies == guard.MAX_BATCH_KEYS
-    keys = [b"k" * guard.MAX_BULK_KEY_BYTES] * (MAX_BATCH_BYTES // guard.MAX_BULK_KEY_BYTES)
-    assert len(each(guard.pttl, keys).packed) >= MAX_BATCH_BYTES
+    assert build_batch(guard.pttl, [b"k"] * MAX_BATCH_KEYS).replies == MAX_BATCH_KEYS
+    keys = [b"k" * MAX_BULK_KEY_BYTES] * (MAX_BATCH_BYTES // MAX_BULK_KEY_BYTES)
+    assert len(build_batch(guard.pttl, keys).packed) >= MAX_BATCH_BYTES
 
 
 def test_a_key_is_bytes() -> None:
     text: Any = ["key"]
     with pytest.raises(TypeError):
-        each(guard.pttl, text)
+        build_batch(guard.pttl, text)
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 65_536), st.integers(1, 900)), max_size=8),
-    st.integers(1, MAX_BATCH_BUILDS),
+    st.integers(1, MAX_BATCH_COMMANDS),
 )
 def test_portions_hold_every_key_in_order_and_fit_into_a_batch(runs: list[tuple[int, int]], commands: int) -> None:
     keys = [b"k" * size for size, repeat in runs for _ in range(min(repeat, 2_000_000 // (size + 1)))]
-    cut = list(portions(keys, commands))
+    cut = list(split_keys(keys, commands))
     assert [key for part in cut for key in part] == keys
     for part in cut:
-        assert 1 <= len(part) <= guard.MAX_BATCH_KEYS
+        assert 1 <= len(part) <= MAX_BATCH_KEYS
         assert sum(map(len, part)) * commands <= MAX_BATCH_BYTES
 
 
 def test_portions_are_cut_at_the_bytes_and_each_can_be_sent() -> None:
-    keys = [b"k" * guard.MAX_BULK_KEY_BYTES] * 600
+    keys = [b"k" * MAX_BULK_KEY_BYTES] * 600
     builds = [guard.key_type, guard.pttl]
-    cut = list(portions(keys, len(builds)))
+    cut = list(split_keys(keys, len(builds)))
     assert [len(part) for part in cut] == [128, 128, 128, 128, 88]
-    assert sum(each(builds, part).replies for part in cut) == 1200
+    assert sum(build_batch(builds, part).replies for part in cut) == 1200

@@ -16,27 +16,27 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
-from rtui.server.guard import (
+from rtui.server.guard.arguments import MAX_KEY_BYTES
+from rtui.server.guard.batch import KeyCommand, build_batch
+from rtui.server.guard.command import Command, GuardError, build_command, pack
+from rtui.server.guard.evidence import (
     PROBE_KEY,
-    TABLE,
     AbsentKey,
     CollectionEvidence,
-    Command,
     Consent,
     ConsumerEvidence,
     EntryEvidence,
     Evidence,
     GroupEvidence,
-    GuardError,
     Metric,
-    Spec,
     TypeEvidence,
-    admits,
 )
-from rtui.server.guard.batch import PerKey
-from rtui.server.guard.command import checked, pack
+from rtui.server.guard.key_entries import MAX_ELEMENTS
+from rtui.server.guard.spec import Spec
+from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.target import Secret
-from tests.server.harmless import is_costly, is_harmless, is_known_to_be_cheap
+from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
+from tests.server.guard.samples import samples
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 - a test may tell it
 KEY = b"a:key"
@@ -48,7 +48,7 @@ ENOUGH: dict[type[Evidence], Evidence] = {
     type(one): one for one in (STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS)
 }
 """By what a command needs, evidence that permits all of it."""
-LINES = [line for spec in TABLE for line in spec.samples(KEY)]
+LINES = [line for spec in TABLE for line in samples(spec, KEY)]
 NUMBERS = (
     *(
         b"0",
@@ -76,7 +76,7 @@ LONG = [b"x" * size for size in (40, 64, 65, 256, 257, 512, 513, 65_536, 65_537,
 STARS = [b"*" * stars for stars in (15, 16, 17, 100)]
 POOL = [*NUMBERS, *WORDS, *(word.lower() for word in WORDS), *FOREIGN, *LONG, *STARS]
 PARTS = st.one_of(st.sampled_from(POOL), st.binary(max_size=12))
-EVERY_KEY = [value for name in guard.__all__ if isinstance(value := getattr(guard, name), PerKey)]
+EVERY_KEY = [value for value in vars(guard).values() if isinstance(value, KeyCommand)]
 
 
 @st.composite
@@ -102,7 +102,7 @@ def mutated(draw: st.DrawFn) -> tuple[bytes, ...]:
 
 @given(mutated())
 def test_whatever_is_admitted_is_harmless_by_an_independent_judge(line: tuple[bytes, ...]) -> None:
-    if admits(line) is not None:
+    if find_spec(line) is not None:
         assert is_harmless(line), line[:6]
 
 
@@ -117,24 +117,24 @@ def changed_once(line: tuple[bytes, ...]) -> Iterator[tuple[bytes, ...]]:
 
 @pytest.mark.parametrize("spec", TABLE, ids=lambda spec: spec.usage[:50])
 def test_every_single_change_is_refused_or_harmless(spec: Spec) -> None:
-    for line in spec.samples(KEY):
+    for line in samples(spec, KEY):
         if len(line) < 20:
-            wrong = [new[:6] for new in changed_once(line) if admits(new) is not None and not is_harmless(new)]
+            wrong = [new[:6] for new in changed_once(line) if find_spec(new) is not None and not is_harmless(new)]
             assert not wrong
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, 101])
 def test_named_fields_are_counted_right(count: int) -> None:
     fields = [b"f"] * count
-    allowed = 1 <= count <= guard.MAX_ELEMENTS
-    assert (admits((b"HMGET", KEY, *fields)) is not None) == allowed
-    assert (admits((b"HPTTL", KEY, b"FIELDS", b"%d" % count, *fields)) is not None) == allowed
-    assert admits((b"HPTTL", KEY, b"FIELDS", b"%d" % (count + 1), *fields)) is None
+    allowed = 1 <= count <= MAX_ELEMENTS
+    assert (find_spec((b"HMGET", KEY, *fields)) is not None) == allowed
+    assert (find_spec((b"HPTTL", KEY, b"FIELDS", b"%d" % count, *fields)) is not None) == allowed
+    assert find_spec((b"HPTTL", KEY, b"FIELDS", b"%d" % (count + 1), *fields)) is None
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: b" ".join(line)[:50].decode("latin-1"))
 def test_each_sample_is_admitted_by_its_entry_and_harmless(line: tuple[bytes, ...]) -> None:
-    spec = admits(line)
+    spec = find_spec(line)
     assert spec is not None
     assert line[: len(spec.words)] == spec.words
     assert is_harmless(line)
@@ -142,16 +142,16 @@ def test_each_sample_is_admitted_by_its_entry_and_harmless(line: tuple[bytes, ..
 
 @given(mutated())
 def test_what_is_made_is_what_is_admitted(line: tuple[bytes, ...]) -> None:
-    if admits(line) is None:
+    if find_spec(line) is None:
         with pytest.raises(GuardError):
-            checked(*line)
+            build_command(*line)
     else:
-        assert parsed(checked(*line, consent=CONSENT, evidence=enough(line)).packed) == [list(line)]
+        assert parsed(build_command(*line, consent=CONSENT, evidence=enough(line)).packed) == [list(line)]
 
 
 def enough(line: tuple[bytes, ...]) -> Evidence | None:
     """Evidence that permits an admitted line, None where it needs none."""
-    spec = admits(line)
+    spec = find_spec(line)
     return None if spec is None or spec.evidence is None else ENOUGH[spec.evidence]
 
 
@@ -182,16 +182,16 @@ KNOWN: st.SearchStrategy[Evidence | None] = st.one_of(
 @given(st.sampled_from(COSTLY_LINES), KNOWN)
 def test_no_costly_command_is_made_unless_enough_is_known(line: tuple[bytes, ...], known: Evidence | None) -> None:
     if is_known_to_be_cheap(line, known):
-        assert parsed(checked(*line, evidence=known).packed) == [list(line)]
+        assert parsed(build_command(*line, evidence=known).packed) == [list(line)]
     else:
         with pytest.raises(GuardError, match="is not sent"):
-            checked(*line, evidence=known)
+            build_command(*line, evidence=known)
 
 
 @given(mutated(), KNOWN)
 def test_whatever_is_made_is_cheap_by_an_independent_judge(line: tuple[bytes, ...], known: Evidence | None) -> None:
     try:
-        checked(*line, consent=CONSENT, evidence=known)
+        build_command(*line, consent=CONSENT, evidence=known)
     except GuardError:
         return
     assert not is_costly(line) or is_known_to_be_cheap(line, known)
@@ -202,20 +202,20 @@ def test_nothing_known_is_not_enough_and_neither_is_a_claim(line: tuple[bytes, .
     forged: Any
     for forged in (None, True, "hash", object(), CONSENT):
         with pytest.raises(GuardError, match="unless this is known"):
-            checked(*line, evidence=forged)
+            build_command(*line, evidence=forged)
     with pytest.raises(GuardError):
-        checked(*line, evidence=AbsentKey())
-    spec = admits(line)
+        build_command(*line, evidence=AbsentKey())
+    spec = find_spec(line)
     assert spec is not None
     assert spec.evidence is not None
     permissive = type("Permissive", (spec.evidence,), {"refusal": lambda *_: ""})
     with pytest.raises(GuardError, match="unless this is known"):
-        checked(*line, evidence=object.__new__(permissive))
+        build_command(*line, evidence=object.__new__(permissive))
 
 
 def test_what_needs_evidence_is_what_costs_by_the_value() -> None:
     assert {spec.words for spec in TABLE if spec.evidence} == {
-        spec.words for spec in TABLE if any(is_costly(line) for line in spec.samples(KEY))
+        spec.words for spec in TABLE if any(is_costly(line) for line in samples(spec, KEY))
     }
     assert not [spec.name for spec in TABLE if "looked at before" in spec.why and spec.evidence is None]
     assert {spec.evidence for spec in TABLE if spec.evidence} == set(ENOUGH)
@@ -225,9 +225,9 @@ def test_the_probe_of_rights_asks_for_its_own_key_only() -> None:
     assert guard.memory_usage(PROBE_KEY, AbsentKey()).replies == 1
     for line in ((b"MEMORY", b"USAGE", KEY), (b"HMGET", KEY, PROBE_KEY), (b"HPTTL", KEY, b"FIELDS", b"1", PROBE_KEY)):
         with pytest.raises(GuardError):
-            checked(*line, evidence=AbsentKey())
+            build_command(*line, evidence=AbsentKey())
     with pytest.raises(GuardError):
-        guard.each(guard.memory_usage, [PROBE_KEY, PROBE_KEY], AbsentKey())
+        build_batch(guard.memory_usage, [PROBE_KEY, PROBE_KEY], AbsentKey())
 
 
 def test_look_ups_of_fields_are_bounded_together() -> None:
@@ -276,25 +276,25 @@ def test_look_ups_of_fields_are_bounded_together() -> None:
         "ARSCAN key 0 10", "ARSCAN key 0 10 LIMIT 101", "ARSCAN key 0 18446744073709551615 LIMIT 1", "ARINFO key FULL",
         "XPENDING key group - + 10", "HPTTL key FIELDS 2 a", "HPTTL key FIELDS 1 a b", "HPTTL key FIELDS 0",
         "JSON.GET key", "JSON.SET key . 1", "JSON.TYPE key $..*", "BF.ADD key x", "TS.INFO key DEBUG", "VSIM key",
-        "QUIT", "AUTH", "AUTH a b c",
+        "QUIT", "AUTH", "AUTH a b c", "CLIENT INFO", "INFO cpu",
     ],
 )  # fmt: skip
 def test_refused(text: str) -> None:
     line = tuple(text.encode().split(b" "))
-    assert admits(line) is None
+    assert find_spec(line) is None
     with pytest.raises(GuardError):
-        checked(*line)
+        build_command(*line)
 
 
 @pytest.mark.parametrize("spec", [spec for spec in TABLE if spec.needs_consent], ids=lambda spec: spec.name)
 def test_what_changes_the_server_is_not_made_without_consent(spec: Spec) -> None:
-    for line in spec.samples(KEY):
+    for line in samples(spec, KEY):
         with pytest.raises(GuardError, match="consent"):
-            checked(*line)
+            build_command(*line)
         forged: Any = True
         with pytest.raises(GuardError, match="consent"):
-            checked(*line, consent=forged)
-        assert checked(*line, consent=CONSENT).name == spec.name
+            build_command(*line, consent=forged)
+        assert build_command(*line, consent=CONSENT).name == spec.name
 
 
 def test_only_starting_a_hot_key_session_changes_the_server() -> None:
@@ -319,22 +319,22 @@ def test_a_session_has_an_end_and_a_sample() -> None:
 
 
 def test_nothing_at_all_is_refused() -> None:
-    assert admits(()) is None
-    assert admits((b"",)) is None
+    assert find_spec(()) is None
+    assert find_spec((b"",)) is None
     with pytest.raises(GuardError):
-        checked()
+        build_command()
 
 
 def test_a_request_is_bounded_as_a_whole() -> None:
     field = b"f" * 65_536
-    assert admits((b"HMGET", KEY, *[field] * 30))
-    assert admits((b"HMGET", KEY, *[field] * 100)) is None
+    assert find_spec((b"HMGET", KEY, *[field] * 30))
+    assert find_spec((b"HMGET", KEY, *[field] * 100)) is None
 
 
 def test_key_names_are_bounded() -> None:
-    assert guard.key_type(b"k" * guard.MAX_KEY_BYTES).replies == 1
+    assert guard.key_type(b"k" * MAX_KEY_BYTES).replies == 1
     with pytest.raises(GuardError) as caught:
-        guard.key_type(b"k" * (guard.MAX_KEY_BYTES + 1))
+        guard.key_type(b"k" * (MAX_KEY_BYTES + 1))
     assert len(str(caught.value)) < 200
 
 
@@ -359,7 +359,7 @@ def built() -> list[Command]:
         *(guard.ping(), guard.hello(2), guard.hello(3, "me", secret), guard.hello(3, None, secret)),
         *(guard.auth(None, secret), guard.auth("me", secret), guard.select(3), guard.set_name()),
         *(guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch(), guard.readonly()),
-        *(guard.client_info(), guard.info("memory"), guard.dbsize()),
+        *(guard.info("memory"), guard.dbsize()),
         *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
         *(guard.hotkeys_get(), guard.hotkeys_start(CONSENT), guard.slot_stats("cpu-usec", limit=100)),
         *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
@@ -381,7 +381,7 @@ def test_every_builder_writes_a_line_of_the_list_and_every_entry_has_a_builder()
     seen: set[Spec] = set()
     for command in built():
         (line,) = parsed(command.packed)
-        spec = admits(line)
+        spec = find_spec(line)
         assert spec is not None
         assert spec.name == command.name
         assert command.replies == 1
