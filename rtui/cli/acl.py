@@ -9,7 +9,6 @@ from rtui.server.guard.acl import (
     OPTIONAL_GROUPS,
     AclError,
     Release,
-    ReleaseError,
     acl_line,
     parse_release,
 )
@@ -29,7 +28,7 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
     """Read a server's product and version; a usage error says what to write."""
     try:
         return parse_release(value) if value is not None else None
-    except ReleaseError as error:
+    except AclError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
 

@@ -40,7 +40,7 @@ def _record(spec: Spec) -> dict[str, object]:
         "since_valkey": _version(spec.since_valkey),
         "touches": spec.touches,
         "counts": spec.counts,
-        "optional": spec.is_optional,
+        "optional": not spec.is_required,
         "bulk": spec.in_bulk,
         "consent": spec.needs_consent,
         "evidence": None if spec.evidence is None else spec.evidence.words,

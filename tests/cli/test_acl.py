@@ -17,7 +17,6 @@ from rtui.server.guard.acl import (
     OPTIONAL_GROUPS,
     REQUIRED_GROUPS,
     AclError,
-    ReleaseError,
     acl_line,
     granted,
     parse_release,
@@ -263,7 +262,7 @@ def test_a_line_is_one_line_of_rules_for_listed_commands(
     product: str, major: int, minor: int, groups: set[CommandGroup], without: set[CommandGroup]
 ) -> None:
     if (major, minor) < OLDEST[product]:
-        with pytest.raises(ReleaseError):
+        with pytest.raises(AclError):
             parse_release(f"{product}-{major}.{minor}")
         return
     release = parse_release(f"{product}-{major}.{minor}")

@@ -52,11 +52,11 @@ MODULE_GROUPS: Final = frozenset({CommandGroup.JSON, CommandGroup.TIMESERIES, Co
 class Spec:
     """One command, or one way to use a command, that may be sent."""
 
+    group: CommandGroup
     words: tuple[bytes, ...]
     """The command and its subcommand, in capitals."""
     shape: tuple[Element, ...]
     """What follows the words."""
-    group: CommandGroup
     cost: str
     """Worst case within the bounds, in words and measured figures."""
     why: str
@@ -69,8 +69,8 @@ class Spec:
     """Whether it changes the idle time or frequency of the key unless NO-TOUCH is on."""
     counts: bool = False
     """Whether it counts in keyspace_hits or keyspace_misses."""
-    is_optional: bool = False
-    """Whether only one feature is lost when the server refuses it."""
+    is_required: bool = False
+    """Whether nothing works without it; otherwise only one feature is lost when the server refuses it."""
     in_bulk: bool = False
     """Whether it may be sent for many keys in one write: constant time and one key only."""
     has_write_key_spec: bool = False
