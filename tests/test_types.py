@@ -12,8 +12,8 @@ from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
-from rtui.server.facts.preview.page import Kind
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
 from rtui.server.guard.evidence import PROBE_KEY
@@ -53,12 +53,12 @@ async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_pa
         try:
             rows = await session.row_facts(KEYS)
             facts = await session.key_facts(KEYS[0])
-            shown = await preview(session.connection, facts)
+            shown = await key_preview(session.connection, facts)
         finally:
             await session.close()
     assert [row.memory_bytes for row in rows] == [7, 7]
     assert (facts.length, facts.memory_bytes) == (LENGTH, 7)
-    assert (shown.kind, shown.total) == (Kind.DESCRIPTION, LENGTH)
+    assert (shown.kind, shown.total) == (PreviewKind.DESCRIPTION, LENGTH)
     assert isinstance(shown.refusal, Unknown)
     assert shown.refusal.reason is Reason.UNSUPPORTED
     head = [span for line in fact_lines(facts, 100) for span in line]

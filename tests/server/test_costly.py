@@ -11,7 +11,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
@@ -38,7 +38,7 @@ async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, 
                 assert isinstance(facts.memory_bytes, Unknown)
                 assert facts.memory_bytes.reason is Reason.NOT_ASKED
                 assert "module" in facts.memory_bytes.detail
-                await preview(session.connection, facts)
+                await key_preview(session.connection, facts)
         finally:
             await session.close()
         assert {row.type for row in rows} == {key_type}
@@ -135,7 +135,7 @@ async def test_a_large_compact_hash_is_not_walked_over_where_too_little_is_known
         facts = await key_facts(watched, b"key")
         assert facts.encoding == b"listpack"
         watched.runs.clear()
-        shown = await preview(watched, replace(facts, length=60_000, memory_bytes=10_000_000))
+        shown = await key_preview(watched, replace(facts, length=60_000, memory_bytes=10_000_000))
     assert watched.runs == []
     assert shown.refusal is not None
     assert shown.refusal.reason is Reason.TOO_LARGE
@@ -146,5 +146,5 @@ async def test_groups_are_listed_where_the_size_of_a_stream_is_denied(valkey: Se
     valkey.client().execute_command("ACL", "SETUSER", "default", "-memory|usage")
     async with connected(target_of(valkey)) as connection:
         watched = Watched(connection)
-        shown = await preview(watched, await key_facts(watched, streams[0]))
+        shown = await key_preview(watched, await key_facts(watched, streams[0]))
     assert [section.title for section in shown.sections] == ["groups"]

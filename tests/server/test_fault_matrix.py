@@ -21,7 +21,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.browsing import Browsing
 from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
@@ -175,7 +175,7 @@ async def _facts_and_values(connection: Connection, names: list[bytes], capabili
         facts = await key_facts(connection, name, capabilities)
         for fact in (facts.length, facts.memory_bytes, facts.idle_s, facts.ttl_ms):
             assert not isinstance(fact, int) or fact >= 0
-        await preview(connection, facts, capabilities=capabilities)
+        await key_preview(connection, facts, capabilities=capabilities)
 
 
 async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None) -> None:

@@ -18,8 +18,8 @@ from rtui.analysis.facts import (
     Unknown,
 )
 from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, row_facts
+from rtui.server.facts.key_preview import key_preview
 from rtui.server.facts.preview.page import Page
-from rtui.server.facts.preview.read import preview
 from rtui.server.facts.types import length_commands
 from rtui.server.wire.capability import Capabilities, Feature, Verdict
 from rtui.server.wire.errors import ConnectionLost
@@ -334,9 +334,9 @@ async def test_an_idle_time_that_rtui_itself_has_reset_is_still_told(without_no_
     age(without_no_touch, b"key", 230)
     async with connected(target_of(without_no_touch)) as connection:
         first = await key_facts(connection, b"key")
-        await preview(connection, first)
+        await key_preview(connection, first)
         again = await key_facts(connection, b"key")
-        await preview(connection, again, Page(number=2, position=2))
+        await key_preview(connection, again, Page(number=2, position=2))
         third = await key_facts(connection, b"key")
     assert idle_s(client, b"key") < 230
     for facts in (first, again, third):
@@ -363,8 +363,8 @@ async def test_an_idle_time_is_read_again_before_a_page_that_is_turned_later(red
     async with connected(target_of(redis70)) as connection:
         facts = await key_facts(connection, b"key")
         watched = Watched(connection)
-        await preview(watched, facts)
-        await preview(watched, replace(facts, asked_at_s=facts.asked_at_s - 60))
+        await key_preview(watched, facts)
+        await key_preview(watched, replace(facts, asked_at_s=facts.asked_at_s - 60))
     assert watched.runs == [["GETRANGE", "TYPE"], ["OBJECT IDLETIME", "GETRANGE", "TYPE"]]
 
 

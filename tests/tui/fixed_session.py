@@ -13,7 +13,16 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.facts.preview.page import FIRST, Column, Kind, Meaning, Page, Preview, Section, Window
+from rtui.server.facts.preview.page import (
+    FIRST,
+    Meaning,
+    Page,
+    Preview,
+    PreviewColumn,
+    PreviewKind,
+    SideTable,
+    StringWindow,
+)
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Online
@@ -220,7 +229,7 @@ def key_facts(key: bytes) -> KeyFacts:
 
 def preview(facts: KeyFacts, page: Page) -> Preview:
     """A page of the value, from the type."""
-    base = Preview(facts.key, facts.type, Kind.NOTHING, page, facts.length)
+    base = Preview(facts.key, facts.type, PreviewKind.NOTHING, page, facts.length)
     if isinstance(facts.type, Unknown):
         return replace(base, refusal=facts.type)
     if facts.key == b"huge":
@@ -228,52 +237,67 @@ def preview(facts: KeyFacts, page: Page) -> Preview:
         return replace(base, refusal=why)
     if facts.key == b"bits":
         data = bytes(range(64))
-        return replace(base, kind=Kind.BINARY, total=64, window=Window(0, data, 64))
+        return replace(base, kind=PreviewKind.BINARY, total=64, window=StringWindow(0, data, 64))
     return _TYPES.get(facts.type, _description)(base)
 
 
 def _hash(base: Preview) -> Preview:
-    columns = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+    columns = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
     rows = ((b"name", b"n42"), (b"email", b"u42@example.com"), (b"note", b"\x1b]0;owned\x07 [b]bold[/b] " * 6))
-    return replace(base, kind=Kind.HASH, columns=columns, rows=rows)
+    return replace(base, kind=PreviewKind.HASH, columns=columns, rows=rows)
 
 
 def _list(base: Preview) -> Preview:
-    columns = (Column("index", Meaning.INDEX), Column("value", Meaning.VALUE))
+    columns = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("value", Meaning.VALUE))
     start = base.page.position if isinstance(base.page.position, int) else 0
     rows = tuple((start + at, b'{"job": %d}' % (start + at)) for at in range(100))
     following = base.page.following(start + 100) if start < 200 else None
-    return replace(base, kind=Kind.LIST, columns=columns, rows=rows, total=300, next_page=following)
+    return replace(base, kind=PreviewKind.LIST, columns=columns, rows=rows, total=300, next_page=following)
 
 
 def _set(base: Preview) -> Preview:
-    return replace(base, kind=Kind.SET, columns=(Column("member", Meaning.NAME),), rows=((b"17",), (b"23",), (b"42",)))
+    return replace(
+        base,
+        kind=PreviewKind.SET,
+        columns=(PreviewColumn("member", Meaning.NAME),),
+        rows=((b"17",), (b"23",), (b"42",)),
+    )
 
 
 def _zset(base: Preview) -> Preview:
-    columns = (Column("member", Meaning.NAME), Column("score", Meaning.SCORE))
-    return replace(base, kind=Kind.ZSET, columns=columns, rows=((b"ada", 1.5), (b"bob", 120.0), (b"eve", 3e30)))
+    columns = (PreviewColumn("member", Meaning.NAME), PreviewColumn("score", Meaning.SCORE))
+    return replace(base, kind=PreviewKind.ZSET, columns=columns, rows=((b"ada", 1.5), (b"bob", 120.0), (b"eve", 3e30)))
 
 
 def _stream(base: Preview) -> Preview:
-    columns = (Column("entry", Meaning.STREAM_ID), Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+    columns = (
+        PreviewColumn("entry", Meaning.STREAM_ID),
+        PreviewColumn("field", Meaning.NAME),
+        PreviewColumn("value", Meaning.VALUE),
+    )
     rows = ((b"1700000000000-0", b"kind", b"login"), (None, b"user", b"42"), (b"1699999999999-3", b"kind", b"logout"))
-    group = Section(
+    group = SideTable(
         "groups",
-        (Column("group", Meaning.NAME), Column("pending", Meaning.COUNT), Column("lag", Meaning.COUNT)),
+        (
+            PreviewColumn("group", Meaning.NAME),
+            PreviewColumn("pending", Meaning.COUNT),
+            PreviewColumn("lag", Meaning.COUNT),
+        ),
         ((b"mailer", 12, 3), (b"audit", 0, None)),
     )
-    return replace(base, kind=Kind.STREAM, columns=columns, rows=rows, summary=(("length", 3),), sections=(group,))
+    return replace(
+        base, kind=PreviewKind.STREAM, columns=columns, rows=rows, summary=(("length", 3),), sections=(group,)
+    )
 
 
 def _string(base: Preview) -> Preview:
     lines = (b"{", b'  "id": 106,', b'  "tags": [', b'    "new",', b'    "sale"', b"  ]", b"}")
-    return replace(base, kind=Kind.JSON, window=Window(0, b"".join(lines), 46, lines), total=46)
+    return replace(base, kind=PreviewKind.JSON, window=StringWindow(0, b"".join(lines), 46, lines), total=46)
 
 
 def _description(base: Preview) -> Preview:
     why = Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type")
-    return replace(base, kind=Kind.DESCRIPTION, summary=(("nodes", 12), ("label", b"a\x1bb")), refusal=why)
+    return replace(base, kind=PreviewKind.DESCRIPTION, summary=(("nodes", 12), ("label", b"a\x1bb")), refusal=why)
 
 
 _TYPES = {b"hash": _hash, b"list": _list, b"set": _set, b"zset": _zset, b"stream": _stream, b"string": _string}

@@ -14,7 +14,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing_status import BrowsingStatus, Outdated
-from rtui.server.facts.preview.page import FIRST, Column, Kind, Meaning, Preview, Unread, Window
+from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColumn, PreviewKind, StringWindow, Unread
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost
 from rtui.server.wire.errors import RtuiError
@@ -242,9 +242,15 @@ def test_cells_are_written_by_what_they_mean(value: object, meaning: Meaning, te
     assert cell_text(value, meaning) == text  # type: ignore[arg-type]
 
 
-@given(st.binary(max_size=300), st.integers(40, 120), st.sampled_from([Kind.TEXT, Kind.BINARY, Kind.JSON]))
-def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: Kind) -> None:
-    shown = Preview(b"k", b"string", kind, window=Window(0, data, len(data), (data,) if kind is Kind.JSON else ()))
+@given(
+    st.binary(max_size=300),
+    st.integers(40, 120),
+    st.sampled_from([PreviewKind.TEXT, PreviewKind.BINARY, PreviewKind.JSON]),
+)
+def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: PreviewKind) -> None:
+    shown = Preview(
+        b"k", b"string", kind, window=StringWindow(0, data, len(data), (data,) if kind is PreviewKind.JSON else ())
+    )
     lines = preview_lines(shown, width)
     assert all(line_width(line) <= width for line in lines)
     assert not HOSTILE.search("".join(said(line) for line in lines))
@@ -254,13 +260,13 @@ def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: Kind)
     st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=400)), min_size=1, max_size=5), st.integers(40, 120)
 )
 def test_any_table_fits(rows: list[tuple[bytes, bytes]], width: int) -> None:
-    columns = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
-    lines = preview_lines(Preview(b"k", b"hash", Kind.HASH, columns=columns, rows=tuple(rows)), width)
+    columns = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
+    lines = preview_lines(Preview(b"k", b"hash", PreviewKind.HASH, columns=columns, rows=tuple(rows)), width)
     assert all(line_width(line) <= width + 2 for line in lines)
 
 
 def test_hex_has_as_many_bytes_a_line_as_fit() -> None:
-    shown = Preview(b"k", b"string", Kind.BINARY, window=Window(0, bytes(range(32)), 32))
+    shown = Preview(b"k", b"string", PreviewKind.BINARY, window=StringWindow(0, bytes(range(32)), 32))
     assert "00000010  10 11" in "\n".join(said(line) for line in preview_lines(shown, 100))
     assert "00000008  08 09" in "\n".join(said(line) for line in preview_lines(shown, 50))
 
@@ -271,7 +277,7 @@ def test_facts_about_a_value_are_broken_between_words(width: int) -> None:
     shown = Preview(
         key=b"visitors",
         type=b"string",
-        kind=Kind.HYPERLOGLOG,
+        kind=PreviewKind.HYPERLOGLOG,
         page=FIRST,
         summary=((label, Unknown(Reason.NOT_ASKED, why)), ("registers", b"dense")),
     )

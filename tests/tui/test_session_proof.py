@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.facts.preview.page import Kind
+from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.handshake import NoTouch
@@ -96,9 +96,9 @@ def _check_that_all_was_used(done: Tour) -> None:
     assert {argv[0] for argv in done.wire} >= ALWAYS_ASKED
     assert done.sampled > 0
     kinds = {preview.kind for preview in done.previews.values()}
-    assert kinds >= set(Kind) - {Kind.NOTHING, Kind.ARRAY, Kind.DESCRIPTION}
+    assert kinds >= set(PreviewKind) - {PreviewKind.NOTHING, PreviewKind.ARRAY, PreviewKind.DESCRIPTION}
     if done.server.product == "redis" and done.server.version >= (8, 8):
-        assert kinds >= {Kind.ARRAY, Kind.DESCRIPTION}
+        assert kinds >= {PreviewKind.ARRAY, PreviewKind.DESCRIPTION}
     assert len(done.copied) == 4
     for text in done.copied:
         check_text(text)

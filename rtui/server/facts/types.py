@@ -15,7 +15,7 @@ from rtui.server.facts.preview.collections import read_array, read_list, read_se
 from rtui.server.facts.preview.descriptions import description_from, read_json, read_nothing
 from rtui.server.facts.preview.hashes import read_hash
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.preview.source import Source
+from rtui.server.facts.preview.source import ValueReader
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.guard.batch import KeyCommand
@@ -27,7 +27,7 @@ class TypeQueries:
 
     length: KeyCommand | None = None
     """The command that answers the length in constant time."""
-    preview: Callable[[Source, Page], Awaitable[Preview]] = read_nothing
+    preview: Callable[[ValueReader, Page], Awaitable[Preview]] = read_nothing
     """Reads one page of the value, within the bounds of `preview.page`."""
 
 

@@ -10,8 +10,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import Browsing
+from rtui.server.facts.key_preview import key_preview
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.preview.read import preview
 from rtui.server.scan.pace import Pace
 from rtui.tui.analyse.source import lost_by_leaving
 
@@ -68,7 +68,7 @@ class LiveSession(Browsing):
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
-        return await preview(self.connection, facts, page, capabilities=self.capabilities)
+        return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
 
 
 def live_session(options: BrowseOptions) -> LiveSession:

@@ -9,7 +9,17 @@ from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.text.display import SafeText
-from rtui.server.facts.preview.page import Cell, Column, Kind, Meaning, Preview, Row, Section, Unread, Window
+from rtui.server.facts.preview.page import (
+    Meaning,
+    Preview,
+    PreviewCell,
+    PreviewColumn,
+    PreviewKind,
+    PreviewRow,
+    SideTable,
+    StringWindow,
+    Unread,
+)
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose
@@ -80,7 +90,7 @@ def page_note(preview: Preview) -> Line:
 
 def _shown(preview: Preview) -> int:
     """Return how many elements the page has: a row each, but several rows for an entry of a stream."""
-    if preview.kind is Kind.STREAM:
+    if preview.kind is PreviewKind.STREAM:
         return sum(1 for row in preview.rows if row and row[0] is not None)
     return len(preview.rows)
 
@@ -96,7 +106,7 @@ def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
     return [*lines, ()]
 
 
-def _summary_lines(summary: Sequence[tuple[str, Cell | Unknown]], width: int) -> list[Line]:
+def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: int) -> list[Line]:
     """Return the labelled facts of a value as a whole."""
     if not summary:
         return []
@@ -115,7 +125,7 @@ def _summary_lines(summary: Sequence[tuple[str, Cell | Unknown]], width: int) ->
     return [*lines, ()]
 
 
-def _summary_value(value: Cell | Unknown, width: int) -> list[Line]:
+def _summary_value(value: PreviewCell | Unknown, width: int) -> list[Line]:
     """Return a fact of a value, or the sentence that says why it is not known, as lines with a margin."""
     if isinstance(value, Unknown):
         return prose(display_text(value.detail or value.reason.value), width, Role.MUTED)
@@ -123,13 +133,13 @@ def _summary_value(value: Cell | Unknown, width: int) -> list[Line]:
     return [(gap(MARGIN), Span(part)) for part in wrap(cell_text(value, Meaning.VALUE), room, CELL_LINES)]
 
 
-def _window_lines(kind: Kind, window: Window, width: int) -> list[Line]:
+def _window_lines(kind: PreviewKind, window: StringWindow, width: int) -> list[Line]:
     """Return the bytes of a string as what they seem to be."""
     if not window.data:
         return prose(own("(empty string)"), width, Role.FAINT)
-    if kind is Kind.JSON and window.json_lines:
+    if kind is PreviewKind.JSON and window.json_lines:
         return [line for raw in window.json_lines for line in _json_lines(raw, width)]
-    if kind in (Kind.TEXT, Kind.JSON):
+    if kind in (PreviewKind.TEXT, PreviewKind.JSON):
         return [line for raw in window.data.split(b"\n") for line in _text_lines(raw, width)]
     return [*_hex_lines(window, width), ()]
 
@@ -154,7 +164,7 @@ def _json_lines(raw: bytes, width: int) -> list[Line]:
     return lines
 
 
-def _hex_lines(window: Window, width: int) -> list[Line]:
+def _hex_lines(window: StringWindow, width: int) -> list[Line]:
     """Return a hex dump with as many bytes a line as fit: 16, 8 or 4."""
     room = width - 2 * MARGIN
     step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
@@ -171,7 +181,7 @@ def _hex_lines(window: Window, width: int) -> list[Line]:
     return lines
 
 
-def _section_lines(section: Section, width: int) -> list[Line]:
+def _section_lines(section: SideTable, width: int) -> list[Line]:
     """Return a table beside the main one under its title."""
     title = display_text(section.title)
     if section.subject is not None:
@@ -190,7 +200,7 @@ def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
     return lines
 
 
-def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[Line]:
+def table_lines(columns: Sequence[PreviewColumn], rows: Sequence[PreviewRow], width: int) -> list[Line]:
     """Return a table: columns as wide as they need and as fits, the last one wrapped."""
     texts = [[cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row in rows]
     cells = _column_cells(columns, texts, width - 2 * MARGIN)
@@ -204,7 +214,7 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> l
     return lines
 
 
-def _column_cells(columns: Sequence[Column], texts: Sequence[Sequence[SafeText]], width: int) -> list[int]:
+def _column_cells(columns: Sequence[PreviewColumn], texts: Sequence[Sequence[SafeText]], width: int) -> list[int]:
     """Return how wide each column is."""
     natural = [
         max([width_of(column.title), *(width_of(row[at]) for row in texts if at < len(row))])
@@ -218,7 +228,9 @@ def _column_cells(columns: Sequence[Column], texts: Sequence[Sequence[SafeText]]
     return cells
 
 
-def _row_lines(columns: Sequence[Column], row: Row, texts: Sequence[SafeText], cells: Sequence[int]) -> list[Line]:
+def _row_lines(
+    columns: Sequence[PreviewColumn], row: PreviewRow, texts: Sequence[SafeText], cells: Sequence[int]
+) -> list[Line]:
     """Return one row; cells that hold bytes are wrapped when there is no room."""
     parts = [
         wrap(text, room, CELL_LINES) if column.meaning is Meaning.VALUE else [text]
@@ -235,7 +247,7 @@ def _row_lines(columns: Sequence[Column], row: Row, texts: Sequence[SafeText], c
     return lines
 
 
-def _role(column: Column, value: Cell) -> Role:
+def _role(column: PreviewColumn, value: PreviewCell) -> Role:
     if value is None or isinstance(value, Unread):
         return Role.FAINT
     match column.meaning:
@@ -249,7 +261,7 @@ def _role(column: Column, value: Cell) -> Role:
             return Role.TEXT
 
 
-def cell_text(value: Cell, meaning: Meaning) -> SafeText:
+def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
     """Return one cell as safe text."""
     match value:
         case None:

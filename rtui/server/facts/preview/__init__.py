@@ -1,1 +1,1 @@
-"""Bounded pages of a value: `read` chooses the reader of the type, the other modules are the readers."""
+"""Bounded pages of a value: what a preview consists of (`page`), and the readers of each family of types."""

@@ -8,12 +8,12 @@ from typing import Final
 from rtui.server import guard
 from rtui.server.facts.preview.page import (
     SAMPLE_ITEMS,
-    Column,
-    Kind,
     Meaning,
     Page,
     Preview,
-    Row,
+    PreviewColumn,
+    PreviewKind,
+    PreviewRow,
     all_at_once,
     no_sample,
     page_items,
@@ -22,7 +22,7 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.server.facts.preview.source import (
     Refused,
-    Source,
+    ValueReader,
     cell,
     needed_items,
     optional,
@@ -39,7 +39,7 @@ MAX_EMPTY_CALLS: Final = 10
 """How many empty answers in a row end a page all the same: a table right after a mass deletion is mostly holes."""
 
 
-async def scanned(source: Source, page: Page, ask: Callable[[int], Command]) -> tuple[int, list[Reply]]:
+async def scanned(source: ValueReader, page: Page, ask: Callable[[int], Command]) -> tuple[int, list[Reply]]:
     """Scan from the page's cursor until something is found; give the cursor behind it, 0 at the end, and what it is."""
     cursor = page.position if isinstance(page.position, int) else 0
     (reply,) = await source.begin(ask(cursor))
@@ -52,11 +52,11 @@ async def scanned(source: Source, page: Page, ask: Callable[[int], Command]) -> 
     return cursor, found
 
 
-LIST_COLUMNS = (Column("index", Meaning.INDEX), Column("item", Meaning.VALUE))
+LIST_COLUMNS = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("item", Meaning.VALUE))
 """What a page of a list shows."""
 
 
-async def read_list(source: Source, page: Page) -> Preview:
+async def read_list(source: ValueReader, page: Page) -> Preview:
     """Read up to 100 items from the page's index on, fewer where items are large."""
     start = page.position if isinstance(page.position, int) else 0
     count = page_items(source.facts)
@@ -67,7 +67,7 @@ async def read_list(source: Source, page: Page) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.LIST,
+        kind=PreviewKind.LIST,
         page=page,
         total=source.facts.length,
         columns=LIST_COLUMNS,
@@ -78,11 +78,11 @@ async def read_list(source: Source, page: Page) -> Preview:
     )
 
 
-SET_COLUMNS = (Column("member", Meaning.NAME),)
+SET_COLUMNS = (PreviewColumn("member", Meaning.NAME),)
 """What a page of a set shows."""
 
 
-async def read_set(source: Source, page: Page) -> Preview:
+async def read_set(source: ValueReader, page: Page) -> Preview:
     """Read the members at the page's cursor: about 100, fewer where members are large."""
     count = page_items(source.facts)
     if not count:
@@ -95,7 +95,7 @@ async def read_set(source: Source, page: Page) -> Preview:
     return _shown(source, page, rows, page.following(cursor) if cursor else None, size_notes(source.facts))
 
 
-async def _sample(source: Source, page: Page, count: int) -> Preview:
+async def _sample(source: ValueReader, page: Page, count: int) -> Preview:
     if not source.collection.may_be_sampled:
         raise Refused(no_sample(source.facts, "SRANDMEMBER"))
     (reply,) = await source.begin(guard.srandmember(source.key, count, evidence=source.collection))
@@ -105,12 +105,12 @@ async def _sample(source: Source, page: Page, count: int) -> Preview:
 
 
 def _shown(
-    source: Source, page: Page, rows: tuple[Row, ...], following: Page | None, notes: tuple[str, ...]
+    source: ValueReader, page: Page, rows: tuple[PreviewRow, ...], following: Page | None, notes: tuple[str, ...]
 ) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.SET,
+        kind=PreviewKind.SET,
         page=page,
         total=source.facts.length,
         columns=SET_COLUMNS,
@@ -121,11 +121,15 @@ def _shown(
     )
 
 
-ZSET_COLUMNS = (Column("rank", Meaning.INDEX), Column("member", Meaning.NAME), Column("score", Meaning.SCORE))
+ZSET_COLUMNS = (
+    PreviewColumn("rank", Meaning.INDEX),
+    PreviewColumn("member", Meaning.NAME),
+    PreviewColumn("score", Meaning.SCORE),
+)
 """What a page of a sorted set shows."""
 
 
-async def read_zset(source: Source, page: Page) -> Preview:
+async def read_zset(source: ValueReader, page: Page) -> Preview:
     """Read up to 100 members with their scores from the page's rank on, fewer where members are large."""
     start = page.position if isinstance(page.position, int) else 0
     count = page_items(source.facts)
@@ -136,7 +140,7 @@ async def read_zset(source: Source, page: Page) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.ZSET,
+        kind=PreviewKind.ZSET,
         page=page,
         total=source.facts.length,
         columns=ZSET_COLUMNS,
@@ -147,11 +151,11 @@ async def read_zset(source: Source, page: Page) -> Preview:
     )
 
 
-ARRAY_COLUMNS = (Column("index", Meaning.INDEX), Column("element", Meaning.VALUE))
+ARRAY_COLUMNS = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("element", Meaning.VALUE))
 """What a page of an array shows."""
 
 
-async def read_array(source: Source, page: Page) -> Preview:
+async def read_array(source: ValueReader, page: Page) -> Preview:
     """Read up to 100 elements from the page's index on, fewer where elements are large."""
     start = page.position if isinstance(page.position, int) else 0
     count = page_items(source.facts)
@@ -166,7 +170,7 @@ async def read_array(source: Source, page: Page) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.ARRAY,
+        kind=PreviewKind.ARRAY,
         page=page,
         total=source.facts.length,
         summary=(("highest index + 1", whole(optional(highest))),),

@@ -11,8 +11,8 @@ from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.preview.page import Cell, Kind, Page, Preview
-from rtui.server.facts.preview.source import Source, byte_items, cell, items, mapping, optional
+from rtui.server.facts.preview.page import Page, Preview, PreviewCell, PreviewKind
+from rtui.server.facts.preview.source import ValueReader, byte_items, cell, items, mapping, optional
 from rtui.server.guard.batch import KeyCommand
 from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.errors import ServerError
@@ -26,16 +26,16 @@ _JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
 """By the type of the root, what its size counts, and the command that answers it."""
 
 
-async def read_nothing(source: Source, page: Page) -> Preview:
+async def read_nothing(source: ValueReader, page: Page) -> Preview:
     """Check that the key is still there; of a type that is not declared nothing else is asked."""
     await source.begin()
     return _described(source, page, (), Unknown(Reason.UNSUPPORTED, "rtui does not look into values of this type"))
 
 
-def description_from(command: KeyCommand) -> Callable[[Source, Page], Awaitable[Preview]]:
+def description_from(command: KeyCommand) -> Callable[[ValueReader, Page], Awaitable[Preview]]:
     """Return a reader that shows the reply of this command, a map of names and values."""
 
-    async def read_description(source: Source, page: Page) -> Preview:
+    async def read_description(source: ValueReader, page: Page) -> Preview:
         (reply,) = await source.begin(command(source.key))
         if isinstance(reply, ServerError):
             return _described(source, page, (), unknown_from(reply))
@@ -44,7 +44,7 @@ def description_from(command: KeyCommand) -> Callable[[Source, Page], Awaitable[
     return read_description
 
 
-def summary_of(reply: Reply) -> tuple[tuple[str, Cell | Unknown], ...]:
+def summary_of(reply: Reply) -> tuple[tuple[str, PreviewCell | Unknown], ...]:
     """Return the single values of a description, in the server's order; lists within it are left out."""
     return tuple(
         (name.decode("utf-8", "backslashreplace"), cell(value))
@@ -53,13 +53,13 @@ def summary_of(reply: Reply) -> tuple[tuple[str, Cell | Unknown], ...]:
     )
 
 
-async def read_json(source: Source, page: Page) -> Preview:
+async def read_json(source: ValueReader, page: Page) -> Preview:
     """Read the type of a JSON document's root, and its size where it has one."""
     (reply,) = await source.begin(guard.json_type(source.key))
     if isinstance(reply, ServerError):
         return _described(source, page, (), unknown_from(reply))
     root = _single(reply)
-    summary: tuple[tuple[str, Cell | Unknown], ...] = (("JSON type", cell(root)),)
+    summary: tuple[tuple[str, PreviewCell | Unknown], ...] = (("JSON type", cell(root)),)
     sized = _JSON_SIZES.get(root) if isinstance(root, bytes) else None
     if sized is not None:
         title, command = sized
@@ -76,12 +76,15 @@ def _single(reply: Reply) -> Reply:
 
 
 def _described(
-    source: Source, page: Page, summary: tuple[tuple[str, Cell | Unknown], ...], refusal: Unknown | None = None
+    source: ValueReader,
+    page: Page,
+    summary: tuple[tuple[str, PreviewCell | Unknown], ...],
+    refusal: Unknown | None = None,
 ) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.DESCRIPTION,
+        kind=PreviewKind.DESCRIPTION,
         page=page,
         total=source.facts.length,
         summary=summary,

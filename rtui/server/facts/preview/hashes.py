@@ -16,12 +16,12 @@ from rtui.server.facts.preview.page import (
     SAMPLE_ITEMS,
     VALUE_BYTES,
     VALUES_BYTES,
-    Cell,
-    Column,
-    Kind,
     Meaning,
     Page,
     Preview,
+    PreviewCell,
+    PreviewColumn,
+    PreviewKind,
     Unread,
     all_at_once,
     no_sample,
@@ -29,7 +29,16 @@ from rtui.server.facts.preview.page import (
     size_notes,
     too_large,
 )
-from rtui.server.facts.preview.source import Refused, Source, byte_items, cell, items, needed_items, pairs, scan_page
+from rtui.server.facts.preview.source import (
+    Refused,
+    ValueReader,
+    byte_items,
+    cell,
+    items,
+    needed_items,
+    pairs,
+    scan_page,
+)
 from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.command import Command
 from rtui.server.guard.key_entries import MAX_ELEMENTS
@@ -43,7 +52,9 @@ _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
 """Encodings in which no field can expire: one that can moves the hash into another encoding."""
 
 
-async def sizes_and_ttls(source: Source, names: Sequence[bytes]) -> tuple[dict[bytes, int], dict[bytes, int] | None]:
+async def sizes_and_ttls(
+    source: ValueReader, names: Sequence[bytes]
+) -> tuple[dict[bytes, int], dict[bytes, int] | None]:
     """Ask in one write for the size of each field's value, and for the fields' times to live.
 
     Of the times those that there are, in milliseconds; None where the server does not tell.
@@ -55,14 +66,16 @@ async def sizes_and_ttls(source: Source, names: Sequence[bytes]) -> tuple[dict[b
     return sizes, _ttls(sendable, replies[len(sendable) :])
 
 
-async def ttls(source: Source, names: Sequence[bytes]) -> dict[bytes, int] | None:
+async def ttls(source: ValueReader, names: Sequence[bytes]) -> dict[bytes, int] | None:
     """Ask for the times to live alone, in milliseconds; None where the server does not tell."""
     sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
     commands = _ttl_commands(source, sendable)
     return _ttls(sendable, await source.more(*commands)) if commands else None
 
 
-async def small_values(source: Source, names: Sequence[bytes], sizes: dict[bytes, int]) -> dict[bytes, Cell]:
+async def small_values(
+    source: ValueReader, names: Sequence[bytes], sizes: dict[bytes, int]
+) -> dict[bytes, PreviewCell]:
     """Read the values that are small enough, up to the bound of a page; of the others the size."""
     wanted: list[bytes] = []
     room = VALUES_BYTES
@@ -73,13 +86,13 @@ async def small_values(source: Source, names: Sequence[bytes], sizes: dict[bytes
             room -= size
     commands = [guard.hmget(source.key, *some, evidence=source.collection) for some in _portions(wanted)]
     replies = await source.more(*commands) if commands else []
-    cells: dict[bytes, Cell] = {name: Unread(sizes.get(name)) for name in names}
+    cells: dict[bytes, PreviewCell] = {name: Unread(sizes.get(name)) for name in names}
     for some, reply in zip(_portions(wanted), replies, strict=False):
         cells.update((name, cell(value)) for name, value in zip(some, items(reply), strict=False))
     return cells
 
 
-def _ttl_commands(source: Source, names: Sequence[bytes]) -> list[Command]:
+def _ttl_commands(source: ValueReader, names: Sequence[bytes]) -> list[Command]:
     if source.facts.encoding in _NO_FIELD_TTLS or not source.has(redis=(7, 4), valkey=(9, 0)):
         return []
     most = min(MAX_TTL_FIELDS, source.collection.look_ups)
@@ -97,17 +110,17 @@ def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (names[at : at + MAX_ELEMENTS] for at in range(0, len(names), MAX_ELEMENTS))
 
 
-COLUMNS = (Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+COLUMNS = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
 """What a page of a hash shows."""
 
-TTL_COLUMN = Column("TTL", Meaning.DURATION_MS)
+TTL_COLUMN = PreviewColumn("TTL", Meaning.DURATION_MS)
 """Beside them where fields expire."""
 
 _UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
 _LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
 
 
-async def read_hash(source: Source, page: Page) -> Preview:
+async def read_hash(source: ValueReader, page: Page) -> Preview:
     """Read the fields at the page's cursor: about 100 with the values that are small."""
     known = source.collection
     if page.whole_values and known.may_be_scanned:
@@ -121,14 +134,14 @@ async def read_hash(source: Source, page: Page) -> Preview:
     return await _sampled(source, page)
 
 
-async def _whole(source: Source, page: Page) -> Preview:
+async def _whole(source: ValueReader, page: Page) -> Preview:
     """Read a small compact hash in one reply, whatever COUNT says."""
     (reply,) = await source.begin(guard.hscan(source.key, 0, count=PAGE_ITEMS, evidence=source.collection))
     values = _values(scan_page(reply)[1])
     return _shown(source, page, values, await ttls(source, list(values)), None)
 
 
-async def _walk(source: Source, page: Page) -> Preview:
+async def _walk(source: ValueReader, page: Page) -> Preview:
     """Read a page with values whose sizes nobody knows, on a server that can't list names alone."""
     count = page_items(source.facts)
     if not count:
@@ -140,7 +153,7 @@ async def _walk(source: Source, page: Page) -> Preview:
     return _shown(source, page, values, await ttls(source, list(values)), following)
 
 
-async def _listed(source: Source, page: Page) -> Preview | None:
+async def _listed(source: ValueReader, page: Page) -> Preview | None:
     """Read names by HSCAN NOVALUES, then what is small; None when the server does not know NOVALUES."""
     count, known = _names_count(source.facts), source.collection
 
@@ -157,7 +170,7 @@ async def _listed(source: Source, page: Page) -> Preview | None:
     return await _named(source, page, names, page.following(cursor) if cursor else None)
 
 
-async def _sampled(source: Source, page: Page) -> Preview:
+async def _sampled(source: ValueReader, page: Page) -> Preview:
     """Read random names and what is small of their values; of a hash of up to 50 fields these are all."""
     facts, known = source.facts, source.collection
     count = min(SAMPLE_ITEMS, _names_count(facts))
@@ -178,7 +191,7 @@ async def _sampled(source: Source, page: Page) -> Preview:
     return replace(sampled, notes=(note,), next_page=following)
 
 
-async def _sampled_compact(source: Source, page: Page, count: int) -> Preview:
+async def _sampled_compact(source: ValueReader, page: Page, count: int) -> Preview:
     """Sample a compact hash of very many fields, in which looking up one field walks over all: no sizes, no TTLs."""
     memory = source.facts.memory_bytes
     withvalues = isinstance(memory, int) and memory <= PAGE_BYTES
@@ -197,7 +210,7 @@ def _sample_note(count: int) -> str:
 
 
 async def _named(
-    source: Source, page: Page, names: Sequence[bytes], following: Page | None, notes: tuple[str, ...] = ()
+    source: ValueReader, page: Page, names: Sequence[bytes], following: Page | None, notes: tuple[str, ...] = ()
 ) -> Preview:
     """Show named fields with their values, as far as these are small."""
     sizes, left = await sizes_and_ttls(source, names)
@@ -211,14 +224,14 @@ def _names_count(facts: KeyFacts) -> int:
     return PAGE_ITEMS if mean is None or mean <= PAGE_BYTES else CAUTIOUS_ITEMS
 
 
-def _values(found: list[Reply]) -> dict[bytes, Cell]:
+def _values(found: list[Reply]) -> dict[bytes, PreviewCell]:
     return {name: cell(value) for name, value in pairs(found) if isinstance(name, bytes)}
 
 
 def _shown(
-    source: Source,
+    source: ValueReader,
     page: Page,
-    values: Mapping[bytes, Cell],
+    values: Mapping[bytes, PreviewCell],
     left: dict[bytes, int] | None,
     following: Page | None,
 ) -> Preview:
@@ -227,7 +240,7 @@ def _shown(
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.HASH,
+        kind=PreviewKind.HASH,
         page=page,
         total=source.facts.length,
         columns=(*COLUMNS, TTL_COLUMN) if expires else COLUMNS,

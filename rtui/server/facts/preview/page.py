@@ -20,10 +20,10 @@ class Unread:
     size_bytes: int | None
 
 
-Cell = bytes | int | float | None | Unread
+PreviewCell = bytes | int | float | None | Unread
 """One value of a table; None is an empty cell."""
 
-Row = tuple[Cell, ...]
+PreviewRow = tuple[PreviewCell, ...]
 """The cells of one row, in the order of the columns."""
 
 
@@ -41,7 +41,7 @@ class Meaning(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PreviewColumn:
     """A column's title and what is in it."""
 
     title: str
@@ -49,18 +49,18 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SideTable:
     """A table beside the main one: a stream's groups, the set bits of a bitmap."""
 
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[PreviewColumn, ...]
+    rows: tuple[PreviewRow, ...]
     notes: tuple[str, ...] = ()
     subject: bytes | None = None
     """The raw name that the title speaks of, as in `consumers of`."""
 
 
-class Kind(StrEnum):
+class PreviewKind(StrEnum):
     """What kind of value a preview shows."""
 
     TEXT = "text"
@@ -100,7 +100,7 @@ FIRST: Final = Page()
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class StringWindow:
     """Consecutive bytes of a string."""
 
     offset_bytes: int
@@ -121,16 +121,16 @@ class Preview:
 
     key: bytes
     type: bytes | Unknown
-    kind: Kind
+    kind: PreviewKind
     page: Page = FIRST
     total: int | Unknown = 0
     """Elements of the whole value, or bytes of a string."""
-    summary: tuple[tuple[str, Cell | Unknown], ...] = ()
+    summary: tuple[tuple[str, PreviewCell | Unknown], ...] = ()
     """What is said of the value as a whole; the names may come from the server and have to be made safe to show."""
-    columns: tuple[Column, ...] = ()
-    rows: tuple[Row, ...] = ()
-    window: Window | None = None
-    sections: tuple[Section, ...] = ()
+    columns: tuple[PreviewColumn, ...] = ()
+    rows: tuple[PreviewRow, ...] = ()
+    window: StringWindow | None = None
+    sections: tuple[SideTable, ...] = ()
     next_page: Page | None = None
     notes: tuple[str, ...] = ()
     """Safe sentences."""

@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
 from rtui.keyspace.text.display import display
 from rtui.server import guard
-from rtui.server.facts.preview.page import STRING_WINDOW_BYTES, Cell
+from rtui.server.facts.preview.page import STRING_WINDOW_BYTES, PreviewCell
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import CollectionEvidence
 from rtui.server.guard.spec import Version
@@ -29,7 +29,7 @@ class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueReader:
     """One key, what is known of it, and how to ask for more."""
 
     querier: Querier
@@ -159,7 +159,7 @@ def mapping(reply: Reply) -> dict[bytes, Reply]:
     return {name: value for name, value in pairs(reply) if isinstance(name, bytes)}
 
 
-def cell(reply: Reply) -> Cell:
+def cell(reply: Reply) -> PreviewCell:
     """Take one value as a cell; what is neither bytes nor a number is an empty one."""
     return reply if isinstance(reply, (bytes, int, float)) else None
 

@@ -9,19 +9,19 @@ from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.facts.preview.page import (
     FIRST,
-    Cell,
-    Column,
-    Kind,
     Meaning,
     Page,
     Preview,
-    Row,
-    Section,
+    PreviewCell,
+    PreviewColumn,
+    PreviewKind,
+    PreviewRow,
+    SideTable,
     page_items,
     size_notes,
     too_large,
 )
-from rtui.server.facts.preview.source import Refused, Source, cell, items, mapping, needed_items, optional, pairs
+from rtui.server.facts.preview.source import Refused, ValueReader, cell, items, mapping, needed_items, optional, pairs
 from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS, ConsumerEvidence, EntryEvidence, GroupEvidence
 from rtui.server.wire.replies import Reply
@@ -43,12 +43,14 @@ _CONSUMERS: Final = (
     ("inactive", b"inactive", Meaning.DURATION_MS),
 )
 _PENDING: Final = (
-    Column("oldest pending", Meaning.STREAM_ID),
-    Column("newest pending", Meaning.STREAM_ID),
+    PreviewColumn("oldest pending", Meaning.STREAM_ID),
+    PreviewColumn("newest pending", Meaning.STREAM_ID),
 )
 
 
-async def read_groups(source: Source, described: dict[bytes, Reply]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+async def read_groups(
+    source: ValueReader, described: dict[bytes, Reply]
+) -> tuple[tuple[SideTable, ...], tuple[str, ...]]:
     """Give tables of the groups and consumers of a stream that XINFO STREAM described, and notes on what is missing."""
     count = described.get(b"groups")
     if not isinstance(count, int) or not count:
@@ -86,28 +88,32 @@ def _is_detailed(group: dict[bytes, Reply]) -> bool:
     return 0 < consumers <= MAX_CONSUMERS and len(name) <= MAX_FIELD_BYTES
 
 
-def _groups(groups: list[dict[bytes, Reply]], pending: dict[bytes, Reply]) -> Section:
-    columns = [Column(title, meaning) for title, _, meaning in _GROUPS]
+def _groups(groups: list[dict[bytes, Reply]], pending: dict[bytes, Reply]) -> SideTable:
+    columns = [PreviewColumn(title, meaning) for title, _, meaning in _GROUPS]
     rows = tuple((*(cell(group.get(name)) for _, name, _ in _GROUPS), *_span(group, pending)) for group in groups)
-    return Section("groups", (*columns, *_PENDING), rows)
+    return SideTable("groups", (*columns, *_PENDING), rows)
 
 
-def _span(group: dict[bytes, Reply], pending: dict[bytes, Reply]) -> tuple[Cell, Cell]:
+def _span(group: dict[bytes, Reply], pending: dict[bytes, Reply]) -> tuple[PreviewCell, PreviewCell]:
     """Give the ids of the oldest and newest entry that a group has pending."""
     name = group.get(b"name")
     summary = items(optional(pending.get(name))) if isinstance(name, bytes) else []
     return (cell(summary[1]), cell(summary[2])) if len(summary) > 2 else (None, None)
 
 
-def _consumers(group: bytes, reply: Reply) -> Section:
+def _consumers(group: bytes, reply: Reply) -> SideTable:
     consumers = [mapping(consumer) for consumer in items(reply)]
     known = [part for part in _CONSUMERS if any(part[1] in consumer for consumer in consumers)]
-    columns = tuple(Column(title, meaning) for title, _, meaning in known)
+    columns = tuple(PreviewColumn(title, meaning) for title, _, meaning in known)
     rows = tuple(tuple(cell(consumer.get(name)) for _, name, _ in known) for consumer in consumers)
-    return Section("consumers of", columns, rows, subject=group)
+    return SideTable("consumers of", columns, rows, subject=group)
 
 
-COLUMNS = (Column("entry", Meaning.STREAM_ID), Column("field", Meaning.NAME), Column("value", Meaning.VALUE))
+COLUMNS = (
+    PreviewColumn("entry", Meaning.STREAM_ID),
+    PreviewColumn("field", Meaning.NAME),
+    PreviewColumn("value", Meaning.VALUE),
+)
 """What a page of a stream shows: a row a field, the id on the first of an entry."""
 
 _ID: Final = re.compile(rb"[0-9]{1,20}(?:-[0-9]{1,20})?")
@@ -120,7 +126,7 @@ ENTRIES: Final = 50
 """Entries of a page; each has at least one field and so one row."""
 
 
-async def read_stream(source: Source, page: Page) -> Preview:
+async def read_stream(source: ValueReader, page: Page) -> Preview:
     """Read up to 50 entries from the page's id backwards; on the first page the stream itself and its groups too."""
     count = min(ENTRIES, page_items(source.facts))
     if not count:
@@ -144,7 +150,7 @@ async def read_stream(source: Source, page: Page) -> Preview:
     return Preview(
         key=source.key,
         type=source.facts.type,
-        kind=Kind.STREAM,
+        kind=PreviewKind.STREAM,
         page=page,
         total=source.facts.length,
         summary=_summary(described),
@@ -178,20 +184,20 @@ def _id_of(entry: Reply) -> bytes | None:
     return found if isinstance(found, bytes) and _ID.fullmatch(found) else None
 
 
-def _rows(entry: Reply) -> list[Row]:
+def _rows(entry: Reply) -> list[PreviewRow]:
     """Make a row of each field of an entry."""
     parts = items(entry)
     if len(parts) != 2:
         return []
-    shown: Cell = cell(parts[0])
-    rows: list[Row] = []
+    shown: PreviewCell = cell(parts[0])
+    rows: list[PreviewRow] = []
     for name, value in pairs(parts[1]):
         rows.append((shown, cell(name), cell(value)))
         shown = None
     return rows or [(shown, None, None)]
 
 
-def _summary(described: dict[bytes, Reply]) -> tuple[tuple[str, Cell | Unknown], ...]:
+def _summary(described: dict[bytes, Reply]) -> tuple[tuple[str, PreviewCell | Unknown], ...]:
     return tuple(
         (name.decode("utf-8", "backslashreplace"), cell(value))
         for name, value in described.items()

@@ -20,16 +20,16 @@ from rtui.server.facts.preview.content import (
 )
 from rtui.server.facts.preview.page import (
     PAGE_ITEMS,
-    Cell,
-    Column,
-    Kind,
     Meaning,
     Page,
     Preview,
-    Section,
-    Window,
+    PreviewCell,
+    PreviewColumn,
+    PreviewKind,
+    SideTable,
+    StringWindow,
 )
-from rtui.server.facts.preview.source import Source, needed_bytes
+from rtui.server.facts.preview.source import ValueReader, needed_bytes
 
 SPARSE_BITS: Final = 1
 """A byte counts as typical of a bitmap when all its bits but this many are equal."""
@@ -109,7 +109,7 @@ _STALE_COUNT: Final = Unknown(
 )
 
 
-async def read_string(source: Source, page: Page) -> Preview:
+async def read_string(source: ValueReader, page: Page) -> Preview:
     """Read the window at the page's offset, and all of a JSON document of up to 64 KiB."""
     offset = page.position if isinstance(page.position, int) else 0
     total, window_bytes = source.facts.length, source.window_bytes
@@ -120,7 +120,7 @@ async def read_string(source: Source, page: Page) -> Preview:
         data += needed_bytes(rest)
     ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
     shown = Preview(
-        key=source.key, type=source.facts.type, kind=Kind.BINARY, page=page, total=total, touched=source.touches
+        key=source.key, type=source.facts.type, kind=PreviewKind.BINARY, page=page, total=total, touched=source.touches
     )
     if offset == 0:
         hyperloglog = read_hyperloglog(data, total if isinstance(total, int) else None)
@@ -128,12 +128,14 @@ async def read_string(source: Source, page: Page) -> Preview:
             return _windowed(_described(shown, hyperloglog), data, ends=ends)
         lines = json_lines(data) if ends else None
         if lines is not None:
-            return replace(shown, kind=Kind.JSON, window=Window(0, data, total, lines))
+            return replace(shown, kind=PreviewKind.JSON, window=StringWindow(0, data, total, lines))
     if is_text(data, cut_before=offset > 0, cut_after=not ends):
         data = data if ends else whole_characters(data)
-        return _windowed(replace(shown, kind=Kind.TEXT), data, ends=ends)
+        return _windowed(replace(shown, kind=PreviewKind.TEXT), data, ends=ends)
     if signature_of(data) is None and may_be_bitmap(data):
-        shown = replace(shown, kind=Kind.BITMAP, summary=_bits_summary(data), sections=(_bits_section(data, offset),))
+        shown = replace(
+            shown, kind=PreviewKind.BITMAP, summary=_bits_summary(data), sections=(_bits_section(data, offset),)
+        )
         shown = replace(shown, notes=("this may be a bitmap: in most bytes nearly all bits are equal",))
     signature = signature_of(data) if offset == 0 else None
     if signature is not None:
@@ -145,20 +147,20 @@ def _windowed(shown: Preview, data: bytes, *, ends: bool) -> Preview:
     """Put the window into the preview, and where the next one begins."""
     offset = shown.page.position if isinstance(shown.page.position, int) else 0
     following = None if ends or not data else shown.page.following(offset + len(data))
-    return replace(shown, window=Window(offset, data, shown.total), next_page=following)
+    return replace(shown, window=StringWindow(offset, data, shown.total), next_page=following)
 
 
 def _described(shown: Preview, found: HyperLogLog) -> Preview:
-    count: Cell | Unknown = _STALE_COUNT if found.cached_count is None else found.cached_count
+    count: PreviewCell | Unknown = _STALE_COUNT if found.cached_count is None else found.cached_count
     summary = (("distinct elements, as last counted", count), ("registers", found.encoding.value.encode()))
-    return replace(shown, kind=Kind.HYPERLOGLOG, summary=summary)
+    return replace(shown, kind=PreviewKind.HYPERLOGLOG, summary=summary)
 
 
-def _bits_summary(data: bytes) -> tuple[tuple[str, Cell | Unknown], ...]:
+def _bits_summary(data: bytes) -> tuple[tuple[str, PreviewCell | Unknown], ...]:
     return (("bits set in this window", count_bits(data)), ("bits in this window", len(data) * 8))
 
 
-def _bits_section(data: bytes, offset: int) -> Section:
+def _bits_section(data: bytes, offset: int) -> SideTable:
     rows = tuple((bit,) for bit in islice(set_bits(data, offset), PAGE_ITEMS))
     notes = (f"the first {PAGE_ITEMS} of this window",) if count_bits(data) > PAGE_ITEMS else ()
-    return Section("set bits", (Column("bit", Meaning.INDEX),), rows, notes)
+    return SideTable("set bits", (PreviewColumn("bit", Meaning.INDEX),), rows, notes)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview.page import Preview, Row
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.preview.page import Preview, PreviewRow
 from rtui.server.wire.capability import Capabilities, KeyReader
 
 MOST_PAGES = 2_000
@@ -13,7 +13,7 @@ MOST_PAGES = 2_000
 
 async def looked_at(connection: KeyReader, key: bytes, capabilities: Capabilities | None = None) -> Preview:
     """The first page of a key."""
-    return await preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
+    return await key_preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
 
 
 async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
@@ -23,7 +23,7 @@ async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 40
     pages: list[Preview] = []
     page = None
     for _ in range(MOST_PAGES):
-        shown = await preview(connection, facts, page, capabilities=capabilities, window_bytes=window_bytes)
+        shown = await key_preview(connection, facts, page, capabilities=capabilities, window_bytes=window_bytes)
         pages.append(shown)
         page = shown.next_page
         if page is None:
@@ -31,7 +31,7 @@ async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 40
     raise AssertionError(f"more than {MOST_PAGES} pages")
 
 
-async def all_rows(connection: KeyReader, key: bytes) -> list[Row]:
+async def all_rows(connection: KeyReader, key: bytes) -> list[PreviewRow]:
     """The rows of every page; of a random sample that comes before the pages, none."""
     pages = await all_pages(connection, key)
     following = pages[0].next_page

@@ -7,8 +7,8 @@ import redis
 
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview.page import SAMPLE_ITEMS, VALUES_BYTES, Kind, Preview, Unread
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.preview.page import SAMPLE_ITEMS, VALUES_BYTES, Preview, PreviewKind, Unread
 from rtui.server.wire.capability import Capabilities
 from tests.server.facts.preview.pages import all_pages
 from tests.server.targets import connected, target_of
@@ -27,7 +27,7 @@ async def looked(server: Server, key: bytes) -> tuple[Preview, int]:
         capabilities = Capabilities()
         before = watched.bytes_in
         facts = await key_facts(watched, key, capabilities)
-        shown = await preview(watched, facts, capabilities=capabilities)
+        shown = await key_preview(watched, facts, capabilities=capabilities)
         return shown, watched.bytes_in - before
 
 
@@ -115,7 +115,7 @@ async def test_a_large_compact_hash_is_sampled_in_a_bounded_walk(server: Server)
         facts = await key_facts(watched, b"key")
         watched.runs.clear()
         before = watched.bytes_in
-        shown = await preview(watched, facts)
+        shown = await key_preview(watched, facts)
         assert watched.bytes_in - before < 20_000
     assert {row[1] for row in shown.rows} == {b"x" * 200}
     assert (len(shown.rows), shown.next_page) == (SAMPLE_ITEMS, None)
@@ -129,7 +129,7 @@ async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) 
     for index in range(2):
         push(client, kind, b"%d" % index + b"x" * HUGE)
     shown, brought = await looked(server, b"key")
-    assert shown.kind is Kind.NOTHING
+    assert shown.kind is PreviewKind.NOTHING
     assert shown.refusal is not None
     assert shown.refusal.reason is Reason.TOO_LARGE
     assert "MiB" in shown.refusal.detail
@@ -154,7 +154,7 @@ async def test_a_stream_of_large_entries_is_not_described_since_two_would_come_a
     valkey.client().xgroup_create("key", "group", "0")
     async with connected(target_of(valkey)) as connection:
         watched = Watched(connection)
-        shown = await preview(watched, await key_facts(watched, b"key"))
+        shown = await key_preview(watched, await key_facts(watched, b"key"))
     assert len(shown.rows) == 1
     assert any("groups are not listed" in note for note in shown.notes)
     assert not any("XINFO STREAM" in run for run in watched.runs)
@@ -166,7 +166,7 @@ async def test_a_small_compact_hash_takes_one_round_trip(valkey: Server) -> None
         watched = Watched(connection)
         facts = await key_facts(watched, b"key")
         watched.runs.clear()
-        assert len((await preview(watched, facts)).rows) == 2
+        assert len((await key_preview(watched, facts)).rows) == 2
     assert watched.runs == [["HSCAN", "TYPE"]]
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.preview.page import Kind
-from rtui.server.facts.preview.read import preview
+from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Secret
@@ -26,8 +26,8 @@ async def test_a_key_that_vanishes_before_its_preview_is_gone(server: Server) ->
         facts = [await key_facts(connection, key) for key in types]
         client.flushall()
         for one in facts:
-            shown = await preview(connection, one)
-            assert shown.kind is Kind.NOTHING
+            shown = await key_preview(connection, one)
+            assert shown.kind is PreviewKind.NOTHING
             assert shown.refusal is not None
             assert shown.refusal.reason is Reason.GONE
 
@@ -37,7 +37,7 @@ async def test_a_key_that_was_gone_already_says_so_without_asking(valkey: Server
         watched = Watched(connection)
         facts = await key_facts(watched, b"absent")
         watched.runs.clear()
-        shown = await preview(watched, facts)
+        shown = await key_preview(watched, facts)
     assert shown.refusal is not None
     assert shown.refusal.reason is Reason.GONE
     assert watched.runs == []
@@ -52,7 +52,7 @@ async def test_a_key_whose_name_another_one_has_taken_is_gone_and_says_so(server
         for key, kind in types.items():
             client.execute_command(*(("SET", key, 1) if kind != b"string" else ("RPUSH", key, 1)))
         for one in facts:
-            shown = await preview(connection, one)
+            shown = await key_preview(connection, one)
             assert shown.refusal is not None, one.key
             assert shown.refusal.reason is Reason.GONE
             assert "another key has its name now" in shown.refusal.detail
@@ -66,9 +66,9 @@ async def test_a_key_that_vanishes_within_a_preview_is_no_error(valkey: Server) 
             watched = Watched(connection)
             facts = await key_facts(watched, b"key")
             watched.before[2 + write] = lambda: client.delete("key")
-            shown = await preview(watched, facts)
+            shown = await key_preview(watched, facts)
         assert not watched.before
-        assert shown.kind is Kind.HASH
+        assert shown.kind is PreviewKind.HASH
         assert len(shown.rows) == 30
         assert b"x" not in b"".join(row[1] for row in shown.rows if isinstance(row[1], bytes))
 
@@ -79,11 +79,11 @@ async def test_a_page_behind_the_end_of_a_value_that_shrank_says_so(valkey: Serv
     client.execute_command(*(["SET", "key", "x" * 9_000] if kind == "string" else ["RPUSH", "key", *range(300)]))
     async with connected(target_of(valkey)) as connection:
         facts = await key_facts(connection, b"key")
-        following = (await preview(connection, facts)).next_page
+        following = (await key_preview(connection, facts)).next_page
         assert following is not None
         client.delete("key")
         client.execute_command(*(["SET", "key", "x"] if kind == "string" else ["RPUSH", "key", 1]))
-        shown = await preview(connection, facts, following)
+        shown = await key_preview(connection, facts, following)
     assert shown.refusal is None
     assert any("shorter" in note for note in shown.notes)
     assert shown.previous_page is not None
@@ -138,7 +138,7 @@ async def test_a_vector_set_needs_a_right_of_its_own(server: Server) -> None:
     client.execute_command("ACL", "SETUSER", "some", "on", ">word", "%R~*", "+@all")
     async with connected(target_of(server, user="some", password=Secret("word"))) as connection:
         shown = await looked_at(connection, b"key")
-    assert shown.kind is Kind.DESCRIPTION
+    assert shown.kind is PreviewKind.DESCRIPTION
     assert shown.refusal is not None
     assert shown.refusal.reason is Reason.DENIED
 
@@ -149,9 +149,9 @@ async def test_a_connection_cut_within_a_reply_is_lost_and_comes_back(server: Se
         facts = await key_facts(connection, b"key")
         proxy.cut_after(10_000)
         with pytest.raises(ConnectionLost):
-            await preview(connection, facts, window_bytes=65_536)
+            await key_preview(connection, facts, window_bytes=65_536)
         connection.retry_now()
         await connection.online()
-        shown = await preview(connection, facts, window_bytes=65_536)
+        shown = await key_preview(connection, facts, window_bytes=65_536)
         assert shown.window is not None
         assert len(shown.window.data) == 60_000

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.server.facts.preview.page import Kind, Meaning, Preview
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
 from rtui.server.facts.preview.strings import HyperLogLogEncoding
 from tests.monitor import Recorder
 from tests.server.facts.preview.pages import all_pages, looked_at
@@ -16,16 +16,16 @@ from tests.server.zoo import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_tou
 from tests.servers import Server
 
 KINDS = {
-    b"string:int": Kind.TEXT,
-    b"string:embstr": Kind.TEXT,
-    b"string:raw": Kind.TEXT,
-    b"string:empty": Kind.TEXT,
-    b"string:json": Kind.JSON,
-    b"string:binary": Kind.BINARY,
-    b"string:bitmap": Kind.BITMAP,
-    b"string:hll:sparse": Kind.HYPERLOGLOG,
-    b"string:hll:dense": Kind.HYPERLOGLOG,
-    b"vectors": Kind.DESCRIPTION,
+    b"string:int": PreviewKind.TEXT,
+    b"string:embstr": PreviewKind.TEXT,
+    b"string:raw": PreviewKind.TEXT,
+    b"string:empty": PreviewKind.TEXT,
+    b"string:json": PreviewKind.JSON,
+    b"string:binary": PreviewKind.BINARY,
+    b"string:bitmap": PreviewKind.BITMAP,
+    b"string:hll:sparse": PreviewKind.HYPERLOGLOG,
+    b"string:hll:dense": PreviewKind.HYPERLOGLOG,
+    b"vectors": PreviewKind.DESCRIPTION,
 }
 """What the keys of the zoo are shown as, where that is not their type."""
 
@@ -41,7 +41,7 @@ async def test_everything_there_is_has_a_preview(server: Server) -> None:
         for key, kind in types.items():
             shown = await looked_at(connection, key)
             assert shown.refusal is None, (key, shown.refusal)
-            assert shown.kind == KINDS.get(key, Kind.TEXT if kind == b"string" else kind.decode())
+            assert shown.kind == KINDS.get(key, PreviewKind.TEXT if kind == b"string" else kind.decode())
             assert shown.type == kind
             assert shown.touched is not has_no_touch(server)
             assert all(len(row) == len(shown.columns) for row in shown.rows)
@@ -98,7 +98,7 @@ async def test_bits_are_counted_as_the_server_counts_them(server: Server) -> Non
     for bit in bits:
         client.setbit("key", bit, 1)
     shown = await first_page(server, b"key")
-    assert shown.kind is Kind.BITMAP
+    assert shown.kind is PreviewKind.BITMAP
     assert any("may be a bitmap" in note for note in shown.notes)
     assert dict(shown.summary)["bits set in this window"] == client.bitcount("key", 0, 4095)
     (section,) = shown.sections
@@ -112,7 +112,7 @@ async def test_compressed_bytes_are_named_and_no_bitmap(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         for key, name in ((b"compressed", "gzip"), (b"serialised", "Java")):
             shown = await looked_at(connection, key)
-            assert shown.kind is Kind.BINARY
+            assert shown.kind is PreviewKind.BINARY
             assert any(name in note for note in shown.notes)
 
 
@@ -123,12 +123,12 @@ async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(v
     client.set("large", b"[" + b"1," * 40_000 + b"1]")
     async with connected(target_of(valkey)) as connection:
         shown = await looked_at(connection, b"small")
-        assert (shown.kind, shown.next_page) == (Kind.JSON, None)
+        assert (shown.kind, shown.next_page) == (PreviewKind.JSON, None)
         assert shown.window is not None
         assert shown.window.data == small
         assert len(shown.window.json_lines) == 4_002
         shown = await looked_at(connection, b"large")
-        assert shown.kind is Kind.TEXT
+        assert shown.kind is PreviewKind.TEXT
         assert shown.next_page is not None
 
 
@@ -201,6 +201,6 @@ async def test_what_a_vector_set_is(server: Server) -> None:
     for index in range(3):
         client.execute_command("VADD", "key", "VALUES", 2, index, 1, f"element{index}")
     shown = await first_page(server, b"key")
-    assert (shown.kind, shown.total) == (Kind.DESCRIPTION, 3)
+    assert (shown.kind, shown.total) == (PreviewKind.DESCRIPTION, 3)
     assert dict(shown.summary)["vector-dim"] == 2
     assert dict(shown.summary)["size"] == 3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtui.server.facts.preview.page import Kind, Row
+from rtui.server.facts.preview.page import PreviewKind, PreviewRow
 from rtui.server.wire.connection import Connection
 from tests.server.facts.preview.pages import all_pages, all_rows
 from tests.server.targets import connected, target_of
@@ -66,15 +66,15 @@ def test_windows_of_a_text_are_whole_characters(valkey: Server, text: str, windo
         return await all_pages(connection, b"key", window_bytes=window)
 
     pages = on(valkey, look)
-    assert {page.kind for page in pages} == {Kind.TEXT}
+    assert {page.kind for page in pages} == {PreviewKind.TEXT}
     assert "".join(page.window.data.decode() for page in pages) == "." + text
 
 
-def rows_of(server: Server) -> list[Row]:
-    async def look(connection: Connection) -> list[Row]:
+def rows_of(server: Server) -> list[PreviewRow]:
+    async def look(connection: Connection) -> list[PreviewRow]:
         return await all_rows(connection, b"key")
 
-    found: list[Row] = on(server, look)
+    found: list[PreviewRow] = on(server, look)
     return found
 
 

@@ -1,17 +1,17 @@
-"""KeyReader one page of a key's value with the reader of its type."""
+"""Reads one page of the value of a key, with the reader of its type."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from rtui.analysis.facts import KeyFacts, Unknown
-from rtui.server.facts.preview.page import FIRST, STRING_WINDOW_BYTES, Kind, Page, Preview
-from rtui.server.facts.preview.source import Refused, Source
+from rtui.server.facts.preview.page import FIRST, STRING_WINDOW_BYTES, Page, Preview, PreviewKind
+from rtui.server.facts.preview.source import Refused, ValueReader
 from rtui.server.facts.types import queries_of
 from rtui.server.wire.capability import Capabilities, KeyReader, Querier
 
 
-async def preview(
+async def key_preview(
     connection: KeyReader,
     facts: KeyFacts,
     page: Page | None = None,
@@ -26,16 +26,16 @@ async def preview(
     """
     page = FIRST if page is None else page
     if isinstance(facts.type, Unknown):
-        return Preview(facts.key, facts.type, Kind.NOTHING, page, refusal=facts.type)
+        return Preview(facts.key, facts.type, PreviewKind.NOTHING, page, refusal=facts.type)
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
-    source = Source(querier, facts, window_bytes)
+    source = ValueReader(querier, facts, window_bytes)
     try:
         shown = await queries_of(facts.type).preview(source, page)
     except Refused as refused:
         return Preview(
             key=facts.key,
             type=facts.type,
-            kind=Kind.NOTHING,
+            kind=PreviewKind.NOTHING,
             page=page,
             total=facts.length,
             refusal=refused.why,
