@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.text.display import display_text
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -46,8 +46,8 @@ class UnderWay(Protocol):
         """What it has cost the server."""
 
     @property
-    def pace(self) -> Pace:
-        """How hard the server is asked."""
+    def control(self) -> RunControl:
+        """What says how hard the server is asked."""
 
 
 def state_text(progress: Progress) -> str:
@@ -68,7 +68,7 @@ def figures_text(under_way: UnderWay) -> str:
         parts.append(f"{humanize.short_count(progress.keys_per_s)}/s")
         if progress.eta_s is not None:
             parts.append(f"{humanize.seconds(round(progress.eta_s))} left")
-    parts.append(under_way.pace.value)
+    parts.append(under_way.control.pace.value)
     if cost.elapsed_s > 0:
         parts.append(f"server {humanize.share(cost.server_share, Mark.EXACT if cost.is_measured else Mark.ABOUT)}")
     return " · ".join(parts)

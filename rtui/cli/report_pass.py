@@ -65,7 +65,7 @@ PATIENCE_S: Final = 60.0
 class Patience:
     """Watches a connection within a running event loop, and gives up when it stays lost."""
 
-    def __init__(self, connection: Connection, give_up: Callable[[str], object], patience_s: float) -> None:
+    def __init__(self, connection: Connection, give_up: Callable[[SafeText], object], patience_s: float) -> None:
         """`give_up` is called with why, a sentence without a full stop."""
         self.failure: SafeText | None = None
         """Why it was given up, a sentence."""
@@ -93,10 +93,10 @@ class Patience:
         why = f"the connection was lost and did not come back within {self._patience_s:g} s"
         said = f" {reason.happened}" if reason else ""
         self.failure = SafeText(f"T{why[1:]}.{said}")
-        self._give_up(why)
+        self._give_up(SafeText(why))
 
 
-INTERRUPTED: Final = "it was interrupted"
+INTERRUPTED: Final = SafeText("it was interrupted")
 """Why a report is partial after Ctrl-C."""
 
 REDRAW_S: Final = 0.1
@@ -129,8 +129,8 @@ async def analysed(target: Target, options: AnalysisOptions, *, patience_s: floa
         try:
             await connection.open()
             analysing = Analysing(connection, options)
-            interrupts.stop = partial(analysing.stop, INTERRUPTED)
-            patience = Patience(connection, analysing.stop, patience_s)
+            interrupts.stop = partial(analysing.control.stop, INTERRUPTED)
+            patience = Patience(connection, analysing.control.stop, patience_s)
             await _watched(analysing, bar, interrupts)
         except asyncio.CancelledError:
             if not interrupts.is_asked:

@@ -27,6 +27,7 @@ from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
@@ -97,12 +98,12 @@ class Analysing:
         """Raises PatternError or GuardError for a filter beyond the bounds."""
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
-        self.revision = 0
-        """Grows with every report and every change of state."""
+        self.control = RunControl(options.pace)
+        """Pauses, resumes, stops and paces it."""
+        self._revision = 0
         self._connection = connection
         self._options = options
         self._only = ScanFilter(options.match, options.kind)
-        self._pace = options.pace
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
@@ -128,20 +129,12 @@ class Analysing:
         """The database when the pass began, None where DBSIZE is denied."""
         self._notes: list[SafeText] = []
         """What a reader of the figures has to know beside the notes of the scan."""
-        self._why_ended: SafeText | None = None
-        self._is_paused = self._is_ended = False
+        self._is_ended = False
 
     @property
-    def pace(self) -> Pace:
-        """How hard the server is asked; may be set at any time."""
-        return self._pace
-
-    @pace.setter
-    def pace(self, pace: Pace) -> None:
-        self._pace = pace
-        if self._work is not None:
-            self._work.pace = pace
-        self.revision += 1
+    def revision(self) -> int:
+        """Grows with every report and every change of state."""
+        return self._revision + self.control.revision
 
     @property
     def progress(self) -> Progress:
@@ -149,7 +142,7 @@ class Analysing:
         if self._failure is not None:
             now = Progress(ScanState.FAILED, None, self._findings.keys, reason=self._failure)
         elif self._work is None:
-            return Progress(ScanState.PAUSED if self._is_paused else ScanState.READY)
+            return Progress(ScanState.PAUSED if self.control.is_paused else ScanState.READY)
         else:
             now = replace(self._work.progress, keys=self._findings.keys)
         if now.state.is_over and not self._is_ended:
@@ -162,40 +155,14 @@ class Analysing:
         cost = Cost() if self._work is None else self._work.cost
         return replace(cost, commands=cost.commands + self._extra_commands)
 
-    def pause(self) -> None:
-        """Send nothing more until `resume`."""
-        self._is_paused = True
-        if self._work is not None:
-            self._work.pause()
-        self.revision += 1
-
-    def resume(self) -> None:
-        """Go on."""
-        self._is_paused = False
-        if self._work is not None:
-            self._work.resume()
-        self.revision += 1
-
-    def stop(self, why: str = "it was ended before all keys were seen") -> None:
-        """End soon, with a report of what was seen; `why` is a sentence without a full stop."""
-        self._why_ended = SafeText(why)
-        if self._work is not None:
-            self._work.stop()
-        self.revision += 1
-
-    def give_way(self, seconds: float) -> None:
-        """Leave the event loop to others for so long, such as to a key that was pressed."""
-        if self._work is not None:
-            self._work.give_way(seconds)
-
     async def run(self) -> None:
         """Do all of it; failures are in `progress` and the report, only cancellation is raised."""
         reporting = supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
         budget = self._options.budget_s
         alarm = None
         if budget is not None:
-            why = f"the {budget:g} s that it was given were over"
-            alarm = asyncio.get_running_loop().call_later(budget, self.stop, why)
+            why = SafeText(f"the {budget:g} s that it was given were over")
+            alarm = asyncio.get_running_loop().call_later(budget, self.control.stop, why)
         try:
             failure = await ended(self._inspect(), name="rtui inspection")
             if failure is not None:
@@ -209,13 +176,13 @@ class Analysing:
         if failure is not None:
             self._fail(failure)
         self._is_ended = True
-        self.revision += 1
+        self._revision += 1
 
     def _fail(self, failure: RtuiError) -> None:
         """End the pass with a reason; the first one counts."""
         if self._failure is None:
             self._failure = failure.happened
-        self.stop(failure.happened.removesuffix("."))
+        self.control.stop(SafeText(failure.happened.removesuffix(".")))
 
     @property
     def hot_asked_at_s(self) -> float | None:
@@ -230,16 +197,12 @@ class Analysing:
         await self._hot.ask(report.summary, at_last=True)
         if self.report is report:
             self.report = replace(report, hot=self._hot.report)
-            self.revision += 1
+            self._revision += 1
 
     async def _inspect(self) -> None:
         await self._learn()
         work = self._work = await self._new_work()
-        if self._is_paused:
-            work.pause()
-        if self._why_ended is not None:
-            work.stop()
-        self.revision += 1
+        self._revision += 1
         await work.run()
 
     async def _learn(self) -> None:
@@ -279,7 +242,7 @@ class Analysing:
                 raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
             await self._bound()
             return SamplePass(
-                self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, pace=self._pace
+                self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, control=self.control
             )
         node = ScanNode(self._connection, dialect, size=self._size, queries=self._pipeline)
         if dialect is Dialect.SLOTTED:
@@ -287,7 +250,7 @@ class Analysing:
             self._slots = None if slots is None else tuple(slots)
             node = replace(node, slots=slots)
         only = self._only
-        return Scan([node], _nowhere, pace=self._pace, match=only.match, kind=only.kind, on_restart=self._restarted)
+        return Scan([node], _nowhere, self.control, match=only.match, kind=only.kind, on_restart=self._restarted)
 
     async def _bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
@@ -387,7 +350,7 @@ class Analysing:
     def _coverage(self) -> Coverage:
         """Return what the figures that are there by now rest on."""
         size = self._size if self._only.is_open else None
-        return covered(self._findings, self._work, self.progress, size=size, why_ended=self._why_ended)
+        return covered(self._findings, self._work, self.progress, size=size, why_ended=self.control.stop_reason)
 
     def _publish(self, summary: Summary, coverage: Coverage) -> None:
         work = self._work
@@ -395,7 +358,7 @@ class Analysing:
         heading = head(
             self._connection,
             self._plan,
-            scope=replace(self._options.scope, pace=self._pace.value),
+            scope=replace(self._options.scope, pace=self.control.pace.value),
             coverage=coverage,
             cost=self.cost,
             columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
@@ -409,7 +372,7 @@ class Analysing:
         )
         slots = replace(summary.slots, owned=self._slots)
         self.report = Report(heading, replace(summary, slots=slots), self._hot.report, self._keysizes)
-        self.revision += 1
+        self._revision += 1
 
 
 def _nowhere(keys: list[bytes]) -> None:

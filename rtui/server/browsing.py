@@ -19,11 +19,11 @@ from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_si
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.hot.counters import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass, dialect_for
-from rtui.server.scan.control import BREATH_S
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
+from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.targeted_scan import refill
@@ -35,9 +35,6 @@ from rtui.server.wire.tasks import supervised
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
-
-GIVE_WAY_S: Final = 0.015
-"""A key needs ten turns of the event loop until it is painted; the scan takes none of them for so long."""
 
 
 class Unfiltered(NamedTuple):
@@ -80,7 +77,6 @@ class Browsing:
         self.connection = Connection(target) if connection is None else connection
         self.capabilities = Capabilities()
         self.store = NamespaceStore(separators, budget_bytes=budget_bytes)
-        self._pace = pace
         self._only = ScanFilter(match, kind)
         self._resume = resume
         self._is_filling = is_filling or (lambda: False)
@@ -95,7 +91,7 @@ class Browsing:
         self._spent = Cost()
         self._others = 0
         """How many things are under way that the scan rests for."""
-        self._pass = self._new_pass()
+        self._pass = self._new_pass(RunControl(pace))
         self._whole: Unfiltered | None = None
         """The scan of all keys, held while a filter shows some of them; None when it is the one that is shown."""
         self._care: asyncio.Task[None] | None = None
@@ -115,14 +111,9 @@ class Browsing:
         return self._revision + seen + self._spent.commands + self._pass.revision
 
     @property
-    def pace(self) -> Pace:
-        """How hard the server is asked; may be set at any time."""
-        return self._pace
-
-    @pace.setter
-    def pace(self, pace: Pace) -> None:
-        self._pace = self._pass.pace = pace
-        self._revision += 1
+    def control(self) -> RunControl:
+        """Pauses, resumes and paces the scan; another scan, such as of a filter, has another one."""
+        return self._pass.control
 
     @property
     def status(self) -> BrowsingStatus:
@@ -135,7 +126,7 @@ class Browsing:
             server=self.connection.server,
             no_touch=self.connection.no_touch,
             link=self.connection.state,
-            pace=self._pace,
+            pace=self.control.pace,
             progress=now.progress,
             cost=self._spent + now.cost + (Cost() if self._whole is None else self._whole.keys.cost),
             match=self._only.match,
@@ -169,39 +160,21 @@ class Browsing:
             await self._whole.keys.end()
         await self.connection.close()
 
-    def pause(self) -> None:
-        """Send nothing for the scan until `resume`."""
-        self._pass.pause()
-        self._revision += 1
-
-    def resume(self) -> None:
-        """Go on with the scan."""
-        self._pass.resume()
-        self._revision += 1
-
-    def give_way(self) -> None:
+    def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
-        self._pass.give_way(GIVE_WAY_S)
+        self.control.yield_to_input()
 
     @contextlib.contextmanager
     def resting(self) -> Iterator[None]:
         """Let the scan rest while something else takes the server's time, also one that begins meanwhile."""
         self._others += 1
-        self._pass.rest()
+        self.control.suspend()
         try:
             yield
         finally:
             self._others -= 1
             if not self._others:
-                self._pass.wake()
-
-    def faster(self) -> None:
-        """Take the next faster pace."""
-        self.pace = self._pace.faster()
-
-    def slower(self) -> None:
-        """Take the next slower pace."""
-        self.pace = self._pace.slower()
+                self.control.unsuspend()
 
     async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
         """Show other names or types; raises PatternError or GuardError for a filter beyond the bounds.
@@ -232,14 +205,14 @@ class Browsing:
         """Divide a namespace so that it can be listed, in slices; scan its prefix where only its count was kept."""
         if not self.store.needs_scan(node):
             for _ in self.store.open(node):
-                await asyncio.sleep(BREATH_S)
+                await asyncio.sleep(YIELD_S)
             return
         async with self._targeted:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.resting():
                     source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
-                    await refill(self.store, node, source, self._only, self._pace, spend=self._spend)
+                    await refill(self.store, node, source, self._only, RunControl(self.control.pace), spend=self._spend)
 
     async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
         """What the listed keys show, see `inspect.row_facts`."""
@@ -256,13 +229,13 @@ class Browsing:
             clock=self.clock,
         )
 
-    def _new_pass(self) -> KeyspacePass:
+    def _new_pass(self, control: RunControl) -> KeyspacePass:
         return KeyspacePass(
             self.connection,
             self.store,
             self._file,
+            control=control,
             only=self._only,
-            pace=self._pace,
             is_filling=self._is_filling,
             clock=self.clock,
         )
@@ -305,15 +278,15 @@ class Browsing:
                 continue
             self.store.reset()
             self._size_when_done = self._size_since = None
-            self._pass = self._new_pass()
+            self._pass = self._new_pass(RunControl(self.control.pace))
             if self._others:
-                self._pass.rest()
+                self.control.suspend()
             self._pass.begin(resume=resume)
             self._revision += 1
 
     def _hold_unfiltered(self) -> None:
         """Let the scan of all keys rest with what it has found, and take an empty store for what a filter shows."""
-        self._pass.rest()
+        self.control.suspend()
         self._whole = Unfiltered(self.store, self._pass, self._size_when_done)
         self._revision += self._pass.revision + self.store.revision
         self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
@@ -323,10 +296,11 @@ class Browsing:
         if self._whole is None:
             return
         self._revision += self.store.revision + 1
+        pace = self.control.pace
         (self.store, self._pass, self._size_when_done), self._whole, self._size_since = self._whole, None, None
-        self._pass.pace = self._pace
+        self.control.pace = pace
         if not self._others:
-            self._pass.wake()
+            self.control.unsuspend()
 
     def _broke(self, failure: RtuiError) -> None:
         """Take up that something which runs beside the pass has ended, so that it is seen."""

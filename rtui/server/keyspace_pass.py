@@ -15,14 +15,13 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.browsing_status import Seen, seen_now
-from rtui.server.scan.control import BREATH_S
 from rtui.server.scan.count_check import Standing, disagreement, questions, standing
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count, scan_page
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
+from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
@@ -47,12 +46,12 @@ class Overview:
         self._store = store
         self._tally = NamespaceTally(store.separators)
 
-    async def take(self, lane: Lane, pace: Pace, size: int | None) -> None:
+    async def take(self, lane: Lane, control: RunControl, size: int | None) -> None:
         """Sample and show it, the first part of it early; `size` is DBSIZE if known. A failure ends it early."""
         taken = await sample(
             lane,
+            control,
             keys=SAMPLE_KEYS,
-            pace=pace,
             on_keys=self._tally.add,
             on_more=lambda taken: self._show(taken, size),
         )
@@ -105,8 +104,8 @@ class KeyspacePass:
         store: NamespaceStore,
         file: SaveFile,
         *,
+        control: RunControl,
         only: ScanFilter,
-        pace: Pace,
         is_filling: Callable[[], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -123,10 +122,10 @@ class KeyspacePass:
         self._store = store
         self._file = file
         self.only = self._only = only
-        self._pace = pace
+        self.control = control
+        control.on_change.append(self._save_when_paused)
         self._is_filling = is_filling
         self._clock = clock
-        self._is_paused = self._is_resting = False
         self._is_sampling = False
         self._overview = Overview(store)
         self._first_cost = Cost()
@@ -145,18 +144,7 @@ class KeyspacePass:
     @property
     def revision(self) -> int:
         """Grows whenever cost, state or notes have changed."""
-        return self.cost.commands + self._turns
-
-    @property
-    def pace(self) -> Pace:
-        """How hard the server is asked."""
-        return self._pace
-
-    @pace.setter
-    def pace(self, pace: Pace) -> None:
-        self._pace = pace
-        if self.scan is not None:
-            self.scan.pace = pace
+        return self.cost.commands + self._turns + self.control.revision
 
     @property
     def sample(self) -> Sample:
@@ -184,7 +172,7 @@ class KeyspacePass:
         if self._waits_for is not None:
             return Progress(state=ScanState.WAITING, keys=keys, reason=self._waits_for)
         state = ScanState.SAMPLING if self._is_sampling else ScanState.READY
-        return Progress(state=ScanState.PAUSED if self._is_paused else state, keys=keys)
+        return Progress(state=ScanState.PAUSED if self.control.is_paused else state, keys=keys)
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
@@ -198,48 +186,16 @@ class KeyspacePass:
 
     async def end(self) -> None:
         """Break it off, keeping where it stands for a later run."""
-        if self.scan is not None:
-            if not self.scan.state.is_over:
-                self.save()
-            self.scan.stop()
+        if self.scan is not None and not self.scan.state.is_over:
+            self.save()
+        self.control.stop()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def pause(self) -> None:
-        """Send nothing more for the scan until `resume`."""
-        self._is_paused = True
-        self._hold()
-        self.save()
-
-    def resume(self) -> None:
-        """Go on."""
-        self._is_paused = False
-        self._hold()
-
-    def give_way(self, seconds: float) -> None:
-        """Leave the event loop to others for so long."""
-        if self.scan is not None:
-            self.scan.give_way(seconds)
-
-    def rest(self) -> None:
-        """Let the scan rest until `wake`, whatever the user wants of it."""
-        self._is_resting = True
-        self._hold()
-
-    def wake(self) -> None:
-        """Let the scan go on, unless the user has paused it."""
-        self._is_resting = False
-        self._hold()
-
-    def _hold(self) -> None:
-        """Have the scan go on or not, as user and other work want it."""
-        if self.scan is None:
-            return
-        if self._is_paused or self._is_resting:
-            self.scan.pause()
-        else:
-            self.scan.resume()
+    def _save_when_paused(self) -> None:
+        if self.control.is_paused and not self.control.is_stopped:
+            self.save()
 
     def save(self) -> None:
         """Keep where the scan stands for a later run, if it means anything there."""
@@ -351,7 +307,7 @@ class KeyspacePass:
         self._first_cost = self.cost
         self._overview = Overview(self._store)
         try:
-            await self._overview.take(await self._connection.bulk(), self._pace, self.size)
+            await self._overview.take(await self._connection.bulk(), self.control, self.size)
         except ConnectionLost:
             pass
         finally:
@@ -362,15 +318,13 @@ class KeyspacePass:
         scan = Scan(
             [node],
             self._store.add,
-            pace=self._pace,
+            self.control,
             match=self._only.match,
             kind=self._only.kind,
             on_restart=self._restarted,
         )
         self.scan = scan
         self._begun_at = node.run_id
-        if self._is_paused or self._is_resting:
-            scan.pause()
         await scan.run()
         if scan.state is ScanState.DONE:
             self._has_repeats = self._has_repeats or scan.repeats_possible
@@ -396,7 +350,7 @@ class KeyspacePass:
         """Make the counts totals."""
         self._store.repeats_possible = self._has_repeats
         for _ in self._store.settle():
-            await asyncio.sleep(BREATH_S)
+            await asyncio.sleep(YIELD_S)
         self._store.drop_estimates()
         await self._check_count()
         self._store.complete = True

@@ -8,9 +8,9 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.scan.node import ScanNode
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.errors import RtuiError
 
@@ -20,7 +20,7 @@ async def refill(
     namespace: Namespace,
     node: ScanNode,
     only: ScanFilter,
-    pace: Pace,
+    control: RunControl,
     *,
     spend: Callable[[Cost], object],
 ) -> None:
@@ -34,7 +34,7 @@ async def refill(
     def take(keys: list[bytes]) -> None:
         filling.add(keys if passes is None else [key for key in keys if passes(key)])
 
-    scan = Scan([node], take, pace=pace, match=prefix_pattern(namespace.path()), kind=only.kind)
+    scan = Scan([node], take, control, match=prefix_pattern(namespace.path()), kind=only.kind)
     try:
         await scan.run()
     finally:

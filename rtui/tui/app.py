@@ -116,9 +116,9 @@ class RtuiApp(App[int]):
         self._connect()
 
     def _hear(self, message: Message) -> None:
-        """Have the scan give way to what the user does; called from the thread that reads the terminal."""
+        """Have runs yield the event loop to what the user does; called from the thread that reads the terminal."""
         if self._session is not None and isinstance(message, DEEDS):
-            self._session.give_way()
+            self._session.yield_to_input()
 
     async def on_event(self, event: events.Event) -> None:
         """Send keys on their way one after the other; a key that comes when all is being taken down goes nowhere."""

@@ -28,6 +28,7 @@ from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
@@ -45,7 +46,7 @@ async def rtui_scans(port: int, pace: str) -> None:
     dialect = dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
     while True:
         store = NamespaceStore()
-        await Scan([ScanNode(connection, dialect)], store.add, pace=Pace(pace)).run()
+        await Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace))).run()
 
 
 async def rtui_analyses(port: int, pace: str) -> None:

@@ -16,6 +16,7 @@ from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
@@ -31,7 +32,7 @@ async def into_the_store(port: int, pace: str, keys: int) -> float:
     store = NamespaceStore()
     gc.freeze()
     start = time.perf_counter()
-    scan = Scan([ScanNode(connection, dialect)], store.add, pace=Pace(pace))
+    scan = Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace)))
     await scan.run()
     took = time.perf_counter() - start
     await connection.close()

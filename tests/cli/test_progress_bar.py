@@ -10,6 +10,7 @@ from rtui.cli.progress_bar import ENDING, ProgressBar, figures_text, state_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from tests.bench.window import SilentError, window
 
 
@@ -19,7 +20,7 @@ class Under:
 
     progress: Progress
     cost: Cost = field(default_factory=Cost)
-    pace: Pace = Pace.GENTLE
+    control: RunControl = field(default_factory=RunControl)
 
 
 RUNNING = Progress(ScanState.RUNNING, 0.781, 786_000, 41_000.0, 12.4)
@@ -31,7 +32,7 @@ RUNNING = Progress(ScanState.RUNNING, 0.781, 786_000, 41_000.0, 12.4)
         (Under(RUNNING), "78% · 786k keys · 41.0k/s · 12s left · gentle"),
         (Under(replace(RUNNING, fraction=None, eta_s=None)), "786k keys · 41.0k/s · gentle"),
         (Under(replace(RUNNING, eta_s=0.2)), "78% · 786k keys · 41.0k/s · 0s left · gentle"),
-        (Under(replace(RUNNING, state=ScanState.PAUSED), pace=Pace.FULL), "78% · 786k keys · full"),
+        (Under(replace(RUNNING, state=ScanState.PAUSED), control=RunControl(Pace.FULL)), "78% · 786k keys · full"),
         (
             Under(RUNNING, Cost(server_us=90_000.0, elapsed_s=1.0, is_measured=True)),
             "78% · 786k keys · 41.0k/s · 12s left · gentle · server 9%",

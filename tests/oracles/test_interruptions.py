@@ -50,10 +50,10 @@ async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None
         await until_keys(analysis, 300)
         proxy.cut_after(10_000)
         await until_keys(analysis, KEYS // 2)
-        analysis.pause()
+        analysis.control.pause()
         proxy.cut()
-        analysis.resume()
-        analysis.pace = Pace.NORMAL
+        analysis.control.resume()
+        analysis.control.pace = Pace.NORMAL
         await running
         assert proxy.accepted > 3
     assert analysis.report is not None
@@ -69,7 +69,7 @@ async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
         while not running.done():
             if analysis.report is not None and (not seen or analysis.report is not seen[-1]):
                 seen.append(analysis.report)
-                analysis.pace = Pace.NORMAL if len(seen) == 1 else Pace.FULL
+                analysis.control.pace = Pace.NORMAL if len(seen) == 1 else Pace.FULL
             await asyncio.sleep(0)
     assert analysis.report is not None
     is_whole(valkey, analysis.report, planted)
@@ -83,7 +83,7 @@ async def test_ended_early_it_says_so_and_no_figure_is_too_large(server: Server)
         analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE))
         running = asyncio.create_task(analysis.run())
         await until_keys(analysis, KEYS // 3)
-        analysis.stop()
+        analysis.control.stop()
         await running
     ended, whole = analysis.report, await report_on(target_of(server))
     assert ended is not None

@@ -9,6 +9,7 @@ import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, Report
+from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.analysing import Analysing, AnalysisOptions
 from rtui.server.hot.report import hot_report
@@ -88,7 +89,7 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
         assert early.head.coverage.reason == "it is under way"
         assert 0 < early.head.coverage.keys < MANY
         assert early.summary.root.stats.keys == early.head.coverage.keys
-        analysis.pace = Pace.FULL
+        analysis.control.pace = Pace.FULL
         await running
     assert analysis.report.head.coverage.kind is CoverageKind.EXACT
     assert analysis.report.head.scope.pace == "full"
@@ -101,7 +102,7 @@ async def test_stopped_it_says_what_it_has(valkey: Server) -> None:
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
         await until_keys(analysis, 500)
-        analysis.stop("somebody ended it")
+        analysis.control.stop(SafeText("somebody ended it"))
         await running
     report = analysis.report
     assert report is not None
@@ -126,9 +127,9 @@ async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
         analysis = analysing(connection)
         running = asyncio.create_task(analysis.run())
         await until_keys(analysis, 1_000)
-        analysis.pause()
+        analysis.control.pause()
         assert analysis.progress.state is ScanState.PAUSED
-        analysis.resume()
+        analysis.control.resume()
         await running
     assert analysis.report is not None
     assert analysis.report.summary.root.stats.keys == MANY

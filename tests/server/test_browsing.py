@@ -91,7 +91,7 @@ async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> N
             assert node is not None
             assert isinstance(node.estimate, Estimate)
             overview.append((node.estimate, node.count))
-        session.pace = Pace.FULL
+        session.control.pace = Pace.FULL
         await whole(session)
         assert overview[0][0] is not None
         assert overview[1][0] is not None
@@ -169,13 +169,13 @@ async def test_a_scan_that_a_filter_interrupts_goes_on_behind_it(valkey: Server,
 async def test_pause_and_resume(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
-        session.pause()
+        session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
         assert not session.store.complete
-        session.faster()
-        session.faster()
+        session.control.faster()
+        session.control.faster()
         assert session.status.pace is Pace.FULL
-        session.resume()
+        session.control.resume()
         await whole(session)
         assert session.store.keys == MANY
 
@@ -263,7 +263,7 @@ async def test_after_a_restart_a_later_run_begins_again(valkey: Server, tmp_path
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
         await until(session, lambda: session.status.progress.keys > 1000)
-        session.pause()
+        session.control.pause()
     valkey.restart()
     plant(valkey, numbered(500))
     async with browsing(target_of(valkey), tmp_path) as session:
@@ -285,7 +285,7 @@ async def test_a_lost_connection_shows_and_heals(valkey: Server, tmp_path: Path)
             kept = session.store.keys
             await proxy.resume()
             session.connection.retry_now()
-            session.pace = Pace.FULL
+            session.control.pace = Pace.FULL
             await whole(session)
             assert session.store.keys == MANY > kept
             assert session.store.root.count == MANY
@@ -349,13 +349,13 @@ async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(va
             with session.resting():
                 await session.rescan()
             await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
-            session.resume()
+            session.control.resume()
             seen = session.store.keys
             for _ in range(20):
                 await session.lookup(b"nobody")
             assert session.status.progress.state is ScanState.PAUSED
             assert session.store.keys == seen < MANY
-        session.pace = Pace.FULL
+        session.control.pace = Pace.FULL
         await whole(session)
         assert session.store.keys == MANY
 
@@ -364,10 +364,10 @@ async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
         with session.resting():
-            session.pause()
+            session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
         await session.lookup(b"nobody")
         assert session.status.progress.state is ScanState.PAUSED
-        session.pace = Pace.FULL
-        session.resume()
+        session.control.pace = Pace.FULL
+        session.control.resume()
         await whole(session)

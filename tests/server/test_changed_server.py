@@ -15,6 +15,7 @@ from rtui.server.browsing import Browsing
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection
@@ -160,7 +161,7 @@ async def test_cursors_are_read_as_the_server_that_answers_counts_them(redis62: 
             proxy.cut()
 
         seen.at(1_000, switch)
-        scan = Scan([ScanNode(connection)], seen, on_restart=lambda note: seen.keys.clear())
+        scan = Scan([ScanNode(connection)], seen, RunControl(), on_restart=lambda note: seen.keys.clear())
         await scan.run()
         assert scan.state is ScanState.DONE
         assert set(seen.keys) == set(names)

@@ -187,7 +187,7 @@ async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None)
         running = asyncio.create_task(analysis.run())
         now = await settled(lambda: analysis.progress)
         check_ended(now)
-        analysis.stop()
+        analysis.control.stop()
         await running
         check_ended(analysis.progress)
         report = analysis.report

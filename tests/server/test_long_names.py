@@ -19,6 +19,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.ranges import HEAD_BYTES
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import SAMPLE_BYTES, sample
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.scan import Scan
@@ -55,7 +56,7 @@ def peak_bytes(most: int) -> Iterator[None]:
 async def test_pages_become_small_where_names_are_long(long_names: Server) -> None:
     sizes: list[int] = []
     async with connected(target_of(long_names)) as connection:
-        scan = Scan([ScanNode(connection, size=COUNT)], lambda keys: sizes.append(len(keys)), pace=Pace.FULL)
+        scan = Scan([ScanNode(connection, size=COUNT)], lambda keys: sizes.append(len(keys)), RunControl(Pace.FULL))
         with peak_bytes(FIRST_PAGE_KEYS * 2 * LONG + HEAD_BYTES):
             await scan.run()
     assert scan.state is ScanState.DONE
@@ -79,9 +80,9 @@ async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) 
         file = SaveFile("long", 0, tmp_path)
         with peak_bytes(2 * FIRST_PAGE_KEYS * LONG):
             filling = KeyspacePass(
-                connection, store, file, only=ScanFilter(), pace=Pace.GENTLE, is_filling=lambda: False
+                connection, store, file, control=RunControl(), only=ScanFilter(), is_filling=lambda: False
             )
-            filling.pause()
+            filling.control.pause()
             filling.begin(resume=False)
             while store.first is None:
                 assert not filling.progress.state.is_over
@@ -93,7 +94,7 @@ async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) 
 async def test_a_sample_ends_with_its_bytes(long_names: Server) -> None:
     async with lane_to(target_of(long_names)) as lane:
         with peak_bytes(SAMPLE_BYTES + 2 * FIRST_PAGE_KEYS * LONG):
-            taken = await sample(lane, keys=20_000, pace=Pace.FULL, rng=Random(1))
+            taken = await sample(lane, RunControl(Pace.FULL), keys=20_000, rng=Random(1))
     assert SAMPLE_BYTES < sum(map(len, taken.keys)) < SAMPLE_BYTES + FIRST_PAGE_KEYS * LONG
     assert taken.total is not None
     reach = taken.total.high - taken.total.value

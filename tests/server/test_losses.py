@@ -18,6 +18,7 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Closed, Connection, Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
@@ -93,7 +94,7 @@ async def test_an_interactive_lane_that_every_large_reply_cuts_is_made_ever_more
 async def test_a_scan_whose_pages_never_arrive_waits_longer_and_longer(valkey: Server) -> None:
     plant(valkey, numbered(2_000, b"n" * 500))
     async with cut_short(valkey) as (connection, proxy, pauses):
-        scan = Scan([ScanNode(connection)], Seen(), pace=Pace.FULL)
+        scan = Scan([ScanNode(connection)], Seen(), RunControl(Pace.FULL))
         await scan.run()
         assert scan.state is ScanState.FAILED
         assert proxy.accepted == 1 + MAX_LOSSES
@@ -128,13 +129,13 @@ async def test_a_handshake_alone_is_no_work(valkey: Server) -> None:
 async def test_a_server_that_kills_every_client_is_left_in_peace(server: Server) -> None:
     plant(server, numbered(20_000))
     async with connected(target_of(server), rng=Highest()) as connection:
-        scan = Scan([ScanNode(connection)], Seen(), pace=Pace.FULL)
+        scan = Scan([ScanNode(connection)], Seen(), RunControl(Pace.FULL))
         running = asyncio.create_task(scan.run())
         before = server.admin.info("stats")["total_connections_received"]
         for _ in range(300):
             await asyncio.to_thread(server.admin.client_kill_filter, _type="normal")
         made = server.admin.info("stats")["total_connections_received"] - before
-        scan.stop()
+        scan.control.stop()
         connection.retry_now()
         await running
     assert made <= 30

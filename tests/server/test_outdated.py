@@ -170,11 +170,11 @@ async def test_a_paused_scan_of_a_server_that_was_restarted(valkey: Server, tmp_
     valkey.admin.mset({f"user:{number}": "x" for number in range(20_000)})
     try:
         await session.rescan()
-        session.pause()
+        session.control.pause()
         await until(lambda: session.status.progress.state is ScanState.PAUSED and session.store.keys)
         valkey.restart()
         await until(lambda: outdated(session) is Outdated.RESTARTED or not session.store.keys)
-        session.resume()
+        session.control.resume()
         await until(lambda: session.status.progress.state is ScanState.DONE)
         assert outdated(session) is None
         assert session.store.keys == 0

@@ -94,7 +94,7 @@ async def test_a_pause_for_a_busy_server_can_be_ended(
         analysis = analysing(connection, estimate_keys=estimate_keys)
         running = asyncio.create_task(analysis.run())
         await until_waiting(analysis)
-        analysis.stop()
+        analysis.control.stop()
         async with asyncio.timeout(20):
             await running
     assert analysis.progress.state is ScanState.STOPPED
@@ -239,7 +239,7 @@ async def test_keys_that_come_and_go_meanwhile_are_no_contradiction(valkey: Serv
             client.unlink(*numbered(MANY)[start : start + 250])
             client.mset({b"new:%d" % number: b"v" for number in range(start, start + 100)})
             await asyncio.sleep(0)
-        session.pace = Pace.FULL
+        session.control.pace = Pace.FULL
         while session.status.progress.state is not ScanState.DONE:  # noqa: ASYNC110 - a screen pulls
             await asyncio.sleep(0.001)
         assert not any("server counts" in note for note in session.status.notes)

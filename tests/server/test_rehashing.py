@@ -17,6 +17,7 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import TABLE_PROBES
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.ranges import Ranges, Span
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.table import Dict
@@ -211,7 +212,7 @@ async def test_a_table_that_shrinks_after_the_first_page(version: str, request: 
     seen = Seen()
     seen.keys.update(first_keys)
     async with connected(target_of(server)) as connection:
-        scan = Scan([ScanNode(connection, first_cursor=cursor, first_keys=first_keys)], seen, pace=Pace.FULL)
+        scan = Scan([ScanNode(connection, first_cursor=cursor, first_keys=first_keys)], seen, RunControl(Pace.FULL))
         await scan.run()
     assert seen.repeated
     assert scan.repeats_possible

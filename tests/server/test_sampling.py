@@ -10,6 +10,7 @@ from rtui.analysis.estimates import NamespaceTally
 from rtui.keyspace.text.segments import Segment, Separators
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import MAX_BATCH, Sample, can_sample, sample
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
@@ -36,7 +37,7 @@ async def test_intervals_cover_the_truth_near_nominal(version: str, request: pyt
     async with lane_to(target_of(server)) as lane:
         for seed in range(runs):
             tally = NamespaceTally(Separators())
-            taken = await sample(lane, keys=300, pace=Pace.FULL, rng=Random(seed), on_keys=tally.add)
+            taken = await sample(lane, RunControl(Pace.FULL), keys=300, rng=Random(seed), on_keys=tally.add)
             shares = tally.shares(population=TOTAL)
             for name, share in SHARES.items():
                 hits[name] += share in shares[(Segment(name, b":"),)]
@@ -51,7 +52,7 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
     told: list[bytes] = []
     sofar: list[Sample] = []
     async with lane_to(target_of(server)) as lane:
-        taken = await sample(lane, keys=1000, pace=Pace.FULL, on_keys=told.extend, on_more=sofar.append)
+        taken = await sample(lane, RunControl(Pace.FULL), keys=1000, on_keys=told.extend, on_more=sofar.append)
     assert len(set(taken.keys)) == len(taken.keys)
     assert set(told) == set(taken.keys) <= names
     assert len(told) == len(taken.keys)
@@ -63,7 +64,7 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
 
 async def test_an_empty_database(valkey: Server) -> None:
     async with lane_to(target_of(valkey)) as lane:
-        taken = await sample(lane, keys=100)
+        taken = await sample(lane, RunControl(), keys=100)
     assert taken.keys == ()
     assert taken.total is None
 
@@ -75,7 +76,7 @@ async def test_writes_are_small_and_never_ask_for_much(valkey: Server) -> None:
         lane_to(target_of(valkey, port=proxy.port)) as lane,
     ):
         for pace in Pace:
-            await sample(lane, keys=800, pace=pace)
+            await sample(lane, RunControl(pace), keys=800)
         sent = proxy.commands()
     assert all(argv[0] == b"SCAN" and argv[2:] == [b"COUNT", b"10"] for argv in sent)
     assert len(sent) == 3 * 80
@@ -86,7 +87,7 @@ async def test_a_refusal_ends_it_with_nothing(valkey: Server) -> None:
     plant(valkey, numbered(100))
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-scan")
     async with lane_to(target_of(valkey)) as lane:
-        assert (await sample(lane, keys=1000)).keys == ()
+        assert (await sample(lane, RunControl(), keys=1000)).keys == ()
 
 
 def test_where_a_sample_would_be_unfair_there_is_none() -> None:

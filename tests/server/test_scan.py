@@ -16,6 +16,7 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.ranges import Span
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, Lost
 from tests.proxy import DelayProxy
@@ -31,7 +32,8 @@ def make(connection: Connection, seen: Seen, dialect: Dialect | None = None, **o
     """A scan of the whole server, at full pace unless told otherwise."""
     said = connection.server
     found = dialect_of(said.product or "other", said.version, cluster_enabled=said.cluster_enabled)
-    scan = Scan([ScanNode(connection, dialect or found)], seen, **{"pace": Pace.FULL, **options})
+    control = RunControl(options.pop("pace", Pace.FULL))
+    scan = Scan([ScanNode(connection, dialect or found)], seen, control, **options)
     seen.scan = scan
     return scan
 
@@ -111,20 +113,20 @@ async def test_pause_resume_and_stop(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         scan = make(connection, seen)
         paused = asyncio.Event()
-        seen.at(MANY // 3, both(scan.pause, paused.set))
+        seen.at(MANY // 3, both(scan.control.pause, paused.set))
         running = asyncio.create_task(scan.run())
         await paused.wait()
         states = [scan.state]
-        scan.resume()
+        scan.control.resume()
         states.append(scan.state)
-        seen.at(2 * MANY // 3, scan.stop)
+        seen.at(2 * MANY // 3, scan.control.stop)
         await running
         states.append(scan.state)
         assert states == [ScanState.PAUSED, ScanState.RUNNING, ScanState.STOPPED]
         assert MANY // 3 < seen.keys.total() < MANY
         left = [span for spans in scan.remaining() for span in spans]
         rest = Seen()
-        again = Scan([ScanNode(connection, spans=tuple(left))], rest, pace=Pace.FULL)
+        again = Scan([ScanNode(connection, spans=tuple(left))], rest, RunControl(Pace.FULL))
         await again.run()
     assert set(seen.keys) | set(rest.keys) == names
     assert again.state is ScanState.DONE
@@ -136,7 +138,7 @@ async def test_a_scan_that_gives_way_takes_up_nothing_meanwhile(valkey: Server) 
     async with connected(target_of(valkey)) as connection:
         scan = make(connection, seen)
         given = asyncio.Event()
-        seen.at(MANY // 3, both(lambda: scan.give_way(3600), given.set))
+        seen.at(MANY // 3, both(lambda: scan.control.yield_to_input(3600), given.set))
         running = asyncio.create_task(scan.run())
         await given.wait()
         pages = seen.pages
@@ -144,7 +146,7 @@ async def test_a_scan_that_gives_way_takes_up_nothing_meanwhile(valkey: Server) 
             await connection.ask(guard.ping())
         assert seen.pages == pages
         assert scan.state is ScanState.RUNNING
-        scan.give_way(0)
+        scan.control.yield_to_input(0)
         await running
     assert set(seen.keys) == names
     assert not seen.repeated
@@ -155,7 +157,7 @@ async def test_a_scan_that_gives_way_can_be_stopped(valkey: Server) -> None:
     seen = Seen()
     async with connected(target_of(valkey)) as connection:
         scan = make(connection, seen)
-        seen.at(MANY // 3, both(lambda: scan.give_way(3600), scan.stop))
+        seen.at(MANY // 3, both(lambda: scan.control.yield_to_input(3600), scan.control.stop))
         await scan.run()
     assert scan.state is ScanState.STOPPED
 
@@ -167,11 +169,11 @@ async def test_pace_changes_on_the_way(valkey: Server) -> None:
         scan = make(connection, seen, pace=Pace.GENTLE)
 
         def hurry() -> None:
-            scan.pace = Pace.FULL
+            scan.control.pace = Pace.FULL
 
         seen.at(1000, hurry)
         await scan.run()
-    assert scan.pace is Pace.FULL
+    assert scan.control.pace is Pace.FULL
     assert set(seen.keys) == names
 
 
@@ -187,7 +189,7 @@ async def test_a_cancelled_scan_can_be_gone_on_with(valkey: Server) -> None:
         assert scan.state is ScanState.STOPPED
         rest = Seen()
         spans = tuple(scan.remaining()[0])
-        await Scan([ScanNode(connection, spans=spans)], rest, pace=Pace.FULL).run()
+        await Scan([ScanNode(connection, spans=spans)], rest, RunControl(Pace.FULL)).run()
     assert set(seen.keys) | set(rest.keys) == names
 
 
@@ -238,7 +240,7 @@ async def test_stopped_while_it_waits(valkey: Server) -> None:
         running = asyncio.create_task(scan.run())
         seen.at(1000, lambda: asyncio.ensure_future(proxy.refuse()).add_done_callback(lambda _: proxy.cut()))
         await until(connection, lambda: isinstance(connection.state, Lost) and connection.state.attempt > 0)
-        scan.stop()
+        scan.control.stop()
         await running
         assert scan.state is ScanState.STOPPED
 
@@ -292,13 +294,13 @@ async def test_a_table_that_shrinks_under_a_scan(version: str, request: pytest.F
     async with connected(target_of(server)) as connection:
         scan = make(connection, seen)
         paused = asyncio.Event()
-        seen.at(30_000, both(scan.pause, paused.set))
+        seen.at(30_000, both(scan.control.pause, paused.set))
         running = asyncio.create_task(scan.run())
         await paused.wait()
         uproot(server, doomed)
         while table_bits(server) > 13:
             server.client().mget(*numbered(200, b"nobody:"))
-        scan.resume()
+        scan.control.resume()
         await running
     assert kept <= set(seen.keys) <= kept | doomed
     assert scan.repeats_possible
@@ -421,7 +423,7 @@ async def test_two_nodes_side_by_side(valkey: Server, redis70: Server) -> None:
     names = plant(valkey, numbered(3000, b"a:")) | plant(redis70, numbered(5000, b"b:"))
     seen = Seen()
     async with connected(target_of(valkey)) as one, connected(target_of(redis70)) as other:
-        scan = Scan([ScanNode(one), ScanNode(other)], seen, pace=Pace.NORMAL)
+        scan = Scan([ScanNode(one), ScanNode(other)], seen, RunControl(Pace.NORMAL))
         await scan.run()
     assert set(seen.keys) == names
     assert not seen.repeated
@@ -434,7 +436,7 @@ async def test_when_one_node_begins_again_all_do(cluster_node: Server, valkey: S
     seen = Seen()
     async with connected(target_of(cluster_node)) as one, connected(target_of(valkey)) as other:
         nodes = [ScanNode(one, Dialect.STANDALONE), ScanNode(other)]
-        scan = Scan(nodes, seen, pace=Pace.FULL, on_restart=lambda _: seen.keys.clear())
+        scan = Scan(nodes, seen, RunControl(Pace.FULL), on_restart=lambda _: seen.keys.clear())
         await scan.run()
     assert scan.state is ScanState.DONE
     assert scan.progress.notes[0] is ScanNote.PLAIN
@@ -447,7 +449,7 @@ async def test_a_part_only(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     seen = Seen()
     async with connected(target_of(valkey)) as connection:
-        scan = Scan([ScanNode(connection, spans=(Span(0, 1 << 62),))], seen, pace=Pace.FULL)
+        scan = Scan([ScanNode(connection, spans=(Span(0, 1 << 62),))], seen, RunControl(Pace.FULL))
         await scan.run()
     assert 0.9 * MANY / 4 < seen.keys.total() < 1.1 * MANY / 4 + 1000
 

@@ -25,6 +25,7 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.handshake import NoTouch
@@ -108,7 +109,9 @@ class FixedSession:
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
         self.analysis: AnalysisSource = FixedAnalysis(empty_report())
-        self.ways_given = 0
+        self.control = RunControl(status.pace)
+        self.control.on_change.append(self._control_changed)
+        self.input_yields = 0
 
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:
         """Have a sample say how many keys a namespace of the first level has."""
@@ -133,20 +136,8 @@ class FixedSession:
     async def close(self) -> None:
         self.asked.append("close")
 
-    def pause(self) -> None:
-        self._turn(ScanState.PAUSED)
-
-    def resume(self) -> None:
-        self._turn(ScanState.RUNNING)
-
-    def give_way(self) -> None:
-        self.ways_given += 1
-
-    def faster(self) -> None:
-        self.status = replace(self.status, pace=self.status.pace.faster())
-
-    def slower(self) -> None:
-        self.status = replace(self.status, pace=self.status.pace.slower())
+    def yield_to_input(self) -> None:
+        self.input_yields += 1
 
     async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
         self.asked.append(f"filter {match!r}")
@@ -173,10 +164,13 @@ class FixedSession:
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         return preview(facts, FIRST if page is None else page)
 
-    def _turn(self, state: ScanState) -> None:
-        self.asked.append(state.value)
-        self.status = replace(self.status, progress=replace(self.status.progress, state=state))
-        self.revision += 1
+    def _control_changed(self) -> None:
+        progress, control = self.status.progress, self.control
+        if control.is_paused is not (progress.state is ScanState.PAUSED):
+            progress = replace(progress, state=ScanState.PAUSED if control.is_paused else ScanState.RUNNING)
+            self.asked.append(progress.state.value)
+            self.revision += 1
+        self.status = replace(self.status, pace=control.pace, progress=progress)
 
 
 def kind_of(key: bytes) -> bytes:

@@ -23,7 +23,7 @@ async def test_the_scan_gives_way_to_a_key_before_the_loop_has_it(message: Messa
 
     class Terminal(HeadlessDriver):
         def send_message(self, message: Message) -> None:
-            sent.append((message, session.ways_given))
+            sent.append((message, session.input_yields))
 
     app = RtuiApp(BrowseOptions(), session)
     app.fit(Terminal)(app).send_message(message)

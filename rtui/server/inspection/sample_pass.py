@@ -11,12 +11,11 @@ from rtui.analysis.estimates import Estimate, wilson
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.inspection.pipeline import KEY_US, InspectionPipeline
-from rtui.server.scan.control import wait_unless
 from rtui.server.scan.node import LaneSource
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.requests import KeyQueries
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, Sample, sample
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -54,10 +53,10 @@ class SamplePass:
         keys: int,
         size: int | None,
         only: ScanFilter,
-        pace: Pace,
+        control: RunControl,
     ) -> None:
         """Draw about so many `keys` of a database of `size` keys."""
-        self.pace = pace
+        self.control = control
         self.drawn = 0
         """Distinct keys drawn, whatever their names."""
         self.population: int | Estimate | None = size
@@ -76,10 +75,8 @@ class SamplePass:
         self._elapsed_s = 0.0
         self._state = ScanState.READY
         self._reason: SafeText | None = None
-        self._is_paused = False
         self._waits_for: SafeText | None = None
         """What keeps the server from answering just now."""
-        self._stopping = asyncio.Event()
 
     @property
     def progress(self) -> Progress:
@@ -87,8 +84,8 @@ class SamplePass:
         left = self._pipeline.waiting
         fraction = (1 - left / (2 * self._kept)) if self._kept else 0.0
         state = self._state
-        if not state.is_over and (self._is_paused or self._waits_for is not None):
-            state = ScanState.PAUSED if self._is_paused else ScanState.WAITING
+        if not state.is_over and (self.control.is_held or self._waits_for is not None):
+            state = ScanState.PAUSED if self.control.is_held else ScanState.WAITING
         done = self._state is ScanState.DONE
         speed = self._kept / self._elapsed_s if self._elapsed_s else 0.0
         return Progress(
@@ -108,28 +105,13 @@ class SamplePass:
             elapsed_s=self._elapsed_s + running_s,
         )
 
-    def pause(self) -> None:
-        """Send nothing more until `resume`."""
-        self._is_paused = True
-
-    def resume(self) -> None:
-        """Go on."""
-        self._is_paused = False
-
-    def stop(self) -> None:
-        """End soon."""
-        self._stopping.set()
-
-    def give_way(self, seconds: float) -> None:
-        """Leave the event loop to others: its writes are small and spread out, so it is theirs most of the time."""
-
     async def run(self) -> None:
         """Draw and inspect; a failure is in `progress`."""
         self._began = self._loop.time()
         self._state = ScanState.SAMPLING
         try:
             failure = await ended(self._draw_and_inspect(), name="rtui sample")
-            self._state = ScanState.STOPPED if self._stopping.is_set() else ScanState.DONE
+            self._state = ScanState.STOPPED if self.control.is_stopped else ScanState.DONE
             if failure is not None:
                 self._state, self._reason = ScanState.FAILED, failure.happened
         finally:
@@ -157,19 +139,12 @@ class SamplePass:
 
     async def _draw(self, lane: Lane) -> None:
         """Draw keys; raises what ended it early, such as ScanRefusedError."""
-        taken = await sample(
-            lane,
-            keys=self._wanted,
-            pace=self.pace,
-            on_keys=self._drawn,
-            on_wait=self._wait,
-            stopping=self._stopping,
-        )
+        taken = await sample(lane, self.control, keys=self._wanted, on_keys=self._drawn, on_wait=self._wait)
         self._server_us += taken.calls * CALL_US
         self._estimate_population(taken)
         if taken.failure is not None:
             raise taken.failure
-        if self._size and not self.drawn and not self._stopping.is_set():
+        if self._size and not self.drawn and not self.control.is_stopped:
             raise ScanRefusedError(f"Random places hold no keys, but the server counts {self._size:,} (DBSIZE).")
 
     def _estimate_population(self, taken: Sample) -> None:
@@ -197,15 +172,17 @@ class SamplePass:
         idle_s = await self._idle_round_trip(lane)
         most_under_way = _writes_of(idle_s)
         attempt = 0
-        stopping = self._stopping
+        control = self.control
         under_way: deque[tuple[KeyQueries, asyncio.Future[list[Reply]]]] = deque()
         free_at = self._loop.time()
-        while (pipeline.waiting or under_way) and not (stopping.is_set() and not under_way):
-            limits = self.pace.limits
+        while (pipeline.waiting or under_way) and not (control.is_stopped and not under_way):
+            limits = control.pace.limits
             duty = max(DUTY, limits.duty)
             most = max(10, int(max(BATCH_US, limits.call_us) / KEY_US))
             now = self._loop.time()
-            may_send = now >= free_at and len(under_way) < most_under_way and not (self._is_paused or stopping.is_set())
+            may_send = (
+                now >= free_at and len(under_way) < most_under_way and not (control.is_held or control.is_stopped)
+            )
             write = pipeline.next_write(most) if may_send and pipeline.waiting else None
             if write is not None:
                 under_way.append((write, lane.run(*write.commands)))
@@ -220,12 +197,12 @@ class SamplePass:
                 except ServerBusyError as busy:
                     attempt += 1
                     self._wait(busy.happened)
-                    await wait_unless(stopping, pause_s(attempt, Random()))
+                    await control.wait_for_stop(pause_s(attempt, Random()))
                 else:
                     attempt = 0
                     self._wait(None)
             else:
-                await asyncio.sleep(REST_S if self._is_paused else max(0.0, free_at - now))
+                await asyncio.sleep(REST_S if control.is_held else max(0.0, free_at - now))
 
     async def _idle_round_trip(self, lane: Lane) -> float:
         """Seconds that a command takes which costs nothing."""

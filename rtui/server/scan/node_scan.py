@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.scan.control import Breath, Control, wait_unless
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pacer
@@ -18,6 +17,7 @@ from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range
 from rtui.server.scan.requests import Purpose, Request, RequestsUnderWay
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane, Reply
@@ -45,7 +45,21 @@ TABLE_PROBES: Final = 12
 class NodeScan:
     """Scans one node, over pauses and losses of the connection; `run` returns when all is seen or it is stopped."""
 
-    def __init__(self, node: ScanNode, control: Control, *, match: bytes | None, kind: bytes | None) -> None:
+    def __init__(
+        self,
+        node: ScanNode,
+        control: RunControl,
+        *,
+        match: bytes | None,
+        kind: bytes | None,
+        deliver: Callable[[list[bytes]], object],
+        restart: Callable[[ScanNote], object],
+        notes: dict[ScanNote, None],
+    ) -> None:
+        """`deliver` gets each page of keys; `restart` is called when all of them are to be delivered anew.
+
+        What a reader of the numbers has to know goes into `notes`.
+        """
         self.node = node
         self.ranges = node.ranges()
         self.source = node.queries
@@ -57,13 +71,15 @@ class NodeScan:
         self.waits_for: SafeText | None = None
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0
         self._control = control
+        self._deliver = deliver
+        self._restart = restart
+        self._notes = notes
         self._match = match
         self._kind = kind
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
         self._requests = RequestsUnderWay()
-        self._breath = Breath(control)
         self._lane: Lane | None = None
         self._run_id: str | None = None
         self._server_name: str | None = None
@@ -126,7 +142,7 @@ class NodeScan:
         makes the server, or something before it, hang up. A busy server is waited for until it answers.
         """
         attempt = losses = 0
-        while not (self.is_done or self._control.stopping.is_set()):
+        while not (self.is_done or self._control.is_stopped):
             lane = await self._open_lane()
             if lane is None:
                 return
@@ -144,9 +160,9 @@ class NodeScan:
                     raise
                 self.is_waiting, self.waits_for = True, trouble.happened
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
-                    await wait_unless(self._control.stopping, pause_s(attempt, Random()))
+                    await self._control.wait_for_stop(pause_s(attempt, Random()))
             except CursorOrderError:
-                self._control.restart(ScanNote.PLAIN)
+                self._restart(ScanNote.PLAIN)
                 self.reset(opaque=True)
             finally:
                 self._requests.drop()
@@ -154,7 +170,7 @@ class NodeScan:
     async def _open_lane(self) -> Lane | None:
         """The bulk lane, None when the scan is stopped first; begins again if the server was restarted meanwhile."""
         opening = asyncio.ensure_future(self.node.source.bulk())
-        stopping = asyncio.ensure_future(self._control.stopping.wait())
+        stopping = asyncio.ensure_future(self._control.stopped.wait())
         try:
             await asyncio.wait([opening, stopping], return_when=asyncio.FIRST_COMPLETED)
             if not opening.done():
@@ -185,9 +201,9 @@ class NodeScan:
         is_told = before is not None and self._run_id is not None
         if not (is_told or is_another):
             if not is_first:
-                self._control.notes[ScanNote.UNSURE] = None
+                self._notes[ScanNote.UNSURE] = None
         elif is_another or before != self._run_id:
-            self._control.restart(ScanNote.RESTARTED)
+            self._restart(ScanNote.RESTARTED)
 
     async def _drive(self, lane: Lane) -> None:
         """Keep as many requests under way as the pace allows until nothing is left to ask."""
@@ -196,31 +212,35 @@ class NodeScan:
             if self.pacer.waits or not requests:
                 self._fill(lane)
             if not requests:
-                if self.is_done or self._control.stopping.is_set():
+                if self.is_done or self._control.is_stopped:
                     break
-                if not self._control.going.is_set():
-                    await self._control.going.wait()
+                if self._control.is_held:
+                    await self._control.wait_while_held()
                     self.probe.make_due(self._loop.time())
                 else:
-                    await self._breath.rest(self.pacer.wait_s(self._loop.time()))
+                    await self._control.sleep(self.pacer.wait_s(self._loop.time()))
                 continue
             first = requests.first
             has_waited = not first.replies.done()
             if has_waited and not await self._wait_for(first):
                 continue
             self._process(lane, has_waited=has_waited)
-            await self._breath.take(has_waited=has_waited)
+            await self._control.yield_loop(has_waited=has_waited)
         if self.is_done:
             await self._conclude(lane)
 
     async def _wait_for(self, request: Request) -> bool:
         """Wait for the replies, but no longer than until another request may be sent; return whether they are there."""
         wait_s = self.pacer.wait_s(self._loop.time())
-        if wait_s > 0 and self._control.is_going and self._has_work:
+        if wait_s > 0 and self._may_send and self._has_work:
             await asyncio.wait([request.replies], timeout=wait_s)
             return request.replies.done()
         await request.replies
         return True
+
+    @property
+    def _may_send(self) -> bool:
+        return not (self._control.is_held or self._control.is_stopped)
 
     @property
     def _has_work(self) -> bool:
@@ -237,7 +257,7 @@ class NodeScan:
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""
-        if not self._control.is_going:
+        if not self._may_send:
             return
         now = self._loop.time()
         self.pacer.pace = self._control.pace
@@ -302,7 +322,7 @@ class NodeScan:
                 self.pacer.idle(round_trip_s)
             note = self.probe.observe_size(replies[0], has_keys=self.keys > 0)
             if note is not None:
-                self._control.notes[note] = None
+                self._notes[note] = None
 
     def _process_keys(self, lane: Lane, request: Request, replies: list[Reply], round_trip_s: float | None) -> None:
         """Process a page or the replies to queries; raises ServerBusyError, ScanRefusedError or CursorOrderError."""
@@ -332,7 +352,7 @@ class NodeScan:
             queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
         self._answers += 1
         if fresh:
-            self._control.deliver(fresh)
+            self._deliver(fresh)
 
     def _check_moves(self, one: Range, cursor: int) -> None:
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0

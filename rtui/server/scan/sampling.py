@@ -15,10 +15,9 @@ from rtui.analysis.estimates import Z_95, Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.scan.control import wait_unless
 from rtui.server.scan.cursor import POSITION_END, Dialect
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import scan_page
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
@@ -68,31 +67,31 @@ def can_sample(dialect: Dialect) -> bool:
 
 async def sample(
     lane: Lane,
+    control: RunControl,
     *,
     keys: int = 2000,
-    pace: Pace = Pace.GENTLE,
     rng: Random | None = None,
     on_keys: Callable[[list[bytes]], None] | None = None,
     on_more: Callable[[Sample], None] | None = None,
     on_wait: Callable[[SafeText | None], None] | None = None,
-    stopping: asyncio.Event | None = None,
 ) -> Sample:
     """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
 
     A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
     `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
-    new; `on_more` what there is, a few times on the way. It ends early once `stopping` is set.
+    new; `on_more` what there is, a few times on the way. It ends early once it is stopped, and
+    keeps the pace that it began with.
     """
     taken = _Taken(lane, on_keys)
-    limits = pace.limits
+    limits = control.pace.limits
     batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
     gap_s = batch * CALL_US / 1e6 / limits.duty
     rng = rng if rng is not None else Random()
     writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
     left = max(1, keys // CALL_KEYS)
     report_at = keys // 10
-    busy = _Busy(on_wait, stopping if stopping is not None else asyncio.Event())
-    while (left or writes) and taken.failure is None and not busy.stopping.is_set():
+    busy = _Busy(control, on_wait)
+    while (left or writes) and taken.failure is None and not control.is_stopped:
         if taken.size_bytes > SAMPLE_BYTES:
             left = 0
         most = WRITES_UNDER_WAY if taken.calls_at_once() > 1 else 1
@@ -113,8 +112,8 @@ async def sample(
 class _Busy:
     """The pauses that a busy server is given."""
 
-    def __init__(self, on_wait: Callable[[SafeText | None], None] | None, stopping: asyncio.Event) -> None:
-        self.stopping = stopping
+    def __init__(self, control: RunControl, on_wait: Callable[[SafeText | None], None] | None) -> None:
+        self._control = control
         self._on_wait = on_wait
         self._attempt = 0
 
@@ -123,7 +122,7 @@ class _Busy:
         self._attempt += 1
         if self._on_wait is not None:
             self._on_wait(reason)
-        await wait_unless(self.stopping, pause_s(self._attempt, Random()))
+        await self._control.wait_for_stop(pause_s(self._attempt, Random()))
 
     def over(self) -> None:
         """Take up that the server has answered."""

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.scan.control import Control
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import NodeScan
-from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import Span
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.tasks import ended
 
 
@@ -27,8 +26,8 @@ class Scan:
         self,
         nodes: Sequence[ScanNode],
         sink: Callable[[list[bytes]], None],
+        control: RunControl,
         *,
-        pace: Pace = Pace.GENTLE,
         match: bytes | None = None,
         kind: bytes | None = None,
         on_restart: Callable[[ScanNote], None] | None = None,
@@ -37,8 +36,21 @@ class Scan:
         self._loop = asyncio.get_running_loop()
         self._sink = sink
         self._on_restart = on_restart
-        self._control = Control(pace, self._deliver, self._restart)
-        self._nodes = [NodeScan(node, self._control, match=match, kind=kind) for node in nodes]
+        self.control = control
+        control.on_change.append(self._control_changed)
+        self._notes: dict[ScanNote, None] = {}
+        self._nodes = [
+            NodeScan(
+                node,
+                control,
+                match=match,
+                kind=kind,
+                deliver=self._deliver,
+                restart=self._begin_again,
+                notes=self._notes,
+            )
+            for node in nodes
+        ]
         self._keys = 0
         self._final: ScanState | None = None
         self._reason: SafeText | None = None
@@ -48,22 +60,13 @@ class Scan:
         self._speed = Speedometer()
 
     @property
-    def pace(self) -> Pace:
-        """How hard it leans on the server; may be set while it runs."""
-        return self._control.pace
-
-    @pace.setter
-    def pace(self, pace: Pace) -> None:
-        self._control.pace = pace
-
-    @property
     def state(self) -> ScanState:
         """Where it stands."""
         if self._final is not None:
             return self._final
         if not self._is_running:
             return ScanState.READY
-        if not self._control.going.is_set():
+        if self.control.is_held:
             return ScanState.PAUSED
         if any(node.is_waiting for node in self._nodes):
             return ScanState.WAITING
@@ -83,6 +86,7 @@ class Scan:
             self._speed.mark(now, self._keys, fraction or 0.0)
         keys_per_s, eta_s = self._speed.speed(now, self._keys, fraction or 0.0)
         state = self.state
+        has_repeats = any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes)
         waits = next((node.waits_for for node in self._nodes if node.waits_for is not None), None)
         return Progress(
             state=state,
@@ -91,7 +95,7 @@ class Scan:
             keys_per_s=self._average() if state.is_over else keys_per_s if state is ScanState.RUNNING else 0.0,
             eta_s=eta_s if state is ScanState.RUNNING else None,
             reason=self._reason or waits,
-            notes=self._notes(),
+            notes=(*self._notes, *([ScanNote.REPEATS] if has_repeats else [])),
         )
 
     @property
@@ -120,11 +124,11 @@ class Scan:
     async def run(self) -> None:
         """Scan until all is seen, it is stopped or refused; a failure is in `progress`, only cancellation is raised."""
         self._is_running = True
-        self._going_since = self._loop.time()
+        self._going_since = None if self.control.is_held else self._loop.time()
         try:
             failure = await ended(self._scan_nodes(), name="rtui scan")
             if failure is not None:
-                self._fail(failure.happened)
+                self._final, self._reason = ScanState.FAILED, failure.happened
         finally:
             self._clock_off()
             if self._final is None:
@@ -136,26 +140,13 @@ class Scan:
             for node in self._nodes:
                 group.create_task(node.run(), name="rtui scan of a node")
 
-    def pause(self) -> None:
-        """Send nothing more until `resume`; what is under way is still taken up."""
-        self._control.going.clear()
-        self._clock_off()
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._control.going.set()
-        self._speed.restart()
-        if self._is_running and self._final is None and self._going_since is None:
+    def _control_changed(self) -> None:
+        """Leave pauses out of the elapsed time and out of the speed."""
+        if self.control.is_held:
+            self._clock_off()
+        elif self._is_running and self._final is None and self._going_since is None:
+            self._speed.restart()
             self._going_since = self._loop.time()
-
-    def give_way(self, seconds: float) -> None:
-        """Leave the event loop to others for so long, such as to a key that was pressed."""
-        self._control.gives_way_until = self._loop.time() + seconds
-
-    def stop(self) -> None:
-        """End it for good; `run` returns once what is under way has been taken up."""
-        self._control.stopping.set()
-        self._control.going.set()
 
     def _deliver(self, keys: list[bytes]) -> None:
         self._keys += len(keys)
@@ -164,18 +155,15 @@ class Scan:
         if self._speed.is_due(now):
             self._speed.mark(now, self._keys, self._fraction() or 0.0)
 
-    def _restart(self, note: ScanNote) -> None:
+    def _begin_again(self, note: ScanNote) -> None:
         for node in self._nodes:
             node.reset()
         self._keys = 0
         self._speed.restart()
-        self._control.notes = {note: None}
+        self._notes.clear()
+        self._notes[note] = None
         if self._on_restart is not None:
             self._on_restart(note)
-
-    def _fail(self, reason: SafeText) -> None:
-        self._final = ScanState.FAILED
-        self._reason = reason
 
     def _fraction(self) -> float | None:
         """The mean of the nodes' progress, None when one does not know its own."""
@@ -184,12 +172,6 @@ class Scan:
         fractions = [node.fraction for node in self._nodes]
         known = [fraction for fraction in fractions if fraction is not None]
         return sum(known) / len(known) if known and len(known) == len(fractions) else None
-
-    def _notes(self) -> tuple[ScanNote, ...]:
-        notes = list(self._control.notes)
-        if any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes):
-            notes.append(ScanNote.REPEATS)
-        return tuple(notes)
 
     def _elapsed(self) -> float:
         running_s = 0.0 if self._going_since is None else self._loop.time() - self._going_since

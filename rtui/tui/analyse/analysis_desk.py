@@ -74,24 +74,24 @@ class AnalysisDesk:
     def pause(self) -> None:
         """Pause, or go on."""
         if When.PAUSED in self.holds():
-            self._source.resume()
+            self._source.control.resume()
         elif When.SCANNING in self.holds():
-            self._source.pause()
+            self._source.control.pause()
         self._say()
 
     def stop(self) -> None:
         """End with what there is."""
-        self._source.stop()
+        self._source.control.stop()
         self._say()
 
     def faster(self) -> None:
         """Take the next faster pace."""
-        self._source.faster()
+        self._source.control.faster()
         self._say()
 
     def slower(self) -> None:
         """Take the next slower pace."""
-        self._source.slower()
+        self._source.control.slower()
         self._say()
 
     def cost(self) -> None:

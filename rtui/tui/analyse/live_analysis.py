@@ -11,13 +11,13 @@ from dataclasses import replace
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
-from rtui.server.browsing import GIVE_WAY_S
 from rtui.server.browsing_status import Seen, seen_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, too_old
 from rtui.server.hot.session import start_session
 from rtui.server.inspection.coverage import server_report
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import supervised
@@ -40,7 +40,7 @@ class LiveAnalysis:
         """
         self._connection = connection
         self._options = options
-        self._pace = options().pace
+        self.control = RunControl(options().pace)
         self._resting = resting
         self._clock = clock
         self._seen: Seen | None = None
@@ -56,7 +56,7 @@ class LiveAnalysis:
     def revision(self) -> int:
         """Grows whenever something that can be seen has changed."""
         now = self._analysing
-        return self._revision + self._connection.revision + (0 if now is None else now.revision)
+        return self._revision + self._connection.revision + (self.control.revision if now is None else now.revision)
 
     @property
     def report(self) -> Report | None:
@@ -73,7 +73,7 @@ class LiveAnalysis:
             server=server_report(self._connection),
             progress=self._progress(),
             cost=Cost() if now is None else now.cost,
-            pace=self._pace if now is None else now.pace,
+            pace=self.control.pace,
             link=self._connection.state,
             is_estimate=self._is_estimate,
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
@@ -84,40 +84,13 @@ class LiveAnalysis:
     def begin(self, *, estimate: bool = False) -> None:
         """Ask every key, or a sample; what was under way ends."""
         before, self._task = self._task, None
-        self._revision += 1 + (0 if self._analysing is None else self._analysing.revision)
+        self._revision += 1 + (self.control.revision if self._analysing is None else self._analysing.revision)
         self._is_estimate = estimate
-        options = replace(self._options(), pace=self._pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
+        options = replace(self._options(), pace=self.control.pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
         self._analysing = Analysing(self._connection, options)
+        self.control = self._analysing.control
         self._fault = None
         self._task = supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
-
-    def pause(self) -> None:
-        """Send nothing until `resume`."""
-        if self._analysing is not None:
-            self._analysing.pause()
-
-    def resume(self) -> None:
-        """Go on."""
-        if self._analysing is not None:
-            self._analysing.resume()
-
-    def stop(self) -> None:
-        """End soon, with what there is."""
-        if self._analysing is not None and not self._analysing.progress.state.is_over:
-            self._analysing.stop()
-
-    def faster(self) -> None:
-        """Take the next faster pace."""
-        self._set_pace(faster=True)
-
-    def slower(self) -> None:
-        """Take the next slower pace."""
-        self._set_pace(faster=False)
-
-    def give_way(self) -> None:
-        """Leave the event loop to what the user does just now; may be called from any thread."""
-        if self._analysing is not None:
-            self._analysing.give_way(GIVE_WAY_S)
 
     @property
     def offers_hot_session(self) -> bool:
@@ -165,12 +138,6 @@ class LiveAnalysis:
     def _broke(self, failure: RtuiError) -> None:
         self._fault = failure.happened
         self._revision += 1
-
-    def _set_pace(self, *, faster: bool) -> None:
-        self._pace = self._pace.faster() if faster else self._pace.slower()
-        self._revision += 1
-        if self._analysing is not None and not self._analysing.progress.state.is_over:
-            self._analysing.pace = self._pace
 
     def _progress(self) -> Progress:
         """Return how far it is; one that has begun is under way even while it waits for its first answer."""

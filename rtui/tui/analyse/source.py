@@ -12,6 +12,7 @@ from rtui.server.browsing_status import Outdated
 from rtui.server.guard.evidence import Consent
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Online, State
 
 
@@ -95,23 +96,9 @@ class AnalysisSource(Protocol):
     def begin(self, *, estimate: bool = False) -> None:
         """Ask every key from the beginning, or with `estimate` a sample; what was under way ends."""
 
-    def pause(self) -> None:
-        """Send nothing until `resume`."""
-
-    def resume(self) -> None:
-        """Go on."""
-
-    def stop(self) -> None:
-        """End soon, with what there is."""
-
-    def faster(self) -> None:
-        """Take the next faster pace."""
-
-    def slower(self) -> None:
-        """Take the next slower pace."""
-
-    def give_way(self) -> None:
-        """Leave the event loop to what the user does just now; may be called from any thread."""
+    @property
+    def control(self) -> RunControl:
+        """Pauses, resumes, stops and paces the analysis; each has its own."""
 
     async def close(self) -> None:
         """End everything."""
@@ -124,14 +111,10 @@ class FixedAnalysis:
         self.report: Report | None = report
         self.revision = 1
         self.status = status_of(report)
+        self.control = RunControl(self.status.pace)
 
     def begin(self, *, estimate: bool = False) -> None:
         """Do nothing: there is no server."""
-
-    def pause(self) -> None:
-        """Do nothing: nothing is under way."""
-
-    resume = stop = faster = slower = give_way = pause
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""

@@ -39,18 +39,18 @@ class LiveSession(Browsing):
         from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415 - likewise
 
         status = self.status
-        return AnalysisOptions(self.store.separators.values, status.match, status.kind, pace=self.pace)
+        return AnalysisOptions(self.store.separators.values, status.match, status.kind, pace=self.control.pace)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
         return None if self._analysis is None else lost_by_leaving(self._analysis.status)
 
-    def give_way(self) -> None:
+    def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
-        super().give_way()
+        super().yield_to_input()
         if self._analysis is not None:
-            self._analysis.give_way()
+            self._analysis.control.yield_to_input()
 
     async def close(self) -> None:
         """End the analysis too."""

@@ -65,19 +65,19 @@ class ScanDesk:
     def pause(self) -> None:
         """Hold the scan, or go on with it."""
         if self._session.status.progress.state is ScanState.PAUSED:
-            self._session.resume()
+            self._session.control.resume()
         else:
-            self._session.pause()
+            self._session.control.pause()
         self.say()
 
     def faster(self) -> None:
         """Take the next faster pace."""
-        self._session.faster()
+        self._session.control.faster()
         self.say()
 
     def slower(self) -> None:
         """Take the next slower pace."""
-        self._session.slower()
+        self._session.control.slower()
         self.say()
 
     def cost(self) -> None:

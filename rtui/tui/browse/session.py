@@ -11,6 +11,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.source import AnalysisSource
 
@@ -49,20 +50,12 @@ class Session(Protocol):
     async def close(self) -> None:
         """End everything."""
 
-    def pause(self) -> None:
-        """Hold the scan."""
+    @property
+    def control(self) -> RunControl:
+        """Pauses, resumes and paces the scan; another scan, such as of a filter, has another one."""
 
-    def resume(self) -> None:
-        """Go on with the scan."""
-
-    def give_way(self) -> None:
+    def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
-
-    def faster(self) -> None:
-        """Take the next faster pace."""
-
-    def slower(self) -> None:
-        """Take the next slower pace."""
 
     async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
         """Begin again with other names."""

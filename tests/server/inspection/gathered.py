@@ -12,6 +12,7 @@ from rtui.server.inspection.plan import Plan
 from rtui.server.keyspace_pass import dialect_for
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
@@ -73,4 +74,4 @@ async def inspecting(
     plan = Plan(capabilities, connection.server, connection.no_touch)
     pipeline = InspectionPipeline(plan, found, encoding_every=encoding_every)
     node = ScanNode(connection, dialect_for(connection.server), queries=pipeline)
-    return Scan([node], lambda keys: None, pace=pace, **options), pipeline
+    return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -156,7 +156,7 @@ async def test_pausing_sends_nothing_and_going_on_completes_it(valkey: Server) -
         paused = asyncio.Event()
 
         def pause() -> None:
-            scan.pause()
+            scan.control.pause()
             paused.set()
 
         found.at(MANY // 3, pause)
@@ -168,7 +168,7 @@ async def test_pausing_sends_nothing_and_going_on_completes_it(valkey: Server) -
         await connection.refresh()
         assert scan.cost.commands == commands
         assert scan.state is ScanState.PAUSED
-        scan.resume()
+        scan.control.resume()
         await running
     assert set(found.facts) == names
 

@@ -14,6 +14,7 @@ from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
@@ -34,7 +35,7 @@ async def sampling(
     capabilities = Capabilities()
     await capabilities.probe(connection)
     pipeline = InspectionPipeline(Plan(capabilities, connection.server, connection.no_touch), found)
-    return SamplePass(connection, pipeline, keys=keys, size=size, only=ScanFilter(match), pace=Pace.FULL)
+    return SamplePass(connection, pipeline, keys=keys, size=size, only=ScanFilter(match), control=RunControl(Pace.FULL))
 
 
 async def test_a_sample_is_of_distinct_keys_of_which_all_is_known(server: Server) -> None:
@@ -82,15 +83,15 @@ async def test_it_can_be_paused_and_ended(valkey: Server) -> None:
         paused = asyncio.Event()
 
         def pause() -> None:
-            taken.pause()
+            taken.control.pause()
             paused.set()
 
         found.at(100, pause)
         running = asyncio.create_task(taken.run())
         await paused.wait()
         while_paused = taken.progress
-        taken.resume()
-        taken.stop()
+        taken.control.resume()
+        taken.control.stop()
         await running
     assert while_paused.state is ScanState.PAUSED
     assert taken.progress.state is ScanState.STOPPED

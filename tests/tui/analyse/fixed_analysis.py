@@ -7,6 +7,7 @@ from dataclasses import replace
 from rtui.analysis.report.document import Report, ServerReport
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.tui.analyse.source import AnalysisStatus
 
 SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0, no_touch="on")
@@ -29,6 +30,8 @@ class FixedAnalysis:
         self.status = status
         self.revision = 1
         self.asked: list[str] = []
+        self.control = RunControl(status.pace)
+        self.control.on_change.append(self._control_changed)
 
     def put(self, report: Report | None, state: ScanState = ScanState.RUNNING) -> None:
         """Have another report."""
@@ -39,28 +42,16 @@ class FixedAnalysis:
         self.asked.append("estimate" if estimate else "begin")
         self._turn(ScanState.RUNNING)
 
-    def pause(self) -> None:
-        self.asked.append("pause")
-        self._turn(ScanState.PAUSED)
-
-    def resume(self) -> None:
-        self.asked.append("resume")
-        self._turn(ScanState.RUNNING)
-
-    def stop(self) -> None:
-        self.asked.append("stop")
-        self._turn(ScanState.STOPPED)
-
-    def faster(self) -> None:
-        self.status = replace(self.status, pace=self.status.pace.faster())
+    def _control_changed(self) -> None:
+        control, was_paused = self.control, self.status.progress.state is ScanState.PAUSED
+        self.status = replace(self.status, pace=control.pace)
         self.revision += 1
-
-    def slower(self) -> None:
-        self.status = replace(self.status, pace=self.status.pace.slower())
-        self.revision += 1
-
-    def give_way(self) -> None:
-        self.asked.append("give way")
+        if control.is_stopped:
+            self.asked.append("stop")
+            self._turn(ScanState.STOPPED)
+        elif control.is_paused is not was_paused:
+            self.asked.append("pause" if control.is_paused else "resume")
+            self._turn(ScanState.PAUSED if control.is_paused else ScanState.RUNNING)
 
     async def close(self) -> None:
         self.asked.append("close")

@@ -1,0 +1,152 @@
+"""Controls a run such as a scan or an analysis: pause, resume, stop, pace, and yielding to the event loop.
+
+The work and the screen or command that drives it hold the same RunControl, so that nothing in between passes calls on.
+The work checks `is_held` and `is_stopped` before it sends anything and reads `pace` for every write. After each page it
+awaits `yield_loop`, which keeps the event loop free for other tasks, above all for keys that are pressed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Final
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.pace import Pace
+
+BUSY_S: Final = 0.016
+"""After this long without waiting for the server comes a real sleep; every page in between gives the event loop a turn.
+
+A keypress needs some ten turns until it is painted, and a page takes half a millisecond.
+"""
+
+YIELD_S: Final = 0.001
+"""The length of that sleep."""
+
+INPUT_S: Final = 0.015
+"""A key needs ten turns of the event loop until it is painted; a run takes none of them for so long."""
+
+INPUT_POLL_S: Final = 0.005
+"""How often a run that yields to input looks whether it still has to."""
+
+ENDED_EARLY: Final = SafeText("it was ended before all keys were seen")
+"""Why a run was stopped, unless another reason is given."""
+
+
+class RunControl:
+    """Controls one run; all of it may be called at any time on the event loop, `yield_to_input` from any thread."""
+
+    def __init__(self, pace: Pace = Pace.GENTLE) -> None:
+        self.revision = 0
+        """Grows with every change."""
+        self.on_change: list[Callable[[], object]] = []
+        """Called after every change."""
+        self.stop_reason: SafeText | None = None
+        """Why the run was stopped, without a full stop; None while it was not."""
+        self.is_paused = False
+        """Whether the user has paused it."""
+        self.stopped = asyncio.Event()
+        """Set once the run is to end."""
+        self._pace = pace
+        self._is_suspended = False
+        self._going = asyncio.Event()
+        self._going.set()
+        self._input_until = float("-inf")
+        self._held_loop_since = time.monotonic()
+
+    @property
+    def pace(self) -> Pace:
+        """How hard the server is asked; may be set at any time."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._pace = pace
+        self._changed()
+
+    def faster(self) -> None:
+        """Take the next faster pace."""
+        self.pace = self._pace.faster()
+
+    def slower(self) -> None:
+        """Take the next slower pace."""
+        self.pace = self._pace.slower()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self.stopped.is_set()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing may be sent until the run goes on."""
+        return not self._going.is_set()
+
+    def pause(self) -> None:
+        """Send nothing more until `resume`; what is under way is still processed."""
+        self.is_paused = True
+        self._changed()
+
+    def resume(self) -> None:
+        """Go on after a pause, unless the run is suspended, too."""
+        self.is_paused = False
+        self._changed()
+
+    def suspend(self) -> None:
+        """Send nothing more until `unsuspend`, whatever the user wants: something else needs the server."""
+        self._is_suspended = True
+        self._changed()
+
+    def unsuspend(self) -> None:
+        """Go on after a suspension, unless the user has paused the run."""
+        self._is_suspended = False
+        self._changed()
+
+    def stop(self, reason: SafeText = ENDED_EARLY) -> None:
+        """End the run for good once what is under way has been processed; `reason` is without a full stop."""
+        self.stop_reason = reason
+        self.stopped.set()
+        self._changed()
+
+    def _changed(self) -> None:
+        if self.is_stopped or not (self.is_paused or self._is_suspended):
+            self._going.set()
+        else:
+            self._going.clear()
+        self.revision += 1
+        for call in self.on_change:
+            call()
+
+    async def wait_while_held(self) -> None:
+        """Return as soon as the run may go on or is to end."""
+        await self._going.wait()
+
+    async def wait_for_stop(self, seconds: float) -> None:
+        """Wait so long, or until the run is to end."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.stopped.wait()
+
+    def yield_to_input(self, seconds: float = INPUT_S) -> None:
+        """Leave the event loop to what the user does just now; may be called from any thread."""
+        self._input_until = time.monotonic() + seconds
+
+    async def yield_loop(self, *, has_waited: bool) -> None:
+        """Give other tasks a turn after a page; `has_waited` says that they had one while the server was waited for."""
+        now = time.monotonic()
+        if self._input_until > now:
+            while not self.is_stopped and (rest_s := self._input_until - time.monotonic()) > 0:
+                await self.sleep(min(rest_s, INPUT_POLL_S))
+        elif has_waited:
+            self._held_loop_since = now
+        elif now - self._held_loop_since > BUSY_S:
+            await self.sleep(YIELD_S)
+        else:
+            await asyncio.sleep(0)
+
+    async def sleep(self, seconds: float) -> None:
+        """Leave the event loop to others for so long, for YIELD_S at least."""
+        await asyncio.sleep(max(seconds, YIELD_S))
+        self._held_loop_since = time.monotonic()
