@@ -1,4 +1,8 @@
-"""Long work cut into slices, so that whoever drives it can do something else in between."""
+"""Long work cut into slices, so that the event loop can do something else in between.
+
+Work is a generator that yields after each slice of some milliseconds and returns its result at the end. Within it, a
+`Slicer` knows when a slice is over: `yield from slicer.pause()` after each small step pauses where it is time.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ Slices = Generator[None, None, T]
 """Work that pauses after each slice and returns its result at the end."""
 
 Clock = Callable[[], float]
-"""Seconds since some moment, never running backwards."""
+"""Seconds from an arbitrary start, monotonic."""
 
 SLICE_S = 0.003
-"""How long a slice works before it pauses; one more chunk may be under way then (about 2 ms)."""
+"""How long a slice lasts; the step that is under way then is finished first (about 2 ms)."""
 
 
 def finish(work: Slices[T]) -> T:
@@ -28,7 +32,7 @@ def finish(work: Slices[T]) -> T:
 
 
 def only_while(holds: Callable[[], bool], work: Slices[T]) -> Slices[T | None]:
-    """Do work as long as a condition holds after each pause; None if it ceased to."""
+    """Do work as long as a condition holds after each pause; return None once it does not."""
     while True:
         try:
             next(work)
@@ -41,7 +45,7 @@ def only_while(holds: Callable[[], bool], work: Slices[T]) -> Slices[T | None]:
 
 
 class Slicer:
-    """Says when a slice is over: `if slicer.over(): yield`."""
+    """Measures slices of work."""
 
     __slots__ = ("_clock", "_deadline", "_slice_s")
 
@@ -51,7 +55,7 @@ class Slicer:
         self._deadline = clock() + slice_s
 
     def over(self) -> bool:
-        """Whether it is time to pause; the next slice begins now if it is."""
+        """Tell whether it is time to pause; if it is, the next slice begins now."""
         now = self._clock()
         if now < self._deadline:
             return False
@@ -59,5 +63,11 @@ class Slicer:
         return True
 
     def restart(self) -> None:
-        """Begin a slice now: after a pause that took time of its own."""
+        """Begin a slice now: after a pause, which took time of its own."""
         self._deadline = self._clock() + self._slice_s
+
+    def pause(self) -> Slices[None]:
+        """Pause if the slice is over; the next one begins after the pause."""
+        if self._clock() >= self._deadline:
+            yield
+            self._deadline = self._clock() + self._slice_s

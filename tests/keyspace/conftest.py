@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rtui.keyspace.rows import listing, ordering
-from rtui.keyspace.store import packed_names, repeats, routing
+from rtui.keyspace.store import namespace, packed_names, repeats, routing
 
 
 @pytest.fixture
@@ -14,13 +14,13 @@ def tiny() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed_names, "CHUNK_NAMES", 3)
         patch.setattr(packed_names, "CHUNK_BYTES", 40)
-        patch.setattr(packed_names, "MOST_NAMES", 2)
+        patch.setattr(packed_names, "MAX_INLINE_NAMES", 2)
         patch.setattr(ordering, "BATCH", 2)
         patch.setattr(ordering, "PER_BUCKET", 2)
         patch.setattr(ordering, "PER_PIVOT", 2)
         patch.setattr(repeats, "PASS_NAMES", 4)
-        patch.setattr(repeats, "SET_NAMES", 2)
-        patch.setattr(repeats, "CHILDREN", 2)
-        patch.setattr(routing, "WIDE", 3)
+        patch.setattr(repeats, "SET_SIZE", 2)
+        patch.setattr(namespace, "CHILD_BATCH", 2)
+        patch.setattr(routing, "SHARD_ABOVE", 3)
         patch.setattr(listing, "SEARCH_BATCH", 2)
         yield

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES
 from rtui.keyspace.store.namespace import Child, Namespace
-from rtui.keyspace.store.packed_names import count_of, names_of
+from rtui.keyspace.store.packed_names import count_inline, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment, Separators
 
@@ -19,7 +19,7 @@ Path = tuple[Segment, ...]
 KEYS = st.lists(
     st.sampled_from([b":", b":", b"::", b"/", b"{", b"}", b"a", b"b", b"bb", b"", b"\xff", b"x" * 70]), max_size=7
 ).map(b"".join)
-"""Keys dense with everything that matters for a tree; a segment may be too long for a handful."""
+"""Keys dense with everything that matters for a tree; a segment may be too long for inline packing."""
 
 SEPARATOR_SETS = st.sampled_from([(b":",), (b":", b"/"), (b"::",), (b"::", b":"), ()])
 
@@ -71,12 +71,15 @@ def kept_below(node: Namespace) -> list[bytes]:
         node, prefix = waiting.pop()
         found += [prefix + name for name in node.keys or ()]
         found += [prefix + name for chunk in node.pending or () for name in chunk.names()]
-        found += [prefix + name for name in (names_of(node.kept) if isinstance(node.kept, bytes) else node.kept or ())]
+        found += [
+            prefix + name
+            for name in (unpack_inline(node.suffixes) if isinstance(node.suffixes, bytes) else node.suffixes or ())
+        ]
         for label, child in children_of(node):
             if isinstance(child, Namespace):
                 waiting.append((child, prefix + label))
             elif isinstance(child, bytes):
-                found += [prefix + label + name for name in names_of(child)]
+                found += [prefix + label + name for name in unpack_inline(child)]
     return found
 
 
@@ -92,7 +95,13 @@ def check_memory(store: NamespaceStore) -> None:
         node = waiting.pop()
         held += 0 if node.keys is None else node.keys.size_bytes
         held += sum(chunk.size_bytes for chunk in node.pending or ())
-        held += len(node.kept) if isinstance(node.kept, bytes) else 0 if node.kept is None else node.kept.size_bytes
+        held += (
+            len(node.suffixes)
+            if isinstance(node.suffixes, bytes)
+            else 0
+            if node.suffixes is None
+            else node.suffixes.size_bytes
+        )
         for _, child in children_of(node):
             held += CHILD_BYTES
             if isinstance(child, Namespace):
@@ -100,7 +109,7 @@ def check_memory(store: NamespaceStore) -> None:
                 waiting.append(child)
             elif isinstance(child, bytes):
                 held += len(child)
-    counted, rest = divmod(store.held_bytes - held, NAMESPACE_BYTES)
+    counted, rest = divmod(store.memory.held_bytes - held, NAMESPACE_BYTES)
     assert rest == 0
     assert 0 <= counted <= objects
 
@@ -136,4 +145,4 @@ def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
                 assert child.parent is node
                 waiting.append(child)
             elif isinstance(child, bytes):
-                assert count_of(child) == len(names_of(child))
+                assert count_inline(child) == len(unpack_inline(child))

@@ -230,7 +230,7 @@ async def test_beyond_the_memory_budget_a_scan_of_the_prefix_opens(valkey: Serve
     plant(valkey, numbered(500, b"small[:"))
     async with browsing(target_of(valkey), tmp_path, budget_bytes=200_000) as session:
         await whole(session)
-        assert session.store.dropped
+        assert session.store.memory.dropped
         assert session.store.keys == MANY + 500
         big = session.store.find((Segment(b"big", b":"),))
         small = session.store.find((Segment(b"small[", b":"),))

@@ -11,7 +11,7 @@ from enum import Enum
 from rtui.keyspace.rows.listing import Order, Orders
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import Packed
+from rtui.keyspace.store.packed_names import PackedNames
 
 
 class Sort(Enum):
@@ -68,7 +68,7 @@ def _order_of_namespaces(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[
     return (yield from _placed(_by_weight(node, total, names_of, slicer), total, slicer))
 
 
-def _order_of_keys(keys: Packed, slicer: Slicer) -> Slices[Orders]:
+def _order_of_keys(keys: PackedNames, slicer: Slicer) -> Slices[Orders]:
     total = len(keys)
     names_of = _naturally(keys.names_at)
     return (yield from _placed(_by_name(range(total), names_of, slicer), total, slicer))

@@ -1,189 +1,185 @@
-"""Keeps names packed, knows how much memory they take, and drops names for a budget while counts stay."""
+"""The memory that names take: where they are kept, how much it is, and how it is given back.
+
+`Memory` puts names at namespaces and keeps an account of about what they take. Beyond a budget it drops the names of
+the largest unopened namespaces; their counts stay exact. Once nothing large is left to drop, new names are only
+counted. `DeferredFree` takes a tree that a store has replaced apart bit by bit: to free ten million objects at once
+would stop everything else for seconds.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import Chunk, Packed, handful, names_of
-from rtui.keyspace.store.sharded_dict import WideDict
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, pack_inline, unpack_inline
+from rtui.keyspace.store.sharded_dict import ShardedDict
 
 CHILD_BYTES = 112
 """What a child takes besides its suffixes: its label as an object, a dictionary entry and a place in a list."""
 
 NAMESPACE_BYTES = 200
-"""What a namespace takes more when it is an object, beside its suffixes."""
+"""What a child takes in addition when it is a `Namespace` object."""
 
-ROOM = 0.9
-"""What is dropped for the budget brings the rest down to this part of it."""
+SHRINK_TO = 0.9
+"""When the budget is exceeded, names are dropped until the rest takes this share of it."""
 
 
 class Memory:
-    """Holds names at namespaces; beyond the budget the largest unopened namespaces keep only their count."""
+    """Keeps names at namespaces, within a budget; beyond it, only counts are kept."""
 
-    __slots__ = ("_large", "budget_bytes", "dropped", "full", "held_bytes", "refusing")
+    __slots__ = ("_large", "budget_bytes", "count_only", "dropped", "full", "held_bytes")
 
     budget_bytes: int | None
-    """From so many bytes on, names are dropped."""
+    """Above this, names are dropped; None for no limit."""
 
     held_bytes: int
-    """About what all names take, with what stands around them."""
+    """About what all names take, with the objects and dictionary entries that they are kept in."""
 
     dropped: bool
-    """Whether any name was dropped."""
+    """Whether any name was dropped; counts then include repeats that the store cannot find."""
 
     full: bool
-    """Whether nothing is left that could be dropped, so that new names are only counted."""
+    """Whether nothing is left that could be dropped for the budget."""
 
-    refusing: bool
-    """Whether new names are only counted at the moment; what is only moved is kept even when `full`."""
+    count_only: bool
+    """Whether new names are only counted at the moment; names that are only moved are kept even when `full`."""
 
     def __init__(self, budget_bytes: int | None) -> None:
         self.budget_bytes = budget_bytes
         self.held_bytes = 0
-        self.dropped = self.full = self.refusing = False
+        self.dropped = self.full = self.count_only = False
         self._large: set[Namespace] = set()
 
-    def keep(self, node: Namespace, suffixes: list[bytes]) -> None:
-        """Keep suffixes of an unopened namespace, which counts them already."""
+    def keep_suffixes(self, node: Namespace, suffixes: list[bytes]) -> None:
+        """Keep suffixes at an unopened namespace, which has counted them already."""
         if node.dropped:
             return
-        if self.refusing:
-            self.drop(node)
+        if self.count_only:
+            self.drop_names(node)
             return
-        kept = node.kept
+        kept = node.suffixes
         if kept is None:
-            few = handful(suffixes)
-            if few is not None:
-                node.kept = few
-                self.held_bytes += len(few)
+            inline = pack_inline(suffixes)
+            if inline is not None:
+                node.suffixes = inline
+                self.held_bytes += len(inline)
                 return
-            kept = node.kept = Packed()
+            kept = node.suffixes = PackedNames()
         elif isinstance(kept, bytes):
             self.held_bytes -= len(kept)
-            suffixes = names_of(kept) + suffixes
-            kept = node.kept = Packed()
+            suffixes = unpack_inline(kept) + suffixes
+            kept = node.suffixes = PackedNames()
         before = kept.size_bytes
         kept.extend(suffixes)
         self.held_bytes += kept.size_bytes - before
         if kept.full_chunks:
             self._large.add(node)
 
-    def keep_keys(self, node: Namespace, names: list[bytes]) -> None:
-        """Keep names of keys directly below a listed namespace."""
-        if self.refusing:
+    def keep_keys(self, node: Namespace, names: list[bytes] | Chunk) -> None:
+        """Keep names of keys directly below a listed namespace; a chunk of them has been kept above before."""
+        if self.count_only:
             node.unlisted += len(names)
             self.dropped = True
             return
         if node.keys is None:
-            node.keys = Packed()
+            node.keys = PackedNames()
         before = node.keys.size_bytes
-        node.keys.extend(names)
+        if isinstance(names, Chunk):
+            node.keys.adopt(names)
+        else:
+            node.keys.extend(names)
         self.held_bytes += node.keys.size_bytes - before
 
-    def keep_chunk(self, node: Namespace, chunk: Chunk) -> None:
-        """Keep a whole chunk of names of keys directly below a listed namespace."""
-        if node.keys is None:
-            node.keys = Packed()
-        before = node.keys.size_bytes
-        node.keys.adopt(chunk)
-        self.held_bytes += node.keys.size_bytes - before
-
-    def release(self, node: Namespace) -> deque[Chunk]:
-        """Take from an unopened namespace what it kept; it stays accounted for until each chunk is given back."""
-        kept, node.kept = node.kept, None
+    def take_chunks(self, node: Namespace) -> deque[Chunk]:
+        """Take all suffixes from an unopened namespace; the caller subtracts each chunk from `held_bytes` when done."""
+        kept, node.suffixes = node.suffixes, None
         self._large.discard(node)
-        if isinstance(kept, Packed):
+        if isinstance(kept, PackedNames):
             return kept.release()
         if kept is None:
             return deque()
-        chunk = Chunk.of(names_of(kept))
+        chunk = Chunk.of(unpack_inline(kept))
         self.held_bytes += chunk.size_bytes - len(kept)
         return deque((chunk,))
 
-    def drop(self, node: Namespace) -> None:
-        """Forget the names that an unopened namespace kept; its count stays."""
-        kept, node.kept = node.kept, None
+    def drop_names(self, node: Namespace) -> None:
+        """Drop the suffixes of an unopened namespace; its count stays."""
+        kept, node.suffixes = node.suffixes, None
         self._large.discard(node)
         if kept is not None:
             self.held_bytes -= len(kept) if isinstance(kept, bytes) else kept.size_bytes
         node.dropped = self.dropped = True
 
-    def forget_below(self, top: Namespace) -> None:
-        """Forget all that is listed below a namespace; it is an unopened one again, with nothing but its count."""
+    def drop_subtree(self, top: Namespace) -> None:
+        """Drop all that is listed below a namespace; it is an unopened one again, with nothing but its count."""
         waiting = [top]
         while waiting:
             node = waiting.pop()
-            self.drop(node)
+            self.drop_names(node)
             self.held_bytes -= 0 if node.keys is None else node.keys.size_bytes
             self.held_bytes -= sum(chunk.size_bytes for chunk in node.pending or ())
             children = [] if node.children is None else list(node.children.values())
             node.forget_children()
+            self.held_bytes -= CHILD_BYTES * len(children)
             for child in children:
-                self.held_bytes -= CHILD_BYTES
                 if isinstance(child, Namespace):
                     self.held_bytes -= NAMESPACE_BYTES
                     waiting.append(child)
                 elif isinstance(child, bytes):
                     self.held_bytes -= len(child)
 
-    def shed(self) -> None:
-        """Drop the names of the largest unopened namespaces while more is held than the budget allows."""
+    def enforce_budget(self) -> None:
+        """Drop the names of the largest unopened namespaces if more is held than the budget allows."""
         budget = self.budget_bytes
         if budget is None:
             return
         if self.held_bytes <= budget:
-            self.full = self.full and self.held_bytes > budget * ROOM
+            self.full = self.full and self.held_bytes > budget * SHRINK_TO
             return
-        while self._large and self.held_bytes > budget * ROOM:
-            self.drop(max(self._large, key=_kept_bytes))
+        while self._large and self.held_bytes > budget * SHRINK_TO:
+            self.drop_names(max(self._large, key=_size_bytes))
         self.full = self.held_bytes > budget
 
 
-def _kept_bytes(node: Namespace) -> int:
-    return node.kept.size_bytes if isinstance(node.kept, Packed) else 0
+def _size_bytes(node: Namespace) -> int:
+    return node.suffixes.size_bytes if isinstance(node.suffixes, PackedNames) else 0
 
 
-SWEPT = 8_192
-"""About so many names are freed at a time, in a millisecond."""
+FREED_AT_ONCE = 8_192
+"""About the number of objects freed at a time, which takes a millisecond."""
 
 
-class Waste:
-    """Namespaces that nobody needs any more, with all that is below them."""
+class DeferredFree:
+    """Namespaces that nobody needs any more, with all that is below them, to be freed bit by bit."""
 
     __slots__ = ("_nodes",)
 
     def __init__(self) -> None:
         self._nodes: list[Namespace] = []
 
-    def __len__(self) -> int:
-        return len(self._nodes)
-
     def put(self, node: Namespace) -> None:
-        """Have a namespace taken to pieces; it is not to be looked into any more."""
+        """Free this namespace and all below it later; nobody may access it any more."""
         self._nodes.append(node)
 
-    def sweep(self) -> None:
-        """Free some of it."""
-        swept = 0
-        while self._nodes and swept < SWEPT:
+    def free_some(self) -> None:
+        """Free about `FREED_AT_ONCE` objects."""
+        freed = 0
+        while self._nodes and freed < FREED_AT_ONCE:
             node = self._nodes.pop()
             children = node.children
-            if isinstance(children, WideDict) and children.parts:
-                part = children.parts.pop()
-                self._nodes.append(node)
+            if isinstance(children, ShardedDict) and children.shards:
+                part = children.shards.pop()
             elif isinstance(children, dict):
                 part, node.children = children, None
-                self._nodes.append(node)
-            elif len(node.labels) > SWEPT:
-                swept += SWEPT
-                del node.labels[-SWEPT:]
-                self._nodes.append(node)
-                continue
+            elif len(node.labels) > FREED_AT_ONCE:
+                part = {}
+                freed += FREED_AT_ONCE
+                del node.labels[-FREED_AT_ONCE:]
             else:
-                swept += 1 + len(node.labels)
+                freed += 1 + len(node.labels)
                 node.forget_children()
-                node.kept = None
+                node.suffixes = None
                 continue
+            self._nodes.append(node)
             self._nodes += [child for child in part.values() if isinstance(child, Namespace)]
-            swept += len(part)
+            freed += len(part)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-from rtui.keyspace.store.packed_names import Chunk, Packed, count_of
-from rtui.keyspace.store.sharded_dict import WideDict
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, count_inline
+from rtui.keyspace.store.sharded_dict import ShardedDict
 from rtui.keyspace.text.segments import Segment
+
+CHILD_BATCH = 512
+"""The number of children in a batch of `Namespace.child_batches`: about half a millisecond of work."""
 
 
 class Estimated(Protocol):
-    """A number of keys known from a sample, with the interval in which the truth lies."""
+    """A number of keys estimated from a sample, with the interval that the true number is in."""
 
     @property
     def low(self) -> float:
@@ -28,38 +31,40 @@ class Estimated(Protocol):
 
 
 Child: TypeAlias = "Namespace | bytes | int"
-"""A namespace; a handful of suffixes while nobody looked at it; its mere count where they were dropped."""
+"""A namespace; its inline suffixes while nobody has accessed it; its mere count where they were dropped."""
 
-Children: TypeAlias = "dict[bytes, Child] | WideDict[Child]"
+Children: TypeAlias = "dict[bytes, Child] | ShardedDict[Child]"
 """Namespaces by label."""
 
 
 class Namespace:
     """All keys that share a prefix up to and including a separator.
 
-    A child that nobody looked at yet is not an object, see `Child`. Ordinals number the children of each kind in order
-    of arrival.
+    It is in one of three states. *Unopened*, it has a count and the suffixes of its keys: of `shop:user:1` the
+    namespace `shop:` keeps `user:1`. *Dropped*, it has only the count. *Listed*, its suffixes have been, or are being,
+    divided among children, the namespaces `children` and the names of `keys` directly below. Children of each kind are
+    numbered by ordinals in their order of arrival. A child that nobody has accessed is not an object yet, see `Child`.
     """
 
     __slots__ = (
         "_ordinal",
-        "brace_behind",
+        "brace_before",
         "children",
         "count",
         "dropped",
         "estimate",
         "expected",
-        "kept",
         "keys",
         "label",
         "labels",
+        "own_scan",
         "parent",
-        "passed",
         "pending",
         "refilling",
         "root",
-        "sealed",
         "separator",
+        "skipped",
+        "suffixes",
         "unlisted",
     )
 
@@ -70,25 +75,25 @@ class Namespace:
     """The separator at the end of the label; for the root, the store's only separator or empty."""
 
     root: Namespace
-    """The top of the tree that it belongs to; a store that was reset has another."""
+    """The root of its tree; a store that was reset has another one."""
 
     count: int
     """Keys seen under this namespace so far, at any depth."""
 
     children: Children | None
-    """The namespaces directly below by label, in order of arrival; None while nobody opened this one."""
+    """The namespaces directly below by label; None unless listed."""
 
     labels: list[bytes]
     """The labels of the children by ordinal."""
 
-    keys: Packed | None
-    """The names of the keys directly below by ordinal; None as long as there is none."""
+    keys: PackedNames | None
+    """The names of the keys directly below by ordinal; None as long as there are none."""
 
-    kept: Packed | bytes | None
-    """The suffixes of an unopened namespace: packed, or a handful."""
+    suffixes: PackedNames | bytes | None
+    """The suffixes of an unopened namespace: packed, or inline."""
 
     pending: deque[Chunk] | None
-    """Suffixes that an opening has yet to divide; None when no opening is under way."""
+    """Suffixes that are still to be divided while the namespace is being opened, else None."""
 
     dropped: bool
     """Only the count is kept; listing what is below needs a scan of this prefix."""
@@ -96,22 +101,22 @@ class Namespace:
     refilling: bool
     """A scan of this prefix is filling it."""
 
-    sealed: bool
-    """A scan of this prefix says what is here, and keys that another scan meets under it are known already."""
+    own_scan: bool
+    """A scan of this prefix fills it or has filled it; keys that other scans find below are not counted again."""
 
-    passed: int
-    """Keys that another scan met under this prefix while it was refilling."""
+    skipped: int
+    """Keys that other scans found below while it was refilling."""
 
     unlisted: int
-    """Keys counted here that are in no child, because there was no memory left to name them."""
+    """Keys counted here that are in no child, because there was no memory left for their names."""
 
     estimate: Estimated | None
-    """What a sample says of the count, until it is dropped."""
+    """The count estimated from a sample, until estimates are dropped."""
 
     expected: dict[tuple[Segment, ...], Estimated] | None
-    """What a sample says of namespaces below, until this one is opened."""
+    """Estimates of namespaces below by their path from here, until this one is opened."""
 
-    brace_behind: bool
+    brace_before: bool
     """Whether the prefix has a `{`, so that no hash tag can begin below."""
 
     def __init__(self, label: bytes = b"", separator: bytes = b"", parent: Namespace | None = None) -> None:
@@ -123,13 +128,13 @@ class Namespace:
         self.children = None
         self.labels = _NO_LABELS
         self.keys = None
-        self.kept = None
+        self.suffixes = None
         self.pending = None
-        self.dropped = self.refilling = self.sealed = False
-        self.unlisted = self.passed = 0
+        self.dropped = self.refilling = self.own_scan = False
+        self.unlisted = self.skipped = 0
         self.estimate = None
         self.expected = None
-        self.brace_behind = b"{" in label or (parent is not None and parent.brace_behind)
+        self.brace_before = b"{" in label or (parent is not None and parent.brace_before)
         self._ordinal = -1
 
     def __repr__(self) -> str:
@@ -147,22 +152,22 @@ class Namespace:
 
     @property
     def opened(self) -> bool:
-        """Whether all that is kept of it has been divided among its children."""
+        """Whether all its suffixes have been divided among its children."""
         return self.children is not None and self.pending is None and not self.refilling
 
     @property
     def namespace_total(self) -> int:
-        """How many namespaces are listed directly below."""
+        """The number of namespaces listed directly below."""
         return len(self.labels)
 
     @property
     def key_total(self) -> int:
-        """How many keys are listed directly below."""
+        """The number of keys listed directly below."""
         return 0 if self.keys is None else len(self.keys)
 
     @property
     def ordinal(self) -> int:
-        """Its number among the namespaces of its parent; -1 for the root and for one that is gone."""
+        """Its number among the namespaces of its parent; -1 for the root and for one that has been removed."""
         parent = self.parent
         if parent is None or parent.children is None or parent.children.get(self.label) is not self:
             return -1
@@ -172,17 +177,20 @@ class Namespace:
         return self._ordinal
 
     def is_exact(self, *, complete: bool) -> bool:
-        """Whether the count is a total, if the whole keyspace's is; it is not while a parent is being divided."""
-        at: Namespace | None = self
-        while at is not None:
-            complete = complete or (at.sealed and not at.refilling)
-            at = at.parent
-            if at is not None and not (at.opened and at.unlisted == 0):
+        """Tell whether the count is a total, where `complete` says so of the whole keyspace.
+
+        It is not while a namespace above is being divided, or where one above had no memory for names.
+        """
+        node: Namespace | None = self
+        while node is not None:
+            complete = complete or (node.own_scan and not node.refilling)
+            node = node.parent
+            if node is not None and not (node.opened and node.unlisted == 0):
                 return False
         return complete
 
     def path(self) -> bytes:
-        """The prefix that all keys below share, separators included."""
+        """Return the prefix of all keys below, separators included."""
         labels = [self.label]
         node = self.parent
         while node is not None:
@@ -191,7 +199,7 @@ class Namespace:
         return b"".join(reversed(labels))
 
     def segments(self) -> tuple[Segment, ...]:
-        """The segments from the first level down to this one."""
+        """Return the segments from the first level down to this one."""
         found = []
         node: Namespace | None = self
         while node is not None and node.parent is not None:
@@ -199,47 +207,47 @@ class Namespace:
             node = node.parent
         return tuple(reversed(found))
 
-    def namespace_at(self, ordinal: int) -> Namespace:
-        """The child namespace with this number, the same object each time."""
-        child = self.child(self.labels[ordinal])
-        child._ordinal = ordinal
-        return child
-
     def child(self, label: bytes) -> Namespace:
-        """The child namespace with this label, made an object if it was not one; KeyError if there is none."""
-        children = self._children()
+        """Return the child namespace with this label, now as an object; KeyError if there is none."""
+        children = self.listed_children()
         child = children[label]
         if isinstance(child, Namespace):
             return child
-        # Only a store with one separator keeps handfuls, and then every label ends with the same one.
+        # Only a store with one separator keeps children that are no objects: all labels end with the same one.
         node = Namespace(label, self.separator, self)
         if isinstance(child, bytes):
-            node.count, node.kept = count_of(child), child
+            node.count, node.suffixes = count_inline(child), child
         else:
             node.count, node.dropped = child, True
         children[label] = node
         return node
 
+    def namespace_at(self, ordinal: int) -> Namespace:
+        """Return the child namespace with this number, the same object each time."""
+        child = self.child(self.labels[ordinal])
+        child._ordinal = ordinal
+        return child
+
     def separator_at(self, ordinal: int) -> bytes:
-        """The separator that ends the label of the child namespace with this number."""
-        child = self._children()[self.labels[ordinal]]
+        """Return the separator that ends the label of the child namespace with this number."""
+        child = self.listed_children()[self.labels[ordinal]]
         return child.separator if isinstance(child, Namespace) else self.separator
 
     def count_at(self, ordinal: int) -> int:
-        """The count of the child namespace with this number, without making it an object."""
-        child = self._children()[self.labels[ordinal]]
+        """Return the count of the child namespace with this number, without making it an object."""
+        child = self.listed_children()[self.labels[ordinal]]
         if isinstance(child, Namespace):
             return child.count
-        return count_of(child) if isinstance(child, bytes) else child
+        return count_inline(child) if isinstance(child, bytes) else child
 
     def weights(self, ordinals: Sequence[int]) -> list[float]:
-        """What child namespaces are sorted by: their counts, or what is expected of them while that is more."""
-        children, labels = self._children(), self.labels
+        """Return what child namespaces are sorted by: their counts, or their estimates while those are larger."""
+        children, labels = self.listed_children(), self.labels
         found: list[float] = []
         for ordinal in ordinals:
             child = children[labels[ordinal]]
             if isinstance(child, bytes):
-                found.append(child[0])
+                found.append(child[0])  # The number of inline names.
             elif isinstance(child, int):
                 found.append(child)
             else:
@@ -247,24 +255,41 @@ class Namespace:
                 found.append(child.count if estimate is None else max(child.count, estimate.value))
         return found
 
+    def key_at(self, ordinal: int) -> bytes:
+        """Return the name of the key directly below with this number."""
+        if self.keys is None:
+            raise IndexError(ordinal)
+        return self.keys[ordinal]
+
+    def listed_children(self) -> Children:
+        """Return the children of a listed namespace; KeyError if it is not listed."""
+        if self.children is None:
+            raise KeyError(self.label)
+        return self.children
+
+    def child_batches(self) -> Iterator[list[tuple[bytes, Child]]]:
+        """Yield (label, child) of all children in batches, those that arrive meanwhile included.
+
+        It ends early where the children are forgotten meanwhile.
+        """
+        start = 0
+        while self.children is not None and start < len(self.labels):
+            yield [(label, self.children[label]) for label in self.labels[start : start + CHILD_BATCH]]
+            start += CHILD_BATCH
+
+    def add_count(self, more: int) -> None:
+        """Add to the counts of this namespace and of all above it."""
+        node: Namespace | None = self
+        while node is not None:
+            node.count += more
+            node = node.parent
+
     def forget_children(self) -> None:
         """Make it an unopened namespace."""
         self.children = self.keys = self.pending = None
         self.labels = _NO_LABELS
         self.unlisted = 0
 
-    def key_at(self, ordinal: int) -> bytes:
-        """The name of the key directly below with this number."""
-        if self.keys is None:
-            raise IndexError(ordinal)
-        return self.keys[ordinal]
-
-    def _children(self) -> Children:
-        """The children of a listed namespace."""
-        if self.children is None:
-            raise KeyError(self.label)
-        return self.children
-
 
 _NO_LABELS: list[bytes] = []
-"""Stands for the labels of every namespace that nobody opened; never changed."""
+"""The labels of every namespace that is not listed; never changed."""

@@ -1,7 +1,15 @@
-"""A handful of short names in one bytes object: how many, then each with its length in front.
+"""Names as packed bytes: a few of them in one bytes object, many of them in chunks of a blob with an array of offsets.
 
-A namespace with a million namespaces of one key below it costs one such object each, and nothing that the garbage
-collector has to walk.
+A Python bytes object costs 33 bytes besides its content, and a place in a list 8 more: for a hundred million keys that
+is 4 GB. So names are kept in one of two packed forms:
+
+* *Inline*, up to 8 short names: one bytes object with the number of names, then each name after its length. The names
+  `42` and `7` are `02 02 "42" 01 "7"`. A namespace with a million namespaces of one key each costs one such object for
+  each of them, and nothing that the garbage collector has to visit.
+* `PackedNames`, any number: chunks of up to 2,048 names. A chunk is a blob of all names one after the other and an
+  array of their offsets, two bytes each: `user:1`, `user:2` and `x` are `user:1user:2x` and 0, 6, 12, 13. The last
+  chunk grows in a bytearray and is copied to a blob of its exact size when it is full. A name is found by its ordinal
+  with one bisection, and a substring is searched in whole blobs.
 """
 
 from __future__ import annotations
@@ -13,24 +21,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-MOST_NAMES = 8
-"""A handful holds at most so many names."""
+MAX_INLINE_NAMES = 8
+"""More names than this are not packed inline."""
 
-LONGEST_NAME = 64
-"""No name of a handful is longer, in bytes."""
+MAX_INLINE_BYTES = 64
+"""A name longer than this is not packed inline."""
 
-ONE = [bytes((1, length)) for length in range(LONGEST_NAME + 1)]
-"""What stands in front of a name that is alone, by its length."""
+INLINE_START = [bytes((1, length)) for length in range(MAX_INLINE_BYTES + 1)]
+"""What precedes a single inline name, by its length."""
 
 _BYTE = [bytes((value,)) for value in range(256)]
 
 
-def handful(names: Sequence[bytes]) -> bytes | None:
-    """Pack names, or None where they are too many or too long."""
+def pack_inline(names: Sequence[bytes]) -> bytes | None:
+    """Pack at least one name inline; None if they are too many or one is too long."""
     if len(names) == 1:
         name = names[0]
-        return ONE[len(name)] + name if len(name) <= LONGEST_NAME else None
-    if len(names) > MOST_NAMES or max(map(len, names)) > LONGEST_NAME:
+        return INLINE_START[len(name)] + name if len(name) <= MAX_INLINE_BYTES else None
+    if len(names) > MAX_INLINE_NAMES or max(map(len, names)) > MAX_INLINE_BYTES:
         return None
     parts = [_BYTE[len(names)]]
     for name in names:
@@ -38,37 +46,37 @@ def handful(names: Sequence[bytes]) -> bytes | None:
     return b"".join(parts)
 
 
-def with_one(packed: bytes, name: bytes) -> bytes | None:
-    """The handful with one name more, or None where it is full or the name too long."""
-    if packed[0] >= MOST_NAMES or len(name) > LONGEST_NAME:
+def append_inline(inline: bytes, name: bytes) -> bytes | None:
+    """Return inline names with one more; None if there is no room or it is too long."""
+    if inline[0] >= MAX_INLINE_NAMES or len(name) > MAX_INLINE_BYTES:
         return None
-    return _BYTE[packed[0] + 1] + packed[1:] + _BYTE[len(name)] + name
+    return _BYTE[inline[0] + 1] + inline[1:] + _BYTE[len(name)] + name
 
 
-def count_of(packed: bytes) -> int:
-    """How many names the handful holds."""
-    return packed[0]
+def count_inline(inline: bytes) -> int:
+    """Return the number of inline names."""
+    return inline[0]
 
 
-def names_of(packed: bytes) -> list[bytes]:
-    """All names of the handful, in order."""
+def unpack_inline(inline: bytes) -> list[bytes]:
+    """Return inline names in their order."""
     names = []
     at = 1
-    while at < len(packed):
+    while at < len(inline):
         start = at + 1
-        at = start + packed[start - 1]
-        names.append(packed[start:at])
+        at = start + inline[start - 1]
+        names.append(inline[start:at])
     return names
 
 
 CHUNK_BYTES = 0xFFFF
-"""A chunk holds at most so many bytes, so that two bytes say where a name ends; only a longer name is a chunk alone."""
+"""A chunk holds at most this many bytes, so that an offset takes two bytes; a longer name is a chunk of its own."""
 
 CHUNK_NAMES = 2048
-"""A chunk holds at most so many names, so that looking through one is a millisecond or two."""
+"""A chunk holds at most this many names, so that going through one takes a millisecond or two."""
 
-_SHORT = "H"
-_LONG = "Q"
+_TWO_BYTES = "H"
+_EIGHT_BYTES = "Q"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +87,7 @@ class Chunk:
     """The names, one after the other."""
 
     bounds: array[int]
-    """One offset more than there are names, from 0 to the length of the blob."""
+    """Offsets of the names and of the end of the last one, from 0 to the length of the blob."""
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -89,91 +97,89 @@ class Chunk:
 
     @property
     def size_bytes(self) -> int:
-        """What the names and their offsets take, as `Packed.size_bytes` counts it."""
+        """The size of the names and their offsets, as `PackedNames.size_bytes` counts it."""
         return len(self.blob) + self.bounds.itemsize * len(self)
 
     def names(self, start: int = 0, stop: int | None = None) -> list[bytes]:
-        """All names, or those at places from `start` to before `stop`, in order."""
-        blob = self.blob
-        bounds = (
-            self.bounds
-            if not start and stop is None
-            else self.bounds[start : len(self) + 1 if stop is None else stop + 1]
-        )
+        """Return all names, or those at the indices from `start` to before `stop`, in order."""
+        blob, bounds = self.blob, self.bounds
+        if start or stop is not None:
+            bounds = bounds[start : None if stop is None else stop + 1]
         return [blob[begin:end] for begin, end in pairwise(bounds)]
 
-    def index(self, name: bytes, start: int = 0) -> int:
-        """The first place of exactly this name at or after `start`, -1 if there is none."""
-        if not name:
-            return next((i for i in range(start, len(self)) if self.bounds[i] == self.bounds[i + 1]), -1)
+    def index(self, name: bytes) -> int:
+        """Return the first index of exactly this name, -1 if there is none."""
         bounds = self.bounds
-        at = self.blob.find(name, bounds[start])
+        if not name:
+            return next((index for index, (start, end) in enumerate(pairwise(bounds)) if start == end), -1)
+        at = self.blob.find(name)
         while at >= 0:
-            place = bisect_right(bounds, at) - 1
-            if bounds[place] == at and bounds[place + 1] == at + len(name):
-                return place
+            index = bisect_right(bounds, at) - 1
+            if bounds[index] == at and bounds[index + 1] == at + len(name):
+                return index
             at = self.blob.find(name, at + 1)
         return -1
 
     def containing(self, needle: bytes) -> list[int]:
-        """The places of all names that hold `needle`, found in the blob and not name by name."""
+        """Return the indices of all names that contain `needle`, found in the blob and not name by name."""
         if not needle:
             return list(range(len(self)))
         found = []
         blob, bounds, length = self.blob, self.bounds, len(needle)
         at = blob.find(needle)
         while at >= 0:
-            place = bisect_right(bounds, at) - 1
-            end = bounds[place + 1]
+            index = bisect_right(bounds, at) - 1
+            end = bounds[index + 1]
             if at + length <= end:
-                found.append(place)
+                found.append(index)
                 at = blob.find(needle, end)
             else:
                 at = blob.find(needle, at + 1)
         return found
 
     def starting(self, prefix: bytes) -> list[int]:
-        """The places of all names that start with `prefix`."""
+        """Return the indices of all names that start with `prefix`."""
         blob, length = self.blob, len(prefix)
         if prefix not in blob:
             return []
         return [
-            place
-            for place, (start, end) in enumerate(pairwise(self.bounds))
+            index
+            for index, (start, end) in enumerate(pairwise(self.bounds))
             if end - start >= length and blob.startswith(prefix, start)
         ]
 
     def lowered(self) -> Chunk:
-        """The same names with ASCII letters in lower case."""
+        """Return the same names with ASCII letters in lower case."""
         return Chunk(self.blob.lower(), self.bounds)
 
-    def without(self, places: Sequence[int]) -> Chunk:
-        """The same names, in order, but for those at `places`."""
-        gone = set(places)
-        return Chunk.of([name for place, name in enumerate(self.names()) if place not in gone])
+    def without(self, indices: Sequence[int]) -> Chunk:
+        """Return the same names, in order, without those at these indices."""
+        gone = set(indices)
+        return Chunk.of([name for index, name in enumerate(self.names()) if index not in gone])
 
     @classmethod
     def of(cls, names: Sequence[bytes]) -> Chunk:
-        """Pack names that together fit a chunk, or one name of any length."""
+        """Pack names that together fit into a chunk, or one name of any length."""
         blob = b"".join(names)
-        typecode = _SHORT if len(blob) <= CHUNK_BYTES else _LONG
+        typecode = _TWO_BYTES if len(blob) <= CHUNK_BYTES else _EIGHT_BYTES
         return cls(blob, array(typecode, accumulate(map(len, names), initial=0)))
 
 
-class Packed:
-    """A growing sequence of names in arrival order: chunks that are full, and a tail that still grows."""
+class PackedNames:
+    """A growing sequence of names in order of arrival, addressed by ordinal: full chunks, and a tail that still
+    grows."""
 
     __slots__ = ("_bounds", "_chunks", "_closed", "_firsts", "_tail", "size_bytes")
 
     size_bytes: int
-    """What the names and their offsets take; what Python adds for each object is not in it."""
+    """The size of the names and their offsets, without the overhead of Python objects."""
 
     def __init__(self, names: Sequence[bytes] = ()) -> None:
         self._chunks: list[Chunk] = []
         self._firsts = array("Q")
         self._closed = 0
         self._tail = bytearray()
-        self._bounds = array(_SHORT, (0,))
+        self._bounds = array(_TWO_BYTES, (0,))
         self.size_bytes = 0
         if names:
             self.extend(names)
@@ -196,11 +202,11 @@ class Packed:
 
     @property
     def full_chunks(self) -> int:
-        """How many chunks have been closed."""
+        """The number of chunks besides the tail."""
         return len(self._chunks)
 
     def extend(self, names: Sequence[bytes]) -> None:
-        """Add names behind those that are there."""
+        """Append names."""
         joined = b"".join(names)
         base = len(self._tail)
         bounds = self._bounds
@@ -213,7 +219,7 @@ class Packed:
         self.size_bytes += len(joined) + 2 * len(names)
 
     def adopt(self, chunk: Chunk) -> None:
-        """Add a whole chunk; a big one is taken as it is, without looking at its names."""
+        """Append a whole chunk; a big one is shared, without a look at its names."""
         if len(chunk) < CHUNK_NAMES // 4 and len(chunk.blob) < CHUNK_BYTES // 4:
             self.extend(chunk.names())
             return
@@ -221,7 +227,7 @@ class Packed:
         self._take(chunk)
 
     def release(self) -> deque[Chunk]:
-        """Give all chunks away, in order, and hold nothing any more."""
+        """Return all chunks, in order, and become empty."""
         self._close()
         chunks = deque(self._chunks)
         self._chunks, self._firsts, self._closed, self.size_bytes = [], array("Q"), 0, 0
@@ -230,7 +236,7 @@ class Packed:
     def chunks(self, start: int = 0) -> Iterator[tuple[int, Chunk]]:
         """Yield (ordinal of its first name, chunk) for every chunk, from the one that holds `start` on.
 
-        Names that arrive meanwhile are met too; after `remove` it must be begun again.
+        Names that arrive meanwhile are included.
         """
         number = len(self._chunks) if start >= self._closed else bisect_right(self._firsts, start) - 1
         while number < len(self._chunks):
@@ -240,10 +246,16 @@ class Packed:
             yield self._closed, Chunk(bytes(self._tail), self._bounds[:])
 
     def names_at(self, ordinals: Sequence[int]) -> list[bytes]:
-        """The names at many ordinals; fastest where neighbours in `ordinals` lie in one chunk."""
+        """Return the names at many ordinals; fastest where neighbours in `ordinals` are in one chunk."""
+        found: list[bytes] = []
         if isinstance(ordinals, range) and ordinals.step == 1:
-            return self._between(ordinals.start, ordinals.stop)
-        found = []
+            start = ordinals.start
+            while start < ordinals.stop:
+                first, chunk = self._locate(start)
+                end = min(ordinals.stop, first + len(chunk))
+                found += chunk.names(start - first, end - first)
+                start = end
+            return found
         first = end = 0
         blob, bounds = b"", self._bounds
         for ordinal in ordinals:
@@ -255,18 +267,8 @@ class Packed:
             found.append(blob[bounds[place] : bounds[place + 1]])
         return found
 
-    def _between(self, start: int, stop: int) -> list[bytes]:
-        """The names at consecutive ordinals."""
-        found: list[bytes] = []
-        while start < stop:
-            first, chunk = self._locate(start)
-            end = min(stop, first + len(chunk))
-            found += chunk.names(start - first, end - first)
-            start = end
-        return found
-
     def _locate(self, ordinal: int) -> tuple[int, Chunk]:
-        """Return (ordinal of its first name, chunk) for the chunk that holds this ordinal."""
+        """Return (ordinal of its first name, chunk) for the chunk with this ordinal."""
         if ordinal >= self._closed:
             return self._closed, Chunk(bytes(self._tail), self._bounds)
         number = bisect_right(self._firsts, ordinal) - 1
@@ -279,17 +281,17 @@ class Packed:
         self.size_bytes += chunk.size_bytes
 
     def _close(self) -> None:
-        """Make the tail a chunk, exactly as large as its names."""
+        """Turn the tail into a chunk, exactly as large as its names."""
         if len(self._bounds) == 1:
             return
         chunk = Chunk(bytes(self._tail), self._bounds[:])
         self.size_bytes -= chunk.size_bytes
         self._tail = bytearray()
-        self._bounds = array(_SHORT, (0,))
+        self._bounds = array(_TWO_BYTES, (0,))
         self._take(chunk)
 
     def _overflow(self, names: Sequence[bytes]) -> None:
-        """Add names that do not fit the tail: fill it, close it, go on."""
+        """Append names that do not fit into the tail: fill it, close it, repeat."""
         ends = list(accumulate(map(len, names)))
         start = base = 0
         while start < len(names):

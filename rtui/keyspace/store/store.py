@@ -1,8 +1,25 @@
-"""The keyspace as seen so far: a tree of namespaces that is divided only where someone opens it."""
+"""The namespace store: all keys seen so far as a tree of namespaces that is divided only where someone looks.
+
+A keyspace of a hundred million keys has tens of millions of namespaces, of which a user opens a few dozen. So the
+store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lock`:
+
+1. *Add*: every key is split once, at its first separator. The root, listed from the start, gets the key `lock` and the
+   namespace `shop:` with the count 3, which keeps the suffixes `user:1`, `user:2` and `cart:1` as packed bytes, see
+   `packed_names`. That costs about 25 bytes a key besides the suffix of it, and a third of a microsecond.
+2. *Open*: expanding `shop:` divides its suffixes at the next separator. It then has the children `user:` and `cart:`,
+which keep `1`, `2` and `1`. That is done chunk by chunk in slices, so that children can be listed from the first slice
+on, and keys added meanwhile are split down to the new children, see `routing`. 3. *Drop*: beyond a memory budget, the
+largest unopened namespaces lose their suffixes and keep the count, see `memory`. Opening one then needs a scan of its
+prefix. A `Refill` takes the keys of that scan. 4. *Settle*: SCAN may return a key twice. When a scan has ended,
+repeats are found and removed, from the counts too, see `repeats`.
+
+Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
+estimate. A view registers a `Changes` with `watch` and reads it when it next refreshes; nothing is called back.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -10,99 +27,87 @@ from typing import Protocol
 from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
-from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory, Waste
+from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, DeferredFree, Memory
 from rtui.keyspace.store.namespace import Estimated, Namespace
-from rtui.keyspace.store.packed_names import Chunk
-from rtui.keyspace.store.repeats import remove_repeats
+from rtui.keyspace.store.packed_names import PackedNames
+from rtui.keyspace.store.repeats import remove_inline_repeats, remove_repeats
 from rtui.keyspace.store.routing import Router
 from rtui.keyspace.text.segments import Segment, Separators
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Changes:
-    """What has changed in the shape of the tree since its reader last emptied this; counts are not in it."""
+    """What has changed in the shape of the tree since its reader last emptied this; changes of counts are not in it."""
 
     grown: set[Namespace] = field(default_factory=set)
-    """Namespaces that have more children, behind those they had."""
+    """Namespaces that have more children, after those they had."""
 
     reshaped: set[Namespace] = field(default_factory=set)
     """Namespaces whose children have other ordinals now."""
 
 
 class Follower(Protocol):
-    """What is told of all keys that a store gets."""
+    """What gets all keys that a store gets, such as a filtered view of it."""
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """The store got these keys."""
+        """Take the keys that the store got."""
 
     def reset(self) -> None:
-        """The store forgot everything."""
+        """Forget everything, as the store did."""
 
     def settle(self) -> Slices[None]:
-        """The store removed repeats."""
+        """Remove repeats, as the store did."""
 
 
 class NamespaceStore:
-    """Namespaces with counts, filled in batches; a namespace that nobody opened costs its suffixes as packed bytes."""
+    """A tree of namespaces with counts, filled in batches and opened in slices; see the top of this module."""
 
     root: Namespace
-    """Holds everything; listed from the start, and another object after `reset`."""
+    """The top of the tree; listed from the start, and another object after `reset`."""
 
     revision: int
     """Raised by every change, counts included."""
 
     complete: bool
-    """Whether the counts are totals: set by whoever scans."""
+    """Whether the counts are totals; set by the scan."""
 
     repeats_possible: bool
-    """Whether a key may have been added twice since the last `settle`: set by whoever scans."""
+    """Whether a key may have been added twice since the last `settle`; set by the scan."""
+
+    memory: Memory
+    """What the names take, and whether some were dropped."""
 
     def __init__(
         self, separators: Separators | None = None, *, budget_bytes: int | None = None, clock: Clock = perf_counter
     ) -> None:
-        """Beyond `budget_bytes`, names are dropped and only counts are kept; `clock` ends slices."""
+        """Beyond `budget_bytes`, names are dropped and only counts are kept; `clock` measures slices."""
         self.separators = Separators() if separators is None else separators
         self.revision = 0
         self.clock = clock
         self.budget_bytes = budget_bytes
         self._watchers: WeakSet[Changes] = WeakSet()
         self._followers: WeakSet[Follower] = WeakSet()
-        self._waste = Waste()
+        self._deferred_free = DeferredFree()
         self._start()
 
     @property
     def keys(self) -> int:
-        """Distinct keys counted so far; with `repeats_possible`, at most so many."""
+        """Distinct keys counted so far; with `repeats_possible`, at most this many."""
         return self.root.count
 
-    @property
-    def held_bytes(self) -> int:
-        """About what the names kept here take in memory, with what stands around them."""
-        return self._memory.held_bytes
-
-    @property
-    def dropped(self) -> bool:
-        """Whether names were dropped for the memory budget; counts then include repeats that `settle` cannot find."""
-        return self._memory.dropped
-
-    @property
-    def full(self) -> bool:
-        """Whether new names are only counted: nothing is left that could be dropped for them."""
-        return self._memory.full
-
     def watch(self) -> Changes:
-        """A record of changes that this store fills for as long as somebody holds it."""
+        """Return a record of changes that this store fills for as long as the caller holds it."""
         changes = Changes()
         self._watchers.add(changes)
         return changes
 
     def follow(self, follower: Follower) -> None:
-        """Pass on all keys that come, for as long as somebody holds the follower."""
+        """Pass on all keys that are added, for as long as the caller holds the follower."""
         self._followers.add(follower)
 
     def reset(self) -> None:
         """Forget everything: another scan, or another filter, begins."""
-        self._waste.put(self.root)
+        self._deferred_free.put(self.root)
         self._start()
         for follower in self._followers:
             follower.reset()
@@ -112,20 +117,20 @@ class NamespaceStore:
         """Count and keep a batch of keys."""
         if not keys:
             return
-        self._waste.sweep()
+        self._deferred_free.free_some()
         self.root.count += len(keys)
         self.route(self.root, keys)
         self.pass_on(keys)
 
     def pass_on(self, keys: Sequence[bytes]) -> None:
-        """Tell the followers of keys that were kept or counted."""
+        """Pass keys that were kept or counted on to the followers."""
         for follower in self._followers:
             follower.add(keys)
 
     def open(self, node: Namespace) -> Slices[None]:
-        """Divide what a namespace keeps among its children, in slices; it can be listed from the first slice on.
+        """Divide the suffixes of a namespace among its children, in slices; it can be listed from the first slice on.
 
-        One that `needs_scan` stays as it is. Keys may be added meanwhile, and two may drive an opening at a time.
+        One that `needs_scan` stays as it is. Keys may be added meanwhile, and two callers may open it at the same time.
         """
         if node.dropped or node.refilling or node.root is not self.root:
             return
@@ -134,7 +139,14 @@ class NamespaceStore:
         slicer = Slicer(self.clock, slice_s=0)
         while node.pending is not None:
             if node.pending:
-                self._unpack(node, node.pending.popleft())
+                chunk = node.pending.popleft()
+                self.memory.held_bytes -= chunk.size_bytes
+                self.memory.count_only = False
+                if any(separator in chunk.blob for separator in self.separators.values):
+                    self._router.route(node, chunk.names())
+                else:
+                    self.memory.keep_keys(node, chunk)
+                    self._grown(node)
             if not node.pending:
                 node.pending = None
             self._changed()
@@ -145,26 +157,22 @@ class NamespaceStore:
                 slicer = Slicer(self.clock)
 
     def needs_scan(self, node: Namespace) -> bool:
-        """Whether only a scan of its prefix can tell what is in this namespace; see `Refill`."""
+        """Tell whether only a scan of its prefix can list what is in this namespace; see `Refill`."""
         return node.dropped and node.root is self.root
 
-    def is_exact(self, node: Namespace) -> bool:
-        """Whether the count of a namespace is a total, not just what has been seen or divided so far."""
-        return node.is_exact(complete=self.complete)
-
     def expect(self, path: Sequence[Segment], estimate: Estimated) -> None:
-        """Say what a sample knows of the namespace at `path`; it appears with count 0 if no key of it was seen yet."""
+        """Set the estimate of the namespace at `path`, which is listed with count 0 if no key of it was seen yet."""
         self._expect(self.root, tuple(path), estimate)
         self.revision += 1
 
     def drop_estimates(self) -> None:
-        """Forget what samples said: what was only expected, and of which no key was seen, disappears."""
+        """Forget all estimates; namespaces of which no key was seen are removed."""
         empty: defaultdict[Namespace, set[bytes]] = defaultdict(set)
         for node in self._estimated:
             node.estimate = node.expected = None
             parent = node.parent
             listed = {} if parent is None or parent.children is None else parent.children
-            if parent is not None and node.count == 0 and listed.get(node.label) is node:  # its parent may be forgotten
+            if parent is not None and node.count == 0 and listed.get(node.label) is node:
                 empty[parent].add(node.label)
         self._estimated.clear()
         for parent, labels in empty.items():
@@ -172,26 +180,26 @@ class NamespaceStore:
                 if parent.children is not None:
                     del parent.children[label]
             parent.labels = [label for label in parent.labels if label not in labels]
-            self._memory.held_bytes -= (CHILD_BYTES + NAMESPACE_BYTES) * len(labels)
+            self.memory.held_bytes -= (CHILD_BYTES + NAMESPACE_BYTES) * len(labels)
             self.reshaped(parent)
         self.revision += 1
 
     def settle(self) -> Slices[int]:
         """Remove keys that were added twice, in slices; returns how many there were.
 
-        Names dropped for the memory budget cannot be compared: where `dropped`, counts may still have repeats.
+        Names dropped for the memory budget cannot be compared, so that then counts may still include repeats.
         """
         if not self.repeats_possible:
             return 0
         self.repeats_possible = False
         root = self.root
-        removed = yield from only_while(lambda: self.root is root, remove_repeats(self))
+        removed = yield from only_while(lambda: self.root is root, self._remove_repeats())
         for follower in list(self._followers):
             yield from follower.settle()
         return removed or 0
 
     def find(self, path: Iterable[Segment]) -> Namespace | None:
-        """The namespace at this path, if it is listed."""
+        """Return the namespace at this path, None if it is not listed."""
         node = self.root
         for name, separator in path:
             if node.children is None or name + separator not in node.children:
@@ -200,16 +208,15 @@ class NamespaceStore:
         return node
 
     def route(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
-        """Keep suffixes below a listed namespace that counts them already."""
-        self._memory.refusing = self._memory.full
+        """Keep suffixes below a listed namespace, which has counted them already."""
+        self.memory.count_only = self.memory.full
         self._router.route(top, suffixes)
         self._changed()
 
     def begin(self, node: Namespace) -> None:
-        """Make an unopened namespace a listed one; what it kept is pending."""
+        """Make an unopened namespace a listed one; its suffixes are pending."""
         node.children, node.labels = {}, []
-        chunks = deque(self._memory.release(node))
-        node.pending = chunks or None
+        node.pending = self.memory.take_chunks(node) or None
         for path, estimate in (node.expected or {}).items():
             self._expect(node, path, estimate)
         node.expected = None
@@ -218,53 +225,89 @@ class NamespaceStore:
 
     def forget(self, node: Namespace) -> None:
         """Keep nothing of a namespace but its count; it needs a scan then."""
-        self._memory.forget_below(node)
+        self.memory.drop_subtree(node)
         self.reshaped(node)
 
     def correct(self, node: Namespace, more: int, *, held_bytes: int = 0) -> None:
-        """Change the count of a namespace and of all above it, and what they hold; nothing if it was reset away."""
+        """Add to the counts of a namespace and of all above it, and to the memory held, unless the store was reset."""
         if node.root is not self.root:
             return
-        self._memory.held_bytes += held_bytes
-        above: Namespace | None = node
-        while above is not None:
-            above.count += more
-            above = above.parent
+        self.memory.held_bytes += held_bytes
+        node.add_count(more)
         self.revision += 1
 
     def reshaped(self, node: Namespace) -> None:
-        """Tell the watchers that the children of this namespace have other ordinals now."""
+        """Record that the children of this namespace have other ordinals now."""
         self.revision += 1
         for changes in self._watchers:
             changes.reshaped.add(node)
 
     def _start(self) -> None:
-        self._memory = Memory(self.budget_bytes)
-        self._router = Router(self.separators, self._memory, self._grown)
+        self.memory = Memory(self.budget_bytes)
+        self._router = Router(self.separators, self.memory, self._grown)
         single = self.separators.values[0] if len(self.separators.values) == 1 else b""
         self.root = Namespace(b"", single)
         self.root.children, self.root.labels = {}, []
-        self.root.brace_behind = False
         self.complete = self.repeats_possible = False
         self._estimated: set[Namespace] = set()
 
     def _changed(self) -> None:
         self.revision += 1
-        self._memory.shed()
+        self.memory.enforce_budget()
 
     def _grown(self, node: Namespace) -> None:
         for changes in self._watchers:
             changes.grown.add(node)
 
-    def _unpack(self, node: Namespace, chunk: Chunk) -> None:
-        """Divide one chunk of what a namespace kept; without a separator in it, it becomes a chunk of keys as it is."""
-        self._memory.held_bytes -= chunk.size_bytes
-        self._memory.refusing = False
-        if any(separator in chunk.blob for separator in self.separators.values):
-            self._router.route(node, chunk.names())
-        else:
-            self._memory.keep_chunk(node, chunk)
-            self._grown(node)
+    def _remove_repeats(self) -> Slices[int]:
+        """Remove repeats from all names, opening what is listed only in part; returns how many there were."""
+        slicer = Slicer(self.clock)
+        waiting = [self.root]
+        removed = 0
+        while waiting:
+            node = waiting.pop()
+            if node.children is None:
+                if isinstance(node.suffixes, PackedNames):
+                    removed += yield from self._remove_from(node, node.suffixes, slicer)
+                elif node.suffixes is not None:
+                    inline, repeats = remove_inline_repeats(node.suffixes)
+                    if repeats:
+                        self.correct(node, -repeats, held_bytes=len(inline) - len(node.suffixes))
+                        node.suffixes = inline
+                        removed += repeats
+                if node.children is None:
+                    continue
+            yield from self.open(node)
+            if node.keys is not None:
+                removed += yield from self._remove_from(node, node.keys, slicer)
+            for batch in node.child_batches():
+                for label, child in batch:
+                    if isinstance(child, Namespace):
+                        waiting.append(child)
+                    elif isinstance(child, bytes):
+                        inline, repeats = remove_inline_repeats(child)
+                        if repeats:
+                            node.listed_children()[label] = inline
+                            self.correct(node, -repeats, held_bytes=len(inline) - len(child))
+                            removed += repeats
+                yield from slicer.pause()
+        return removed
+
+    def _remove_from(self, node: Namespace, packed: PackedNames, slicer: Slicer) -> Slices[int]:
+        """Remove repeats from the suffixes, or the keys, of one namespace."""
+        removed = 0
+        while True:
+            unique, repeats = yield from remove_repeats(packed, slicer)
+            if repeats and node.suffixes is packed:
+                node.suffixes = unique
+            elif repeats and node.keys is packed:
+                node.keys = unique
+                self.reshaped(node)
+            else:
+                return removed
+            self.correct(node, -repeats, held_bytes=unique.size_bytes - packed.size_bytes)
+            removed += repeats
+            packed = unique
 
     def _expect(self, top: Namespace, path: tuple[Segment, ...], estimate: Estimated) -> None:
         node = top
@@ -287,15 +330,15 @@ class NamespaceStore:
 
 
 class Refill:
-    """Takes the keys that a targeted scan finds; counts follow what it found.
+    """Fills a dropped namespace with the keys that a scan of its prefix finds.
 
-    From its beginning on, keys that another scan meets under this prefix are known already and not counted again.
+    From its beginning on, keys that other scans find under this prefix are not counted again.
     """
 
     __slots__ = ("_before", "_found", "_node", "_prefix", "_store")
 
     def __init__(self, store: NamespaceStore, node: Namespace) -> None:
-        """Begin to fill `node`; ValueError if it does not need a scan."""
+        """Begin to fill `node`; raises ValueError if it does not need a scan."""
         if not node.dropped or node.children is not None:
             raise ValueError("only a namespace that needs a scan is filled by one")
         self._store = store
@@ -304,12 +347,12 @@ class Refill:
         self._before = node.count
         self._found = 0
         node.dropped = False
-        node.passed = 0
-        node.refilling = node.sealed = True
+        node.skipped = 0
+        node.refilling = node.own_scan = True
         store.begin(node)
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Keep a batch of full key names; those without the prefix are passed over."""
+        """Keep a batch of full key names; those without the prefix are ignored."""
         length = len(self._prefix)
         suffixes = [key[length:] for key in keys if key.startswith(self._prefix)]
         if not suffixes or not self._under_way():
@@ -320,18 +363,18 @@ class Refill:
         self._store.pass_on([self._prefix + suffix for suffix in suffixes])
 
     def done(self) -> None:
-        """The scan has ended: what it found is what there is."""
+        """End it with the scan complete: its count is now that of the keys found."""
         if self._under_way():
             self._node.refilling = False
             self._store.correct(self._node, self._found - self._node.count)
 
     def abandon(self) -> None:
-        """The scan was broken off: the namespace needs one again, and has the count it would have without this one."""
+        """End it with the scan incomplete: the namespace needs one again, and its count is as without this one."""
         node = self._node
         if self._under_way():
-            node.refilling = node.sealed = False
+            node.refilling = node.own_scan = False
             self._store.forget(node)
-            self._store.correct(node, self._before + node.passed - node.count)
+            self._store.correct(node, self._before + node.skipped - node.count)
 
     def _under_way(self) -> bool:
         return self._node.refilling and self._node.root is self._store.root

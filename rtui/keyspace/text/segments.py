@@ -48,9 +48,9 @@ class Separators:
     part of one segment: a separator that shares a byte with it does not split. `{user:1}:cart` is `{user:1}` and
     `cart`.
 
-    Only the first `{` of a *key* can begin its tag. So every method that takes a suffix takes `brace_behind` too:
+    Only the first `{` of a *key* can begin its tag. So every method that takes a suffix takes `brace_before` too:
     whether the part of the key before the suffix, separators included, contains a `{`. A node of a tree can keep it:
-    `parent.brace_behind or b"{" in name + separator`.
+    `parent.brace_before or b"{" in name + separator`.
     """
 
     values: tuple[bytes, ...]
@@ -72,14 +72,14 @@ class Separators:
         object.__setattr__(self, "_triple", re.compile(_triple(ordered), re.DOTALL))
         object.__setattr__(self, "_holds_brace", any(_OPEN in value for value in ordered))
 
-    def cut(self, suffix: bytes, start: int = 0, *, brace_behind: bool = False) -> Cut | None:
+    def cut(self, suffix: bytes, start: int = 0, *, brace_before: bool = False) -> Cut | None:
         """Find the first separator at or after `start` that splits; None if the rest is one segment.
 
-        Here `brace_behind` is about all bytes of the key before `start`. The cost is the distance to the separator,
+        Here `brace_before` is about all bytes of the key before `start`. The cost is the distance to the separator,
         plus, once a key, the distance to the `}` that ends its tag: walking along a key of any length is linear.
         """
         found = self._search(suffix, start, len(suffix))
-        if brace_behind:
+        if brace_before:
             return found
         end = len(suffix) if found is None else found.separator_end
         opening = suffix.find(_OPEN, start, end)
@@ -90,24 +90,24 @@ class Separators:
             return found
         return self._search(suffix, start, opening) or self._search(suffix, closing + 1, len(suffix))
 
-    def split_first(self, suffix: bytes, *, brace_behind: bool = False) -> tuple[bytes, bytes, bytes]:
+    def split_first(self, suffix: bytes, *, brace_before: bool = False) -> tuple[bytes, bytes, bytes]:
         """Return (head, separator, rest) as `bytes.partition` does; the separator is `b""` where nothing splits."""
-        found = self.cut(suffix, brace_behind=brace_behind)
+        found = self.cut(suffix, brace_before=brace_before)
         if found is None:
             return suffix, b"", b""
         start, end = found
         return suffix[:start], suffix[start:end], suffix[end:]
 
-    def split_batch(self, suffixes: Sequence[bytes], *, brace_behind: bool = False) -> list[tuple[bytes, bytes, bytes]]:
-        """Return what `split_first` returns for many suffixes with the same `brace_behind`.
+    def split_batch(self, suffixes: Sequence[bytes], *, brace_before: bool = False) -> list[tuple[bytes, bytes, bytes]]:
+        """Return what `split_first` returns for many suffixes with the same `brace_before`.
 
         All are first split at their first separator as if there were no tags. Then only those are split again whose
         first separator may be inside a tag: it lies between a `{` in the head and a `}` that is not in the head.
         """
-        if self._holds_brace and not brace_behind:
+        if self._holds_brace and not brace_before:
             return [self.split_first(suffix) for suffix in suffixes]
         triples = self._partition(suffixes)
-        if brace_behind or _OPEN not in b"".join(suffixes):
+        if brace_before or _OPEN not in b"".join(suffixes):
             return triples
         tagged = []
         for index, (head, separator, _) in enumerate(triples):
@@ -123,11 +123,11 @@ class Separators:
     def segments(self, key: bytes) -> Iterator[Segment]:
         """Yield all segments of a whole key, the last one with the separator `b""`; the empty key has one, empty."""
         start = 0
-        brace_behind = False
-        while (found := self.cut(key, start, brace_behind=brace_behind)) is not None:
+        brace_before = False
+        while (found := self.cut(key, start, brace_before=brace_before)) is not None:
             end, following = found
             yield Segment(key[start:end], key[end:following])
-            brace_behind = brace_behind or key.find(_OPEN, start, following) >= 0
+            brace_before = brace_before or key.find(_OPEN, start, following) >= 0
             start = following
         yield Segment(key[start:], b"")
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import Packed, names_of
+from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
 from rtui.keyspace.text.segments import Separators
 
 GROWTH: Final = 1.125
@@ -62,10 +62,10 @@ def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None
     """Count what lies directly below, in slices; None where that is not known or would take long."""
     if node.listed:
         return (yield from _listed(node))
-    kept = node.kept
+    kept = node.suffixes
     if node.dropped or node.count > MOST_KEYS or kept is None:
         return None
-    return (yield from _kept(kept, node.count, node.brace_behind, separators))
+    return (yield from _kept(kept, node.count, node.brace_before, separators))
 
 
 def _listed(node: Namespace) -> Slices[Inside]:
@@ -84,13 +84,13 @@ def _listed(node: Namespace) -> Slices[Inside]:
     return Inside(parts, node.namespace_total, node.key_total, of)
 
 
-def _kept(kept: Packed | bytes, of: int, brace_behind: bool, separators: Separators) -> Slices[Inside]:
+def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Separators) -> Slices[Inside]:
     """Cut the suffixes of an unopened namespace at their first separators."""
     slicer = Slicer()
     counts: Counter[bytes] = Counter()
-    batches = iter([names_of(kept)]) if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
+    batches = iter([unpack_inline(kept)]) if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
     for names in batches:
-        cut = separators.split_batch(names, brace_behind=brace_behind)
+        cut = separators.split_batch(names, brace_before=brace_before)
         counts.update(head + separator if separator else b"" for head, separator, _ in cut)
         if slicer.over():
             yield

@@ -14,7 +14,7 @@ from rtui.keyspace.rows.rows import Change, Kind, Row, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
-from rtui.keyspace.store.sharded_dict import WIDE
+from rtui.keyspace.store.sharded_dict import SHARD_ABOVE
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Segment, Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
@@ -545,17 +545,17 @@ def test_keys_that_are_listed_are_not_objects() -> None:
     for start in range(0, 100_000, 1000):
         store.add([b"a:%08d" % number for number in range(start, start + 1000)])
     rows = VisibleRows(store)
-    held = store.held_bytes
+    held = store.memory.held_bytes
     named(rows, b"a")
     assert len(rows) == 100_001
-    assert store.held_bytes < held + 10_000
+    assert store.memory.held_bytes < held + 10_000
     assert rows.row(77_778).name == b"%08d" % 77_777
 
 
 def test_what_was_forgotten_is_freed_bit_by_bit() -> None:
     store = NamespaceStore()
     rows = VisibleRows(store)
-    for start in range(0, 3 * WIDE, 1000):
+    for start in range(0, 3 * SHARD_ABOVE, 1000):
         store.add([b"a:%d:%d" % (number, number % 7) for number in range(start, start + 1000)])
     a = named(rows, b"a")
     below = [a.namespace_at(ordinal) for ordinal in range(0, a.namespace_total, 1000)]
@@ -564,7 +564,7 @@ def test_what_was_forgotten_is_freed_bit_by_bit() -> None:
     store.reset()
     rows.refresh()
     kept = 0
-    while a.children is not None or any(node.children or node.kept for node in below):
+    while a.children is not None or any(node.children or node.suffixes for node in below):
         kept += 1
         store.add([b"k%d" % kept])
     assert kept > 1

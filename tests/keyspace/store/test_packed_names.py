@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from rtui.keyspace.store.packed_names import (
     CHUNK_BYTES,
     CHUNK_NAMES,
-    LONGEST_NAME,
-    MOST_NAMES,
+    MAX_INLINE_BYTES,
+    MAX_INLINE_NAMES,
     Chunk,
-    Packed,
-    count_of,
-    handful,
-    names_of,
+    PackedNames,
+    count_inline,
+    pack_inline,
+    unpack_inline,
 )
 
 NAMES = st.lists(st.binary(max_size=6) | st.sampled_from([b"", b"a", b"aa", b"A", b"x" * 50]), max_size=20)
@@ -25,7 +25,7 @@ in_tiny_chunks = settings(suppress_health_check=[HealthCheck.function_scoped_fix
 @in_tiny_chunks
 @given(st.lists(NAMES, max_size=6))
 def test_names_come_back_in_order(batches: list[list[bytes]]) -> None:
-    packed = Packed()
+    packed = PackedNames()
     for batch in batches:
         packed.extend(batch)
     names = [name for batch in batches for name in batch]
@@ -43,8 +43,8 @@ def test_names_come_back_in_order(batches: list[list[bytes]]) -> None:
 @in_tiny_chunks
 @given(NAMES, NAMES, NAMES)
 def test_whole_chunks_are_adopted(before: list[bytes], adopted: list[bytes], after: list[bytes]) -> None:
-    packed = Packed(before)
-    given_away = Packed(adopted)
+    packed = PackedNames(before)
+    given_away = PackedNames(adopted)
     for chunk in given_away.release():
         packed.adopt(chunk)
     packed.extend(after)
@@ -61,34 +61,32 @@ def test_searching_a_chunk(names: list[bytes], needle: bytes) -> None:
     assert chunk.containing(needle) == [place for place, name in enumerate(names) if needle in name]
     assert chunk.starting(needle) == [place for place, name in enumerate(names) if name.startswith(needle)]
     assert chunk.lowered().names() == [name.lower() for name in names]
-    for start in range(len(names)):
-        expected = names.index(needle, start) if needle in names[start:] else -1
-        assert chunk.index(needle, start) == expected
+    assert chunk.index(needle) == (names.index(needle) if needle in names else -1)
 
 
-@given(st.lists(st.binary(max_size=LONGEST_NAME), min_size=1, max_size=MOST_NAMES))
-def test_a_handful_comes_back(names: list[bytes]) -> None:
-    packed = handful(names)
+@given(st.lists(st.binary(max_size=MAX_INLINE_BYTES), min_size=1, max_size=MAX_INLINE_NAMES))
+def test_an_inline_pack_comes_back(names: list[bytes]) -> None:
+    packed = pack_inline(names)
     assert packed is not None
-    assert names_of(packed) == names
-    assert count_of(packed) == len(names)
+    assert unpack_inline(packed) == names
+    assert count_inline(packed) == len(names)
 
 
-def test_a_handful_is_small() -> None:
-    assert handful([b""] * (MOST_NAMES + 1)) is None
-    assert handful([b"x" * (LONGEST_NAME + 1)]) is None
-    assert handful([b"a", b"x" * (LONGEST_NAME + 1)]) is None
+def test_an_inline_pack_is_small() -> None:
+    assert pack_inline([b""] * (MAX_INLINE_NAMES + 1)) is None
+    assert pack_inline([b"x" * (MAX_INLINE_BYTES + 1)]) is None
+    assert pack_inline([b"a", b"x" * (MAX_INLINE_BYTES + 1)]) is None
 
 
 def test_names_of_any_length_side_by_side() -> None:
     names = [b"a", b"x" * (CHUNK_BYTES + 1), b"", b"y" * CHUNK_BYTES, b"z" * 5_000_000, b"b"]
-    packed = Packed(names)
+    packed = PackedNames(names)
     assert list(packed) == names
     assert [packed[ordinal] for ordinal in range(len(names))] == names
 
 
 def test_two_bytes_a_name_besides_the_name() -> None:
-    packed = Packed()
+    packed = PackedNames()
     for start in range(0, 100_000, 1000):
         packed.extend([b"%026d" % number for number in range(start, start + 1000)])
     assert packed.size_bytes == 100_000 * 28
@@ -97,4 +95,4 @@ def test_two_bytes_a_name_besides_the_name() -> None:
 
 def test_a_negative_ordinal_is_refused() -> None:
     with pytest.raises(IndexError):
-        Packed([b"a"])[-1]
+        PackedNames([b"a"])[-1]

@@ -32,9 +32,9 @@ def with_big_dropped() -> tuple[NamespaceStore, Namespace]:
 def test_the_largest_namespace_keeps_only_its_count() -> None:
     store, big = with_big_dropped()
     small = store.root.namespace_at(0)
-    assert store.dropped
-    assert not store.full
-    assert store.held_bytes <= 100_000
+    assert store.memory.dropped
+    assert not store.memory.full
+    assert store.memory.held_bytes <= 100_000
     assert (big.count, small.count, store.keys) == (len(BIG), len(SMALL), len(BIG) + len(SMALL))
     assert not store.needs_scan(small)
     finish(store.open(small))
@@ -72,7 +72,7 @@ def test_counts_grow_while_a_scan_finds_more_than_was_known() -> None:
 
 def test_a_scan_that_breaks_off_leaves_the_count() -> None:
     store, big = with_big_dropped()
-    held = store.held_bytes
+    held = store.memory.held_bytes
     refill = Refill(store, big)
     refill.add([key for key in BIG if key.startswith(b"big:3:")])
     child = big.namespace_at(0)
@@ -84,7 +84,7 @@ def test_a_scan_that_breaks_off_leaves_the_count() -> None:
     finish(store.open(child))
     assert (big.count, big.listed, store.needs_scan(big)) == (len(BIG) + 2, False, True)
     assert store.keys == len(BIG) + len(SMALL) + 2
-    assert store.held_bytes == pytest.approx(held, abs=2_000)
+    assert store.memory.held_bytes == pytest.approx(held, abs=2_000)
     check_memory(store)
     refill.add(BIG)
     refill.done()
@@ -102,7 +102,7 @@ def test_a_refill_of_a_store_that_was_reset_changes_nothing() -> None:
     refill.add(BIG)
     refill.done()
     refill.abandon()
-    assert (store.keys, store.held_bytes, store.root.namespace_total) == (0, 0, 0)
+    assert (store.keys, store.memory.held_bytes, store.root.namespace_total) == (0, 0, 0)
 
 
 def test_only_what_needs_a_scan_is_refilled() -> None:
@@ -118,7 +118,7 @@ def test_a_refill_under_a_tight_budget_drops_what_lies_below() -> None:
     for start in range(0, len(BIG), 500):
         refill.add(BIG[start : start + 500])
     refill.done()
-    assert store.held_bytes <= 100_000
+    assert store.memory.held_bytes <= 100_000
     assert [big.count_at(ordinal) for ordinal in range(7)] == [
         sum(key.startswith(b"big:%d:" % number) for key in BIG) for number in range(7)
     ]
@@ -128,11 +128,11 @@ def test_a_refill_under_a_tight_budget_drops_what_lies_below() -> None:
 def test_keys_of_the_root_beyond_the_budget_are_only_counted() -> None:
     keys = [b"%020d" % number for number in range(10_000)]
     store = squeezed(keys, 50_000)
-    assert store.full
+    assert store.memory.full
     assert store.keys == len(keys)
     assert 0 < store.root.key_total < len(keys)
     assert store.root.key_total + store.root.unlisted == len(keys)
-    assert store.held_bytes < 70_000
+    assert store.memory.held_bytes < 70_000
 
 
 def test_namespaces_beyond_the_budget_are_only_counted() -> None:
@@ -142,7 +142,7 @@ def test_namespaces_beyond_the_budget_are_only_counted() -> None:
     listed = sum(root.count_at(ordinal) for ordinal in range(root.namespace_total))
     assert store.keys == len(keys)
     assert listed + root.unlisted == len(keys)
-    assert store.held_bytes < 150_000
+    assert store.memory.held_bytes < 150_000
     counted_only = root.namespace_at(0)
     assert counted_only.count == 3
     assert store.needs_scan(counted_only)

@@ -138,15 +138,15 @@ def test_keys_that_arrive_during_an_opening() -> None:
 def test_what_an_opening_hands_on_is_not_held_twice() -> None:
     keys = [b"a:%06d" % number for number in range(5 * CHUNK_NAMES)]
     store = filled(*keys)
-    held = store.held_bytes
+    held = store.memory.held_bytes
     node = store.root.namespace_at(0)
     opening = store.open(node)
     next(opening)
     assert node.key_total > 0
-    assert store.held_bytes <= held + 1000
+    assert store.memory.held_bytes <= held + 1000
     finish(opening)
     assert node.key_total == len(keys)
-    assert store.held_bytes <= held + 1000
+    assert store.memory.held_bytes <= held + 1000
 
 
 def test_opening_after_a_reset_does_nothing() -> None:
@@ -158,7 +158,7 @@ def test_opening_after_a_reset_does_nothing() -> None:
     store.reset()
     finish(opening)
     finish(store.open(node))
-    assert (store.keys, store.held_bytes, store.complete, store.root.namespace_total) == (0, 0, False, 0)
+    assert (store.keys, store.memory.held_bytes, store.complete, store.root.namespace_total) == (0, 0, False, 0)
 
 
 def test_a_hundred_thousand_segments_in_one_key() -> None:
@@ -285,9 +285,9 @@ def test_settling_a_store_that_was_reset_meanwhile() -> None:
     next(settling)
     store.reset()
     store.add([b"z:1"])
-    held = store.held_bytes
+    held = store.memory.held_bytes
     finish(settling)
-    assert (store.keys, store.held_bytes) == (1, held)
+    assert (store.keys, store.memory.held_bytes) == (1, held)
 
 
 # estimates
@@ -331,15 +331,15 @@ def test_what_was_only_expected_disappears() -> None:
 def test_what_is_exact() -> None:
     store = filled(*[b"a:%d:x" % (number % 3) for number in range(3 * CHUNK_NAMES)])
     a = store.root.namespace_at(0)
-    assert not store.is_exact(a)
+    assert not a.is_exact(complete=store.complete)
     store.complete = True
     opening = store.open(a)
     next(opening)
-    assert store.is_exact(a)
+    assert a.is_exact(complete=store.complete)
     child = a.namespace_at(0)
-    assert not store.is_exact(child)
+    assert not child.is_exact(complete=store.complete)
     finish(opening)
-    assert store.is_exact(child)
+    assert child.is_exact(complete=store.complete)
 
 
 def test_a_namespace_with_an_estimate_weighs_what_is_expected_until_more_is_seen() -> None:

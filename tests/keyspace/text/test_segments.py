@@ -107,7 +107,7 @@ def test_without_separators_every_key_is_one_segment() -> None:
 def test_cut_from_an_offset() -> None:
     assert COLON.cut(b"a:b:c", 2) == Cut(3, 4)
     assert COLON.cut(b"a:b:c", 4) is None
-    assert COLON.cut(b"{a}:{b:c}", 4, brace_behind=True) == Cut(6, 7)
+    assert COLON.cut(b"{a}:{b:c}", 4, brace_before=True) == Cut(6, 7)
 
 
 def test_values_are_ordered_and_each_once() -> None:
@@ -135,21 +135,21 @@ def test_segments_joined_are_the_key(key: bytes, values: tuple[bytes, ...]) -> N
 def test_splitting_suffix_by_suffix_gives_the_same_parts(key: bytes, values: tuple[bytes, ...]) -> None:
     separators = Separators(values)
     heads = []
-    rest, brace_behind = key, False
+    rest, brace_before = key, False
     while True:
-        head, separator, rest = separators.split_first(rest, brace_behind=brace_behind)
+        head, separator, rest = separators.split_first(rest, brace_before=brace_before)
         heads.append(head)
         if not separator:
             break
-        brace_behind = brace_behind or b"{" in head + separator
+        brace_before = brace_before or b"{" in head + separator
     assert heads == names(key, values)
 
 
 @given(st.lists(SHARDS), SEPARATOR_SETS, st.booleans())
-def test_a_batch_splits_as_one_by_one(suffixes: list[bytes], values: tuple[bytes, ...], brace_behind: bool) -> None:
+def test_a_batch_splits_as_one_by_one(suffixes: list[bytes], values: tuple[bytes, ...], brace_before: bool) -> None:
     separators = Separators(values)
-    assert separators.split_batch(suffixes, brace_behind=brace_behind) == [
-        separators.split_first(suffix, brace_behind=brace_behind) for suffix in suffixes
+    assert separators.split_batch(suffixes, brace_before=brace_before) == [
+        separators.split_first(suffix, brace_before=brace_before) for suffix in suffixes
     ]
 
 
