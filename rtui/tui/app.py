@@ -28,11 +28,11 @@ from textual.worker import Worker, WorkerState
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.commands import Scope, bindings
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.css import CSS_FILE, all_css
+from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
 from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
-from rtui.tui.kit.command_screen import is_reachable
+from rtui.tui.kit.command_screen import CommandScreen, is_reachable
 from rtui.tui.kit.format import choose_ascii, display_text
 from rtui.tui.kit.notices import failure_text
 from rtui.tui.kit.sanitising_filter import AsciiFilter, HostileFilter
@@ -64,7 +64,7 @@ class RtuiApp(App[int]):
 
     TITLE = "rtui"
     CSS_PATH = CSS_FILE
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.APP)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(APP_COMMANDS, Owner.APP)
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
     ESCAPE_TO_MINIMIZE = False
     ALLOW_SELECT = False
@@ -146,9 +146,16 @@ class RtuiApp(App[int]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run an action, unless what it is for can't be reached: its screen is not ready yet, not on top, or gone."""
-        target = self if default_namespace is None else default_namespace
-        return is_reachable(target) and await super().run_action(action, default_namespace, namespaces)
+        """Run an action, unless the user can't act on its node: the screen is not ready, not on top, or gone.
+
+        Actions of commands name the screen or widget that owns them, such as `tree.expand`.
+        """
+        node = self if default_namespace is None else default_namespace
+        if not is_reachable(node):
+            return False
+        if isinstance(self.screen, CommandScreen):
+            namespaces = {**self.screen.action_owners, **(namespaces or {})}
+        return await super().run_action(action, default_namespace, namespaces)
 
     def on_connect_screen_retry(self) -> None:
         """Connect again."""
@@ -246,7 +253,9 @@ class RtuiApp(App[int]):
         from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
 
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen())
+            from rtui.tui.commands import COMMANDS  # noqa: PLC0415 - likewise
+
+            self.push_screen(HelpScreen(COMMANDS))
 
     def _fatal_error(self) -> None:
         """End with a few words instead of a traceback that shows values."""

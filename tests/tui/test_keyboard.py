@@ -15,10 +15,9 @@ from rtui.analysis.report.document import Node, NodeKind
 from rtui.tui.analyse.panel import PanelBook
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.commands import COMMANDS
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ColumnsScreen
-from rtui.tui.kit.command import ANALYSE_SCOPES, BROWSE_SCOPES, Scope, When
+from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
 from tests.tui.analyse.analysing import Analyst, analysing
@@ -86,10 +85,9 @@ def screens() -> list[CommandScreen[None] | AnalyseScreen]:
 async def test_no_command_reaches_a_screen_that_is_not_there_yet(at: int) -> None:
     async with browsing() as desk:
         screen = screens()[at]
-        for command in COMMANDS:
-            if command.scope in (BROWSE_SCOPES, ANALYSE_SCOPES)[at] - {Scope.APP}:
-                await screen.carry_out(command)
-                assert not await desk.screen.app.run_action(f"carry('{command.binding_id}')", screen)
+        for command in screen.SCREEN_COMMANDS:
+            if command.owner is not Owner.APP:
+                assert not await desk.screen.app.run_action(command.action, screen)
                 assert not await desk.screen.app.run_action(command.id, screen)
 
 
@@ -100,9 +98,9 @@ async def test_no_command_reaches_a_screen_under_another() -> None:
         session = browse.session
         assert isinstance(session, FixedSession)
         line = browse.trees.key_tree.cursor_line
-        for command in COMMANDS:
-            if command.scope in BROWSE_SCOPES - {Scope.APP}:
-                await browse.carry_out(command)
+        for command in browse.SCREEN_COMMANDS:
+            if command.owner is not Owner.APP:
+                assert not await app.run_action(command.action, browse)
                 assert not await app.run_action(command.id, browse)
                 assert not await app.run_action(command.id, browse.trees.key_tree)
         assert session.asked == []
@@ -114,13 +112,12 @@ async def test_no_command_reaches_a_screen_that_is_taken_down() -> None:
     async with analysing(FixedAnalysis(made_report())) as desk:
         app, screen = desk.screen.app, desk.screen
         screen.dismiss(None)
-        for command in COMMANDS:
-            if command.scope in ANALYSE_SCOPES - {Scope.APP}:
-                await screen.carry_out(command)
-                assert not await app.run_action(f"carry('{command.binding_id}')", screen)
+        for command in screen.SCREEN_COMMANDS:
+            if command.owner is not Owner.APP:
+                assert not await app.run_action(command.action, screen)
         await desk.until(lambda: not screen.is_attached)
         screen.flush()
-        await screen.action_carry("choice.next_list")
+        await screen.run_action("analyse.next_list")
 
 
 async def test_a_screen_is_left_once() -> None:
@@ -226,7 +223,7 @@ async def test_enter_says_what_a_row_is_that_leads_nowhere(keys: tuple[str, ...]
     async with analysing(FixedAnalysis(made_report())) as desk:
         await desk.until_shown("shop:")
         await desk.press(*keys)
-        await desk.until(lambda: When.ON_ENTRY not in desk.screen.holds())
+        await desk.until(lambda: Condition.ON_ENTRY not in desk.screen.conditions)
         await desk.until(lambda: not any("Open" in span.text for span in desk.screen.footer_bar.lines[0]))
         before = desk.screen.choices
         await desk.press("enter")
@@ -240,9 +237,9 @@ async def test_a_key_in_a_table_of_namespaces_opens() -> None:
     root = replace(report.summary.root, children=(step, *report.summary.root.children))
     async with analysing(FixedAnalysis(replace(report, summary=replace(report.summary, root=root)))) as desk:
         await desk.until_shown("config")
-        await desk.until(lambda: When.ON_ENTRY in desk.screen.holds())
+        await desk.until(lambda: Condition.ON_ENTRY in desk.screen.conditions)
         desk.screen.table.body.move_to(desk.rows.index("config"))
-        await desk.until(lambda: When.ON_ENTRY in desk.screen.holds())
+        await desk.until(lambda: Condition.ON_ENTRY in desk.screen.conditions)
         await desk.press("enter")
         await desk.until(lambda: isinstance(desk.screen.app.screen, BrowseScreen))
 

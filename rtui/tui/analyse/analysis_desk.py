@@ -10,7 +10,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.source import AnalysisSource
-from rtui.tui.commands import When
+from rtui.tui.kit.command import Condition, Conditions
 
 KEEP: Final = SafeText("Keep them")
 REPLACE: Final = SafeText("Replace them by an estimate from random keys")
@@ -34,27 +34,28 @@ class AnalysisDesk:
         self._say = say
         self.shows_cost = False
 
-    def holds(self) -> frozenset[When]:
-        """Return what holds of the analysis just now."""
+    @property
+    def conditions(self) -> Conditions:
+        """What holds of the analysis just now."""
         status = self._source.status
         state = status.progress.state
         found = {
-            When.LIVE: status.is_live,
-            When.READY: status.is_live and not status.is_under_way,
-            When.SCANNING: status.is_under_way and state is not ScanState.PAUSED,
-            When.PAUSED: status.is_under_way and state is ScanState.PAUSED,
+            Condition.LIVE: status.is_live,
+            Condition.READY: status.is_live and not status.is_under_way,
+            Condition.SCANNING: status.is_under_way and state is not ScanState.PAUSED,
+            Condition.PAUSED: status.is_under_way and state is ScanState.PAUSED,
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 
     def begin(self) -> None:
         """Ask every key."""
-        if When.READY in self.holds():
+        if Condition.READY in self.conditions:
             self._source.begin()
             self._say()
 
     def estimate(self) -> None:
         """Ask a sample; where it would take the place of exact figures, only if the user says so."""
-        if When.READY not in self.holds():
+        if Condition.READY not in self.conditions:
             return
         report = self._source.report
         if report is not None and report.head.coverage.kind is CoverageKind.EXACT and report.head.coverage.keys:
@@ -64,7 +65,7 @@ class AnalysisDesk:
             self._estimate()
 
     def _answered(self, choice: int | None) -> None:
-        if choice == 1 and When.READY in self.holds():
+        if choice == 1 and Condition.READY in self.conditions:
             self._estimate()
 
     def _estimate(self) -> None:
@@ -73,9 +74,9 @@ class AnalysisDesk:
 
     def pause(self) -> None:
         """Pause, or go on."""
-        if When.PAUSED in self.holds():
+        if Condition.PAUSED in self.conditions:
             self._source.control.resume()
-        elif When.SCANNING in self.holds():
+        elif Condition.SCANNING in self.conditions:
             self._source.control.pause()
         self._say()
 

@@ -17,7 +17,7 @@ from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.panel import HOT_SESSION, Panel
 from rtui.tui.analyse.source import AnalysisSource, HotSessions
 from rtui.tui.kit import format as fmt
-from rtui.tui.kit.command import When
+from rtui.tui.kit.command import Condition, Conditions
 
 
 class HotSessionDesk:
@@ -35,11 +35,12 @@ class HotSessionDesk:
         source = self._source
         return source if isinstance(source, HotSessions) and source.offers_hot_session else None
 
-    def holds(self) -> frozenset[When]:
-        """Return what holds of sessions just now: none may be started while an analysis would be counted in it."""
+    @property
+    def conditions(self) -> Conditions:
+        """What holds of sessions just now: none may be started while an analysis would be counted in it."""
         is_here = HOT_SESSION in self._panel().switches and self.offered is not None
         is_free = is_here and not self._source.status.is_under_way
-        return frozenset({When.HOT_SESSION}) if is_free else frozenset()
+        return frozenset({Condition.HOT_SESSION}) if is_free else frozenset()
 
     def watch(self) -> None:
         """Ask again now and then, while the panel is shown, which keys are hot: a session may have begun or ended."""
@@ -62,7 +63,7 @@ class HotSessionDesk:
 
     def ask(self) -> None:
         """Ask the user."""
-        if self.holds():
+        if self.conditions:
             self._screen.app.push_screen(HotSessionScreen(), self._answered)
 
     def _answered(self, consent: Consent | None) -> None:

@@ -11,7 +11,7 @@ from rtui.tui.analyse.big_panel import next_preset
 from rtui.tui.analyse.expiry_panel import next_horizon
 from rtui.tui.analyse.panel import BY_LENGTH, HORIZON, NODES, PRESET, Area, Choices, Panel
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, imagines_cluster
-from rtui.tui.kit.command import When
+from rtui.tui.kit.command import Condition, Conditions
 
 
 class Shows(Protocol):
@@ -41,19 +41,20 @@ class PanelDesk:
         self._shows = shows
         self._choose = choose
 
-    def holds(self) -> frozenset[When]:
-        """Return what holds of the panel just now."""
+    @property
+    def conditions(self) -> Conditions:
+        """What holds of the panel just now."""
         panel, choices, report = self._shows.panel, self._shows.choices, self._shows.report
         if report is None:
             return frozenset()
         found = {
-            When.SEVERAL_LISTS: len(panel.listings(report, choices)) > 1,
-            When.ZOOMED: panel.step_out(report, choices) is not None,
-            When.BY_LENGTH: BY_LENGTH in panel.switches,
-            When.PRESET: PRESET in panel.switches,
-            When.NODES: NODES in panel.switches and imagines_cluster(report),
-            When.FIELD: panel.move is not None,
-            When.HORIZON: HORIZON in panel.switches,
+            Condition.SEVERAL_LISTS: len(panel.listings(report, choices)) > 1,
+            Condition.ZOOMED: panel.step_out(report, choices) is not None,
+            Condition.BY_LENGTH: BY_LENGTH in panel.switches,
+            Condition.PRESET: PRESET in panel.switches,
+            Condition.NODES: NODES in panel.switches and imagines_cluster(report),
+            Condition.FIELD: panel.move is not None,
+            Condition.HORIZON: HORIZON in panel.switches,
         }
         return frozenset(condition for condition, is_so in found.items() if is_so)
 
@@ -85,7 +86,7 @@ class PanelDesk:
 
     def nodes(self) -> None:
         """Imagine a cluster of another number of nodes."""
-        if When.NODES in self.holds():
+        if Condition.NODES in self.conditions:
             larger = [count for count in CLUSTER_SIZES if count > self._shows.choices.nodes]
             self._choose(replace(self._shows.choices, nodes=min(larger, default=CLUSTER_SIZES[0])))
 
@@ -99,28 +100,13 @@ class PanelDesk:
         if HORIZON in self._shows.panel.switches:
             self._choose(next_horizon(self._shows.choices))
 
-    def cell_left(self) -> None:
-        """Move the cursor of the chart to the left."""
-        self._move(-1, 0)
-
-    def cell_right(self) -> None:
-        """Move the cursor of the chart to the right."""
-        self._move(1, 0)
-
-    def cell_up(self) -> None:
-        """Move the cursor of the chart up."""
-        self._move(0, -1)
-
-    def cell_down(self) -> None:
-        """Move the cursor of the chart down."""
-        self._move(0, 1)
-
     def _turn(self, step: int) -> None:
         report = self._shows.report
         if report is not None:
             self._choose(self._shows.panel.turned(report, self._shows.choices, step))
 
-    def _move(self, columns: int, lines: int) -> None:
+    def move_cell(self, columns: int, lines: int) -> None:
+        """Move the cursor of the chart by so many columns and lines."""
         report, move = self._shows.report, self._shows.panel.move
         if report is not None and move is not None:
             self._choose(move(report, self._shows.choices, self._shows.chart_area, columns, lines))

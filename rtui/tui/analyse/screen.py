@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.analysis_desk import AnalysisDesk
+from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.head_lines import empty_lines, offer_lines, panels_line, status_line, title_line
 from rtui.tui.analyse.hot_session_desk import HotSessionDesk
 from rtui.tui.analyse.panel import Area, Choices, Panel, PanelBook
@@ -25,11 +27,11 @@ from rtui.tui.analyse.panels import BY_ID, PANELS
 from rtui.tui.analyse.row_desk import RowDesk
 from rtui.tui.analyse.source import AnalysisSource, AnalysisStatus
 from rtui.tui.analyse.table_notes import key_of, meaning
-from rtui.tui.commands import ANALYSE_SCOPES, Command, Scope, When, bindings, footer_commands
 from rtui.tui.kit.banner import analyse_banner
 from rtui.tui.kit.bars import Banner, Bar, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
-from rtui.tui.kit.command_screen import CommandScreen, carried
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
+from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, NextLook
 from rtui.tui.kit.styled_text import Line, Role, Span, own
@@ -54,12 +56,9 @@ FILE_HINT: Final[Line] = (
 class AnalyseScreen(CommandScreen[bytes | None]):
     """Binds an analysis to panels; dismissed with the key that the user wants to go to, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(Scope.ANALYSE),
-        *carried(Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE)
     AUTO_FOCUS = "#table-body"
-    SCOPES = ANALYSE_SCOPES
+    SCREEN_COMMANDS = (*ANALYSE_COMMANDS, *APP_COMMANDS)
 
     def __init__(
         self,
@@ -85,7 +84,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._row = RowDesk(self, lambda: self.table)
         self._desk = PanelDesk(self, self._choose)
         self._session = HotSessionDesk(self, source, lambda: self.panel)
-        self._desks = {Scope.RUN: self._pass, Scope.ROW: self._row, Scope.CHOICE: self._desk}
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
         self._next_look = NextLook(self, self.flush)
@@ -206,7 +204,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             self.view.follow(choices)
         self._offer_commands()
 
-    def show_panel(self, panel_id: str) -> None:
+    def action_show_panel(self, panel_id: str) -> None:
         """Show another panel."""
         self._close_prompt()
         self._book.panel_id = panel_id
@@ -227,14 +225,14 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     @on(TabBar.Chosen)
     def _tab_chosen(self, event: TabBar.Chosen) -> None:
         if event.index < len(PANELS):
-            self.show_panel(PANELS[event.index].id)
+            self.action_show_panel(PANELS[event.index].id)
 
     @on(TableBody.Opened)
     def _open(self) -> None:
         """Zoom into a namespace, go to a key, or begin where nothing has begun."""
         report, subject = self.report, self.view.subject
         if report is None:
-            if When.READY in self.holds() and self.source.report is None:
+            if Condition.READY in self.conditions and self.source.report is None:
                 self._pass.begin()
         elif len(self.table.rows) and not self._choose(self._below(report)):
             key = key_of(subject)
@@ -257,11 +255,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_next_panel(self) -> None:
         """Show the next panel."""
-        self.show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
+        self.action_show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
 
     def action_previous_panel(self) -> None:
         """Show the panel before."""
-        self.show_panel(PANELS[PANELS.index(self.panel) - 1].id)
+        self.action_show_panel(PANELS[PANELS.index(self.panel) - 1].id)
 
     def action_hot_session(self) -> None:
         """Ask whether the server may be made to find its hottest keys itself."""
@@ -323,30 +321,97 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if self.source.status.is_live:
             self.dismiss(None)
 
-    def holds(self) -> frozenset[When]:
-        """Return what holds just now."""
+    @property
+    def action_owners(self) -> Mapping[str, DOMNode]:
+        """The screen and its table."""
+        return {Owner.ANALYSE: self, Owner.TABLE: self.table.body}
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds at the moment, of what commands may need."""
         rows, report, subject = self.table.rows, self.report, self.view.subject
         has_key = self.source.status.is_live and key_of(subject) is not None
         found = {
-            When.ON_ENTRY: report is not None and (has_key or self._below(report) is not None),
-            When.HAS_ROWS: self.report is not None and (len(rows) > 0 or bool(rows.look.needle)),
+            Condition.ON_ENTRY: report is not None and (has_key or self._below(report) is not None),
+            Condition.HAS_ROWS: self.report is not None and (len(rows) > 0 or bool(rows.look.needle)),
         }
         here = frozenset(condition for condition, is_so in found.items() if is_so)
-        return here | self._pass.holds() | self._session.holds() | self._desk.holds()
+        return here | self._pass.conditions | self._session.conditions | self._desk.conditions
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open or self.file_input.is_open:
             self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
         else:
-            self.footer_bar.offer(footer_commands(ANALYSE_SCOPES, self.holds()))
+            self.footer_bar.offer(footer_commands(self.offered()))
 
-    def carrier(self, scope: Scope) -> object:
-        """Return the rows, or the desk of the scope, or whatever every screen has."""
-        return self.table.body if scope is Scope.TABLE else self._desks.get(scope, super().carrier(scope))
+    def action_begin(self) -> None:
+        """Ask every key."""
+        self._pass.begin()
 
-    async def perform(self, command: Command) -> None:
-        """Show a panel, or carry out a command wherever else it belongs."""
-        if command.scope is Scope.PANEL:
-            self.show_panel(command.id)
-        else:
-            await super().perform(command)
+    def action_estimate(self) -> None:
+        """Ask a sample; where it would take the place of exact figures, only if the user says so."""
+        self._pass.estimate()
+
+    def action_pause(self) -> None:
+        """Pause, or go on."""
+        self._pass.pause()
+
+    def action_stop(self) -> None:
+        """End with what there is."""
+        self._pass.stop()
+
+    def action_faster(self) -> None:
+        """Take the next faster pace."""
+        self._pass.faster()
+
+    def action_slower(self) -> None:
+        """Take the next slower pace."""
+        self._pass.slower()
+
+    def action_cost(self) -> None:
+        """Show or hide what the server was asked for in all."""
+        self._pass.cost()
+
+    def action_next_list(self) -> None:
+        """Show the next table."""
+        self._desk.next_list()
+
+    def action_previous_list(self) -> None:
+        """Show the table before."""
+        self._desk.previous_list()
+
+    def action_zoom_out(self) -> None:
+        """Go to the namespace above."""
+        self._desk.zoom_out()
+
+    def action_measure(self) -> None:
+        """List by bytes, or by length."""
+        self._desk.measure()
+
+    def action_preset(self) -> None:
+        """Mark rows by the next thresholds."""
+        self._desk.preset()
+
+    def action_nodes(self) -> None:
+        """Imagine a cluster of another number of nodes."""
+        self._desk.nodes()
+
+    def action_weigh(self) -> None:
+        """Draw bytes instead of keys, or keys again."""
+        self._desk.weigh()
+
+    def action_horizon(self) -> None:
+        """Look further ahead."""
+        self._desk.horizon()
+
+    def action_move_cell(self, columns: int, lines: int) -> None:
+        """Move the cursor of the chart by so many columns and lines."""
+        self._desk.move_cell(columns, lines)
+
+    def action_copy_row(self) -> None:
+        """Copy the name of what the row is about, the row itself where it has none."""
+        self._row.copy_row()
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy."""
+        self._row.copy_menu()

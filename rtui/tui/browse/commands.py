@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.tui.kit.command import Command, Group, Scope, When, when
+from rtui.tui.kit.command import Command, Condition, Group, Owner
 
 BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
-    Command("cursor_up", ("up", "k"), "Up", "Move to the row above.", Group.MOVE, Scope.TREE),
-    Command("cursor_down", ("down", "j"), "Down", "Move to the row below.", Group.MOVE, Scope.TREE),
-    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.MOVE, Scope.TREE),
-    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.MOVE, Scope.TREE),
-    Command("first", ("home", "g"), "First", "Move to the first row.", Group.MOVE, Scope.TREE),
-    Command("last", ("end", "G"), "Last", "Move to the last row.", Group.MOVE, Scope.TREE),
+    Command("cursor_up", ("up", "k"), "Up", "Move to the row above.", Group.MOVE, Owner.TREE),
+    Command("cursor_down", ("down", "j"), "Down", "Move to the row below.", Group.MOVE, Owner.TREE),
+    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.MOVE, Owner.TREE),
+    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.MOVE, Owner.TREE),
+    Command("first", ("home", "g"), "First", "Move to the first row.", Group.MOVE, Owner.TREE),
+    Command("last", ("end", "G"), "Last", "Move to the last row.", Group.MOVE, Owner.TREE),
     Command(
-        "parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row.", Group.MOVE, Scope.TREE
+        "parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row.", Group.MOVE, Owner.TREE
     ),
     Command(
         "first_sibling",
@@ -22,7 +22,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "First sibling",
         "Move to the first row of this namespace.",
         Group.MOVE,
-        Scope.TREE,
+        Owner.TREE,
         label="{",
     ),
     Command(
@@ -31,7 +31,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Last sibling",
         "Move to the last row of this namespace.",
         Group.MOVE,
-        Scope.TREE,
+        Owner.TREE,
         label="}",
     ),
     Command(
@@ -40,7 +40,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Jump to",
         "Type the beginning of a name to jump to it among the rows beside this one.",
         Group.MOVE,
-        Scope.TREE,
+        Owner.TREE,
         label="f '",
     ),
     Command(
@@ -49,21 +49,21 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Open",
         "Open or close a namespace; on a key, go to its details.",
         Group.TREE,
-        Scope.TREE,
-        when(When.ON_ROW),
+        Owner.TREE,
+        (Condition.ON_ROW,),
         footer=1,
     ),
-    Command("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one.", Group.TREE, Scope.TREE),
+    Command("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one.", Group.TREE, Owner.TREE),
     Command(
         "collapse",
         ("left", "h"),
         "Close",
         "Close a namespace, or go to the one that holds this row.",
         Group.TREE,
-        Scope.TREE,
+        Owner.TREE,
     ),
     Command(
-        "open_close", ("space",), "Open or close", "Open or close a namespace and stay on it.", Group.TREE, Scope.TREE
+        "open_close", ("space",), "Open or close", "Open or close a namespace and stay on it.", Group.TREE, Owner.TREE
     ),
     Command(
         "expand_all",
@@ -71,11 +71,11 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Open all below",
         "Open every namespace below this one, as far as a screenful of work allows.",
         Group.TREE,
-        Scope.TREE,
-        when(When.ON_NAMESPACE),
+        Owner.TREE,
+        (Condition.ON_NAMESPACE,),
     ),
     Command(
-        "sort", ("s",), "Sort", "Sort by number of keys, then by name, and back.", Group.TREE, Scope.TREE, footer=4
+        "sort", ("s",), "Sort", "Sort by number of keys, then by name, and back.", Group.TREE, Owner.TREE, footer=4
     ),
     Command(
         "sort_again",
@@ -83,9 +83,9 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Sort again",
         "Put what arrived since into its place; rows never move by themselves.",
         Group.TREE,
-        Scope.TREE,
+        Owner.TREE,
     ),
-    Command("columns", ("c",), "Columns", "Choose the columns of the tree.", Group.TREE, Scope.BROWSE, footer=8),
+    Command("columns", ("c",), "Columns", "Choose the columns of the tree.", Group.TREE, Owner.BROWSE, footer=8),
     Command(
         "filter",
         ("slash",),
@@ -93,11 +93,17 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, "
         "an exact name is looked up at once.",
         Group.TREE,
-        Scope.BROWSE,
+        Owner.BROWSE,
         footer=3,
     ),
     Command(
-        "clear_filter", (), "Clear the filter", "Show everything again.", Group.TREE, Scope.BROWSE, when(When.FILTERED)
+        "clear_filter",
+        (),
+        "Clear the filter",
+        "Show everything again.",
+        Group.TREE,
+        Owner.BROWSE,
+        (Condition.FILTERED,),
     ),
     Command(
         "focus_next_pane",
@@ -105,22 +111,22 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Other pane",
         "Give the keyboard to the tree or to the details.",
         Group.KEY,
-        Scope.BROWSE,
+        Owner.BROWSE,
     ),
-    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Scope.DETAIL),
-    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Scope.DETAIL),
+    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Owner.BROWSE),
+    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Owner.BROWSE),
     Command(
-        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Scope.DETAIL
+        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Owner.BROWSE
     ),
-    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Scope.DETAIL),
+    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Owner.BROWSE),
     Command(
         "next_page",
         ("n",),
         "Next page",
         "Fetch the next page of the value.",
         Group.KEY,
-        Scope.DETAIL,
-        when(When.PAGES),
+        Owner.BROWSE,
+        (Condition.PAGES,),
         footer=2,
     ),
     Command(
@@ -129,8 +135,8 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Page before",
         "Go back a page of the value.",
         Group.KEY,
-        Scope.DETAIL,
-        when(When.PAGES),
+        Owner.BROWSE,
+        (Condition.PAGES,),
     ),
     Command(
         "reload",
@@ -138,18 +144,20 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Look again",
         "Fetch the facts and the value of this key again.",
         Group.KEY,
-        Scope.BROWSE,
-        when(When.ON_KEY),
+        Owner.BROWSE,
+        (Condition.ON_KEY,),
     ),
-    Command("copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Scope.COPY, when(When.ON_ROW), footer=5),
+    Command(
+        "copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Owner.BROWSE, (Condition.ON_ROW,), footer=5
+    ),
     Command(
         "copy_menu",
         ("Y",),
         "Copy as…",
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.",
         Group.KEY,
-        Scope.COPY,
-        when(When.ON_ROW),
+        Owner.BROWSE,
+        (Condition.ON_ROW,),
     ),
     Command(
         "pause",
@@ -157,8 +165,8 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Pause",
         "Pause the scan, or go on with it.",
         Group.SCAN,
-        Scope.SCAN,
-        when(When.SCANNING, When.PAUSED),
+        Owner.BROWSE,
+        (Condition.SCANNING, Condition.PAUSED),
         footer=6,
     ),
     Command(
@@ -167,8 +175,8 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Faster",
         "Scan at a faster pace; the server gives more of its time.",
         Group.SCAN,
-        Scope.SCAN,
-        when(When.SCANNING, When.PAUSED),
+        Owner.BROWSE,
+        (Condition.SCANNING, Condition.PAUSED),
         footer=7,
         label="+",
     ),
@@ -178,12 +186,12 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Slower",
         "Scan at a gentler pace.",
         Group.SCAN,
-        Scope.SCAN,
-        when(When.SCANNING, When.PAUSED),
+        Owner.BROWSE,
+        (Condition.SCANNING, Condition.PAUSED),
     ),
-    Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Scope.BROWSE),
+    Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Owner.BROWSE),
     Command(
-        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Scope.SCAN
+        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Owner.BROWSE
     ),
     Command(
         "analyse",
@@ -191,7 +199,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Analyse",
         "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
         Group.ANALYSE,
-        Scope.BROWSE,
+        Owner.BROWSE,
         footer=2,
     ),
     Command(
@@ -200,12 +208,9 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Back",
         "Go back one step: close what was opened last.",
         Group.APP,
-        Scope.BROWSE,
-        when(When.DETAIL_OPEN, When.BEHIND),
+        Owner.BROWSE,
+        (Condition.DETAIL_OPEN, Condition.CAN_GO_BACK),
         footer=9,
-    ),
-    Command(
-        "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Scope.CONNECT, when(When.FAILED), footer=1
     ),
 )
 """In the order of the help screen."""

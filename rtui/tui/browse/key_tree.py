@@ -10,14 +10,15 @@ from textual.message import Message
 
 from rtui.keyspace.rows.rows import Kind, Row
 from rtui.keyspace.store.namespace import Namespace
+from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.tree_view import TreeView
-from rtui.tui.commands import Scope, bindings
+from rtui.tui.kit.command import Owner, bindings
 
 
 class KeyTree(TreeView):
     """A tree that answers the keyboard and the mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.TREE)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 
     class Chosen(Message):
         """The user wants to go into the details of a row."""
@@ -149,10 +150,10 @@ class KeyTree(TreeView):
         """Take the next characters as the beginning of a name."""
         self._type("")
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """While a name is being typed, take its characters; any other key ends that and does what it always does."""
         if self._typed is None:
-            self._act_at_once(event)
+            await self._act_at_once(event)
             return
         if event.key == "backspace":
             self._type(self._typed[:-1])
@@ -165,14 +166,14 @@ class KeyTree(TreeView):
         event.stop()
         event.prevent_default()
 
-    def _act_at_once(self, event: events.Key) -> None:
-        """Do what a key of the tree does here and now.
+    async def _act_at_once(self, event: events.Key) -> None:
+        """Run the action of a key of the tree at once.
 
-        Otherwise the key would go up to the application first, a turn of the event loop for each widget on the way, and
-        while a scan runs each turn takes a while.
+        Otherwise the key would bubble to the application first, one iteration of the event loop for each ancestor, and
+        while a scan runs each iteration takes a while.
         """
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            getattr(self, f"action_{binding.action}")()
+            await self.run_action(binding.action)
             event.stop()
             event.prevent_default()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.worker import Worker
 
@@ -20,6 +21,7 @@ from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse.panel import PanelBook
 from rtui.tui.browse.columns import Column
+from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.copy_desk import CopyDesk, Subject
 from rtui.tui.browse.cursor_detail import CursorDetail, Detail
 from rtui.tui.browse.detail_desk import DetailDesk, Panels
@@ -31,11 +33,11 @@ from rtui.tui.browse.scan_desk import Bars, ScanDesk
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Whole
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.commands import BROWSE_SCOPES, Scope, When, bindings, footer_commands
 from rtui.tui.kit.banner import browse_banner
 from rtui.tui.kit.bars import Banner, Bar
 from rtui.tui.kit.choice import ColumnsScreen
-from rtui.tui.kit.command_screen import CommandScreen, carried
+from rtui.tui.kit.command import APP_COMMANDS, Conditions, Owner, bindings, footer_commands
+from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.detail_pane import DetailPane, Panes
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.format import display, display_text
@@ -63,13 +65,10 @@ ROW_FACTS: Final = "row facts"
 class BrowseScreen(CommandScreen[None]):
     """Binds a session to widgets; each handler is a few lines."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(Scope.BROWSE),
-        *carried(Scope.DETAIL, Scope.SCAN, Scope.COPY),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.BROWSE)
+    SCREEN_COMMANDS = (*BROWSE_COMMANDS, *APP_COMMANDS)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
-    SCOPES = BROWSE_SCOPES
 
     def __init__(
         self,
@@ -92,11 +91,7 @@ class BrowseScreen(CommandScreen[None]):
         self._details = DetailDesk(
             CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, session.clock
         )
-        self._desks: dict[Scope, DetailDesk | ScanDesk | CopyDesk] = {
-            Scope.DETAIL: self._details,
-            Scope.SCAN: self._scan,
-            Scope.COPY: CopyDesk(self, session.target, self._subject),
-        }
+        self._copying = CopyDesk(self, session.target, self._subject)
         self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._ticked_at_s = 0.0
         self._generation = session.status.generation
@@ -402,8 +397,14 @@ class BrowseScreen(CommandScreen[None]):
 
         self.app.push_screen(ColumnsScreen(self.trees.columns, change))
 
-    def holds(self) -> frozenset[When]:
-        """Return what holds just now."""
+    @property
+    def action_owners(self) -> Mapping[str, DOMNode]:
+        """The screen and its tree."""
+        return {Owner.BROWSE: self, Owner.TREE: self.trees.key_tree}
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds at the moment, of what commands may need."""
         status = self.session.status
         is_filtered = self._names.needle is not None or status.match is not None
         can_go_back = self._returns_to_analysis or is_filtered
@@ -415,12 +416,57 @@ class BrowseScreen(CommandScreen[None]):
         if self.filter_input.is_open:
             self.footer_bar.offer((), FILTER_HINT)
             return
-        scopes = BROWSE_SCOPES - ({Scope.TREE} if self.pane.body.has_focus else set())
-        self.footer_bar.offer(footer_commands(scopes, self.holds()), self._jump)
+        is_reading = self.pane.body.has_focus
+        commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
+        self.footer_bar.offer(footer_commands(commands), self._jump)
 
-    def carrier(self, scope: Scope) -> object:
-        """Return the tree, or the desk of the scope, or whatever every screen has."""
-        return self.trees.key_tree if scope is Scope.TREE else self._desks.get(scope, super().carrier(scope))
+    def action_value_tab(self) -> None:
+        """Show the value."""
+        self._details.value_tab()
+
+    def action_slot_tab(self) -> None:
+        """Show the slot."""
+        self._details.slot_tab()
+
+    def action_next_tab(self) -> None:
+        """Show the next tab."""
+        self._details.next_tab()
+
+    def action_previous_tab(self) -> None:
+        """Show the tab before."""
+        self._details.previous_tab()
+
+    def action_next_page(self) -> None:
+        """Fetch the next page of the value."""
+        self._details.next_page()
+
+    def action_previous_page(self) -> None:
+        """Fetch the page before."""
+        self._details.previous_page()
+
+    def action_pause(self) -> None:
+        """Hold the scan, or go on with it."""
+        self._scan.pause()
+
+    def action_faster(self) -> None:
+        """Take the next faster pace."""
+        self._scan.faster()
+
+    def action_slower(self) -> None:
+        """Take the next slower pace."""
+        self._scan.slower()
+
+    def action_cost(self) -> None:
+        """Show or hide what the server was asked for in all."""
+        self._scan.cost()
+
+    def action_copy_name(self) -> None:
+        """Copy the name as text."""
+        self._copying.copy_name()
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy."""
+        self._copying.copy_menu()
 
     # work
 
@@ -434,6 +480,6 @@ class BrowseScreen(CommandScreen[None]):
         if event.worker.is_finished:
             self.call_later(self.flush)
 
-    def says(self, error: BaseException) -> bool:
+    def should_notify(self, error: BaseException) -> bool:
         """Whether a failure is told in a message: a lost connection is in the status bar."""
         return not isinstance(error, RtuiError) or isinstance(self.session.status.link, Online)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.dom import DOMNode
 from textual.message import Message
-from textual.screen import Screen
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.commands import Scope, When, bindings, footer_commands
-from rtui.tui.kit.bars import Bar, FooterBar
+from rtui.tui.kit.bars import Bar
+from rtui.tui.kit.command import APP_COMMANDS, Command, Condition, Conditions, Group, Owner, bindings, footer_commands
+from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, own
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, own
 
 CARD_CELLS: Final = 76
 """Width of the card where there is room."""
@@ -25,18 +27,25 @@ FRAME_CELLS: Final = 6
 """What the card's border and padding take of its width."""
 
 
-class ConnectScreen(Screen[None]):
+CONNECT_COMMANDS: Final = (
+    Command(
+        "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Owner.CONNECT, (Condition.FAILED,), footer=1
+    ),
+)
+
+
+class ConnectScreen(CommandScreen[None]):
     """Says whom it connects to, then why it could not."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.CONNECT)]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CONNECT_COMMANDS, Owner.CONNECT)
+    SCREEN_COMMANDS = (*CONNECT_COMMANDS, *APP_COMMANDS)
 
     class Retry(Message):
         """The user wants to try again."""
 
     def __init__(self, label: SafeText) -> None:
         super().__init__()
-        self.title_bar, self.footer_bar = Bar(id="title"), FooterBar(id="footer")
+        self.title_bar = Bar(id="title")
         self.card = LinePanel(id="connect-card")
         self._label = label
         self._failed = False
@@ -48,6 +57,16 @@ class ConnectScreen(Screen[None]):
         with Vertical(id="connect-body"):
             yield self.card
         yield self.footer_bar
+
+    @property
+    def action_owners(self) -> Mapping[str, DOMNode]:
+        """The screen itself."""
+        return {Owner.CONNECT: self}
+
+    @property
+    def conditions(self) -> Conditions:
+        """Whether connecting has failed."""
+        return frozenset({Condition.FAILED} if self._failed else ())
 
     def on_mount(self) -> None:
         """Say whom it connects to."""
@@ -86,11 +105,6 @@ class ConnectScreen(Screen[None]):
             self.connecting()
             self.post_message(self.Retry())
 
-    async def on_footer_bar_clicked(self, event: FooterBar.Clicked) -> None:
-        """Carry a clicked command out."""
-        target = self.app if event.command.scope is Scope.APP else self
-        await target.run_action(event.command.id)
-
     def on_resize(self) -> None:
         """Fit the card to the new width."""
         if self._make is not None:
@@ -104,5 +118,4 @@ class ConnectScreen(Screen[None]):
         self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
         self.card.set_class(self._failed, "-failed")
         self.card.say(make)
-        holds = frozenset({When.FAILED} if self._failed else ())
-        self.footer_bar.offer(footer_commands((Scope.CONNECT, Scope.APP), holds))
+        self.footer_bar.offer(footer_commands(self.offered()))

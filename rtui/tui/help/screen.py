@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.commands import COMMANDS, Group, Scope
+from rtui.tui.kit.command import Command, Group, Owner
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.detail_pane import DetailBody
 from rtui.tui.kit.layout import prose
@@ -99,8 +99,9 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
 
-    def __init__(self) -> None:
+    def __init__(self, commands: Sequence[Command]) -> None:
         super().__init__()
+        self._commands = commands
         self.body = DetailBody(id="help-body")
 
     @property
@@ -117,17 +118,18 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
 
     def on_mount(self) -> None:
         """Show the list."""
-        self.body.say(help_lines)
+        self.body.say(lambda width: help_lines(self._commands, width))
         self.body.focus()
 
 
-def help_lines(width: int) -> list[Line]:
-    """Return all commands under their headings for a panel of this width."""
-    shown = [command for command in COMMANDS if command.scope is not Scope.CONNECT]
+def help_lines(commands: Sequence[Command], width: int) -> list[Line]:
+    """Return the commands under their headings, then the marks and terms, for a panel of this width."""
     lines: list[Line] = []
-    for group, commands in groupby(sorted(shown, key=lambda c: list(Group).index(c.group)), lambda c: c.group):
+    for group in Group:
         lines += [(), (gap(1), Span(SafeText(group.value), Role.ACCENT))]
         for command in commands:
+            if command.group is not group or command.owner is Owner.CONNECT:
+                continue
             head: Line = (
                 gap(1),
                 Span(left(SafeText(command.key_text or "–"), KEY_CELLS), Role.STRONG),

@@ -9,7 +9,7 @@ from textual import events
 from textual.message import Message
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.commands import Command
+from rtui.tui.kit.command import Command
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, own
 

@@ -1,11 +1,18 @@
-"""What a command of the interface is: its keys, its words, who carries it out, and when it makes sense."""
+"""Declared commands: from one declaration follow the key bindings, the footer, the command palette and the help.
+
+A `Command` names the Textual action that carries it out and the screen or widget that owns the action. The owner's
+namespace is resolved by the application (`CommandScreen.action_owners`), so a key that is bound on the screen may lead
+to an action of one of its widgets, whatever has the focus.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
+from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
 
@@ -21,8 +28,8 @@ class Group(StrEnum):
     APP = "Application"
 
 
-class Scope(Enum):
-    """Who carries a command out: a widget, screen or app has a method `action_<id>`, a desk has `<id>`."""
+class Owner(StrEnum):
+    """What carries a command out, by an `action_...` method; the value is the namespace of Textual's action."""
 
     APP = "app"
     CONNECT = "connect"
@@ -30,38 +37,22 @@ class Scope(Enum):
     TREE = "tree"
     DETAIL = "detail"
     SCAN = "scan"
-    COPY = "copy"
     ANALYSE = "analyse"
-    PANEL = "panel"
-    RUN = "run"
-    ROW = "row"
-    CHOICE = "choice"
     TABLE = "table"
 
 
-BROWSE_SCOPES: Final = frozenset({Scope.APP, Scope.BROWSE, Scope.TREE, Scope.DETAIL, Scope.SCAN, Scope.COPY})
-"""What can be reached from the tree."""
+class Condition(Enum):
+    """What a command may need in order to be offered."""
 
-ANALYSE_SCOPES: Final = frozenset(
-    {Scope.APP, Scope.ANALYSE, Scope.PANEL, Scope.RUN, Scope.ROW, Scope.CHOICE, Scope.TABLE}
-)
-"""What can be reached from an analysis."""
-
-
-class When(Enum):
-    """What must hold for a command to make sense just now."""
-
-    ALWAYS = "always"
     ON_KEY = "the cursor is on a key"
     ON_ROW = "the cursor is on a row"
     ON_NAMESPACE = "the cursor is on a namespace"
     SCANNING = "a scan is under way"
     PAUSED = "the scan is paused"
-    SCAN_ENDED = "the scan has ended"
     PAGES = "the value has more pages"
     DETAIL_OPEN = "the detail has the keyboard"
     FILTERED = "a filter is set"
-    BEHIND = "there is something to go back to"
+    CAN_GO_BACK = "there is something to go back to"
     FAILED = "the connection failed"
     LIVE = "there is a server to ask"
     READY = "nothing is under way on a server that can be asked"
@@ -70,38 +61,43 @@ class When(Enum):
     ZOOMED = "a namespace is zoomed into"
     BY_LENGTH = "the panel can list by length"
     PRESET = "the panel marks what is over a threshold"
-    NODES = "the panel imagines a cluster"
+    NODES = "the panel can show a cluster of another size"
     HAS_ROWS = "the table has rows"
     FIELD = "the chart of the panel has a cursor"
     HORIZON = "the panel looks ahead"
     HOT_SESSION = "the server has hot-key sessions that can be started"
 
 
+Conditions = frozenset[Condition]
+"""All conditions that hold at a moment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing that a user can ask for."""
+    """A command of the interface: its keys, its texts, what carries it out, and when it is offered."""
 
     id: str
-    """Names the method `action_<id>` of its scope."""
     keys: tuple[str, ...]
-    """Textual's names of the keys; empty for what only the palette offers."""
+    """Textual's names of the keys; empty for a command that only the palette offers."""
     title: str
     """Two or three words, for the footer and the palette."""
     help: str
     """One sentence, for the help screen and the palette."""
     group: Group
-    scope: Scope
-    when: frozenset[When] = frozenset({When.ALWAYS})
-    """The command is offered when any of these holds."""
+    owner: Owner
+    when: tuple[Condition, ...] = ()
+    """The command is offered while any of these holds; always where there are none."""
     footer: int = 0
     """Place in the footer, from the left; 0 keeps it out."""
     label: str = ""
     """How the keys are written where Textual's own names would be clumsy."""
+    call: str = ""
+    """The action with its parameters, such as `show_panel('memory')`, where it is not just the id."""
 
     @property
-    def binding_id(self) -> str:
-        """The name under which a keymap may move this command to another key."""
-        return f"{self.scope.value}.{self.id}"
+    def action(self) -> str:
+        """The Textual action with its namespace, such as `tree.expand`; unique among all commands."""
+        return f"{self.owner}.{self.call or self.id}"
 
     @property
     def key_text(self) -> str:
@@ -113,10 +109,35 @@ class Command:
         """The key shown where there is room for one."""
         return self.key_text.split(" ", 1)[0]
 
-    def offered(self, holds: frozenset[When]) -> bool:
-        """Say whether the command makes sense when `holds` is what holds."""
-        return When.ALWAYS in self.when or not self.when.isdisjoint(holds)
+    def is_offered(self, conditions: Conditions) -> bool:
+        """Return whether the command makes sense while these conditions hold."""
+        return not self.when or not conditions.isdisjoint(self.when)
 
+
+def bindings(commands: Iterable[Command], *owners: Owner) -> list[BindingType]:
+    """Return Textual's bindings for the commands of these owners."""
+    return [
+        Binding(
+            key,
+            command.action,
+            command.title,
+            show=False,
+            key_display=command.key_text,
+            priority=key in PRIORITY_KEYS,
+        )
+        for command in commands
+        if command.owner in owners
+        for key in command.keys
+    ]
+
+
+def footer_commands(commands: Iterable[Command]) -> list[Command]:
+    """Return the commands that have a place in the footer, in the footer's order."""
+    return sorted((command for command in commands if command.footer), key=lambda command: command.footer)
+
+
+PRIORITY_KEYS: Final = frozenset({"ctrl+c", "ctrl+q"})
+"""These keys work whatever has the focus, also while text is typed."""
 
 _KEY_NAMES: Final = {
     "up": "↑",
@@ -148,6 +169,37 @@ def _key_name(key: str) -> str:
     return _KEY_NAMES.get(key) or format_key(key)
 
 
-def when(*conditions: When) -> frozenset[When]:
-    """Return the conditions of which one must hold."""
-    return frozenset(conditions)
+APP_COMMANDS: Final[tuple[Command, ...]] = (
+    Command(
+        "redraw",
+        ("ctrl+l",),
+        "Redraw",
+        "Paint everything again, if something else wrote to the terminal.",
+        Group.APP,
+        Owner.APP,
+    ),
+    Command("theme", ("t",), "Theme", "Choose another theme.", Group.APP, Owner.APP),
+    Command(
+        "help",
+        ("question_mark", "f1"),
+        "Help",
+        "Show every command and its keys.",
+        Group.APP,
+        Owner.APP,
+        footer=90,
+        label="?",
+    ),
+    Command(
+        "command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", Group.APP, Owner.APP, footer=91
+    ),
+    Command(
+        "quit",
+        ("q", "ctrl+q", "ctrl+c"),
+        "Quit",
+        "Leave rtui; the server is left as it was.",
+        Group.APP,
+        Owner.APP,
+        footer=92,
+    ),
+)
+"""The commands of every screen."""

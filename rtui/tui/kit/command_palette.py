@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from textual import on
 from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
@@ -12,21 +12,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from rtui.tui.commands import Command
-from rtui.tui.kit.command_screen import FocusScreen, is_ready
+from rtui.tui.kit.command import Command
+from rtui.tui.kit.command_screen import CommandScreen, FocusScreen, is_ready
 
 Run = Callable[[], Coroutine[Any, Any, None]]
-
-
-@runtime_checkable
-class CarriesOut(Protocol):
-    """A screen that offers commands and carries them out."""
-
-    def offered(self) -> list[Command]:
-        """Return the commands that make sense just now."""
-
-    async def carry_out(self, command: Command) -> None:
-        """Carry a command out wherever it belongs."""
 
 
 class PaletteScreen(CommandPalette, FocusScreen[None]):
@@ -72,9 +61,9 @@ class CommandProvider(Provider):
 
     def _commands(self) -> list[tuple[Command, Run]]:
         screen = self.screen
-        if not isinstance(screen, CarriesOut):
+        if not isinstance(screen, CommandScreen):
             return []
-        return [(command, partial(screen.carry_out, command)) for command in screen.offered()]
+        return [(command, partial(screen.run_action, command.action)) for command in screen.offered()]
 
 
 def _title(command: Command) -> Content:

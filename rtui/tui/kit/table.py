@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from rtui.analysis.report.tables.table import Subject, Table
-from rtui.tui.commands import Scope, bindings
+from rtui.tui.kit.command import Command, Condition, Group, Owner, bindings
 from rtui.tui.kit.line_view import LinePanel, set_content_height
 from rtui.tui.kit.rows_view import RowsView
 from rtui.tui.kit.styled_text import Line, width_of
@@ -27,10 +27,49 @@ Marked = Callable[[Table, int], bool]
 """Whether a row of a table, by its place in it, stands out."""
 
 
+TABLE_COMMANDS: Final[tuple[Command, ...]] = (
+    Command("row_up", ("up", "k"), "Row above", "Move to the row above.", Group.TABLE, Owner.TABLE),
+    Command("row_down", ("down", "j"), "Row below", "Move to the row below.", Group.TABLE, Owner.TABLE),
+    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.TABLE, Owner.TABLE),
+    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.TABLE, Owner.TABLE),
+    Command("first", ("home", "g"), "First row", "Move to the first row.", Group.TABLE, Owner.TABLE),
+    Command("last", ("end", "G"), "Last row", "Move to the last row.", Group.TABLE, Owner.TABLE),
+    Command(
+        "open",
+        ("enter", "right", "l"),
+        "Open",
+        "Zoom into a namespace, or go to a key in the tree.",
+        Group.TABLE,
+        Owner.TABLE,
+        (Condition.ON_ENTRY,),
+        footer=1,
+    ),
+    Command(
+        "sort",
+        ("s",),
+        "Sort",
+        "Sort by the next column.",
+        Group.TABLE,
+        Owner.TABLE,
+        (Condition.HAS_ROWS,),
+        footer=7,
+    ),
+    Command(
+        "sort_reverse",
+        ("S",),
+        "Sort reverse",
+        "Sort the other way; during a pass, put what has moved into its place.",
+        Group.TABLE,
+        Owner.TABLE,
+    ),
+)
+"""The commands of a table: moving and opening, then sorting."""
+
+
 class TableBody(RowsView, can_focus=True):
     """The rows; the cursor belongs to what a row is about, not to a line, and stays with it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(Scope.TABLE)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(TABLE_COMMANDS, Owner.TABLE)
     DEFAULT_CSS = """
     TableBody { height: 1fr; }
     """

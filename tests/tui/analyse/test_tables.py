@@ -14,7 +14,7 @@ from rtui.tui.analyse.panel_desk import PanelDesk
 from rtui.tui.analyse.panels import BY_ID, PANELS
 from rtui.tui.analyse.source import AnalysisStatus
 from rtui.tui.analyse.table_notes import nothing_lines
-from rtui.tui.kit.command import When
+from rtui.tui.kit.command import Condition
 from rtui.tui.kit.styled_text import Line
 from rtui.tui.kit.table_rows import Look, TableRows
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
@@ -107,5 +107,5 @@ def test_a_cluster_is_imagined_only_where_there_is_none(is_node: bool) -> None:
     shown = Shown("slots", replace(report, head=replace(report.head, server=server)))
     desk = PanelDesk(shown, shown.choose)
     desk.nodes()
-    assert (When.NODES in desk.holds()) is not is_node
+    assert (Condition.NODES in desk.conditions) is not is_node
     assert (shown.choices.nodes != Choices().nodes) is not is_node
