@@ -1,68 +1,66 @@
-"""What the questions about a key may be answered with: the one place that knows the range of each.
+"""Reads the replies to commands about a key as facts: the one place that knows the range of each reply.
 
-An answer outside its range is no fact, whatever it looks like: a server, a proxy or a module that is at fault must cost
-that one fact and nothing else.
+A reply outside its range is no fact, whatever it looks like: a server, a proxy or a module at fault costs that one fact
+and nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
-from rtui.server.wire.capability import Feature
+from rtui.analysis.facts import GONE, NO_TTL, Reason, Ttl, Unknown
+from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unknown_from
+from rtui.server.wire.errors import ServerError
 from rtui.server.wire.replies import Reply
 
-MOST: Final = (1 << 63) - 1
-"""The largest number that the protocol's integers hold."""
+MAX_INTEGER: Final = (1 << 63) - 1
+"""The largest integer of the protocol."""
 
-MOST_NAME_BYTES: Final = 64
+MAX_NAME_BYTES: Final = 64
 """No type and no encoding has a longer name."""
 
-GONE_TTL: Final = -2
-"""What PTTL says of a key that is not there."""
-
-GONE_TYPE: Final = b"none"
-"""What TYPE says of a key that is not there."""
+_NO_TTL_REPLY: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The answers that a question may have: a name, or a number from `low` to `high`."""
+    """The replies that a command may have: a name, or a number from `low` to `high`."""
 
     is_name: bool = False
     low: int = 0
-    high: int = MOST
+    high: int = MAX_INTEGER
     gone: int | bytes | None = None
-    """What it says of a key that is not there, if it says that."""
+    """The reply for a key that does not exist, where that is a value."""
     nil_is_gone: bool = False
-    """Whether it answers nil for a key that is not there."""
+    """Whether the reply for a key that does not exist is nil."""
 
-    def fits(self, answer: Reply) -> bool:
-        """Whether an answer tells the fact."""
+    def fits(self, reply: Reply) -> bool:
+        """Whether a reply is a fact."""
         if self.is_name:
-            return type(answer) is bytes and answer != self.gone and 0 < len(answer) <= MOST_NAME_BYTES
-        return type(answer) is int and self.low <= answer <= self.high
+            return type(reply) is bytes and reply != self.gone and 0 < len(reply) <= MAX_NAME_BYTES
+        return type(reply) is int and self.low <= reply <= self.high
 
-    def says_gone(self, answer: Reply) -> bool:
-        """Whether an answer that is no error says that there is no such key."""
-        return self.nil_is_gone if answer is None else self.gone is not None and answer == self.gone
+    def says_gone(self, reply: Reply) -> bool:
+        """Whether a reply that is no error means that there is no such key."""
+        return self.nil_is_gone if reply is None else self.gone is not None and reply == self.gone
 
-    def all_fit(self, answers: Sequence[Reply]) -> bool:
-        """Whether every one of many answers tells the fact, without a look at each."""
-        if set(map(type, answers)) != {bytes if self.is_name else int}:
+    def all_fit(self, replies: Sequence[Reply]) -> bool:
+        """Whether each of many replies is a fact, without a Python call for each."""
+        if set(map(type, replies)) != {bytes if self.is_name else int}:
             return False
         if self.is_name:
-            return all(map(self.fits, set(answers)))
-        return self.low <= min(answers) and max(answers) <= self.high  # type: ignore[type-var, operator]
+            return all(map(self.fits, set(replies)))
+        return self.low <= min(replies) and max(replies) <= self.high  # type: ignore[type-var, operator]
 
 
 NUMBER: Final = Expected()
-"""A length: of a key that is not there it is 0."""
+"""A length, which is 0 for a key that does not exist."""
 
 _EXPECTED: Final[dict[str, Expected]] = {
-    Feature.TYPE: Expected(is_name=True, gone=GONE_TYPE),
-    Feature.PTTL: Expected(low=-1, gone=GONE_TTL),
+    Feature.TYPE: Expected(is_name=True, gone=b"none"),
+    Feature.PTTL: Expected(low=_NO_TTL_REPLY, gone=-2),
     Feature.MEMORY_USAGE: Expected(nil_is_gone=True),
     Feature.OBJECT_ENCODING: Expected(is_name=True, nil_is_gone=True),
     Feature.OBJECT_IDLETIME: Expected(nil_is_gone=True),
@@ -71,5 +69,53 @@ _EXPECTED: Final[dict[str, Expected]] = {
 
 
 def expected(command: str) -> Expected:
-    """What a question about a key may be answered, by the name of its command; a length unless it is known."""
+    """Return what a command about a key may be answered, by its name; a length unless it is another known one."""
     return _EXPECTED.get(command, NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAnswers:
+    """The replies about one key, by command."""
+
+    capabilities: Capabilities
+    """Why commands without a reply were not sent."""
+    replies: dict[str, Reply]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether any reply means that there is no such key: later replies count as much as earlier ones."""
+        return any(expected(command).says_gone(reply) for command, reply in self.replies.items())
+
+    @property
+    def type(self) -> bytes | Unknown:
+        """The reply to TYPE."""
+        return self.name(Feature.TYPE)
+
+    @property
+    def ttl_ms(self) -> Ttl:
+        """The reply to PTTL."""
+        left = self.number(Feature.PTTL)
+        return NO_TTL if left == _NO_TTL_REPLY else left
+
+    def name(self, command: str) -> bytes | Unknown:
+        """Return the reply to a command whose replies are names."""
+        return cast("bytes | Unknown", self._fact(command, ""))
+
+    def number(self, command: str, why_not_sent: str = "") -> int | Unknown:
+        """Return the reply to a command whose replies are numbers."""
+        return cast("int | Unknown", self._fact(command, why_not_sent))
+
+    def _fact(self, command: str, why_not_sent: str) -> bytes | int | Unknown:
+        """Return a reply that is in the range of its command, or why there is none; the range decides its type."""
+        if command not in self.replies:
+            refusal = unknown_for(self.capabilities, command)
+            return Unknown(Reason.NOT_ASKED, why_not_sent) if refusal is None else refusal
+        reply, wanted = self.replies[command], expected(command)
+        if isinstance(reply, ServerError):
+            return unknown_from(reply)
+        if wanted.says_gone(reply):
+            return GONE
+        if wanted.fits(reply):
+            return cast("bytes | int", reply)
+        what = "name" if wanted.is_name else "number"
+        return Unknown(Reason.FAILED, f"the answer to {command} is no {what} that it could be")
