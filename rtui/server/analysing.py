@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.figures import SampleOf
+from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
@@ -307,14 +307,14 @@ class Analysing:
         work, before, findings = self._work, self._before, self._findings
         found = findings.keys + findings.unread_keys
         is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self._only.is_open
-        is_suspect = findings.vanished > 0 or (is_whole and before is not None and found != before.size)
+        is_suspect = findings.vanished_keys > 0 or (is_whole and before is not None and found != before.size)
         if before is None or not is_suspect or not self._capabilities.may(Feature.DBSIZE):
             return
         after = await self._standing(self._connection)
         is_replica = self._connection.server.role == "replica"
         notes = [
             disagreement(before, after, found, is_replica=is_replica) if is_whole else None,
-            missing(before, after, findings.vanished),
+            missing(before, after, findings.vanished_keys),
         ]
         self._notes += [note for note in notes if note is not None]
 
@@ -344,8 +344,8 @@ class Analysing:
                 found = next(slices)
             return found, self._coverage()
 
-    def _sample_of(self) -> SampleOf | None:
-        return SampleOf(self._work.population, self._most_bytes) if isinstance(self._work, SamplePass) else None
+    def _sample_of(self) -> SampledKeyspace | None:
+        return SampledKeyspace(self._work.population, self._most_bytes) if isinstance(self._work, SamplePass) else None
 
     def _coverage(self) -> Coverage:
         """Return what the figures that are there by now rest on."""

@@ -12,7 +12,7 @@ from random import Random
 from time import process_time
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
@@ -76,13 +76,13 @@ def fresh() -> Aggregates:
     return Aggregates(Separators(), scope=Scope(), started_at_s=STARTED_S)
 
 
-def added(batches: Iterator[Inspected]) -> tuple[float, Aggregates]:
+def added(batches: Iterator[InspectedBatch]) -> tuple[float, Aggregates]:
     """Add to new aggregates: (CPU seconds, aggregates)."""
     aggregates = fresh()
     return fill(aggregates, batches), aggregates
 
 
-def fill(aggregates: Aggregates, batches: Iterator[Inspected]) -> float:
+def fill(aggregates: Aggregates, batches: Iterator[InspectedBatch]) -> float:
     """Add all batches; returns the CPU seconds that took, without making them."""
     seconds = 0.0
     for number, batch in enumerate(batches):
@@ -105,10 +105,10 @@ def summarised(aggregates: Aggregates) -> tuple[float, float]:
     return total, longest
 
 
-def batch_of(kind: bytes, keys: list[bytes], random: Random) -> Inspected:
+def batch_of(kind: bytes, keys: list[bytes], random: Random) -> InspectedBatch:
     """A batch with all columns, spread as on a server that is in use."""
     number = random.random
-    return Inspected(
+    return InspectedBatch(
         kind,
         keys,
         ttl_ms=[NO_EXPIRY if number() < 0.3 else int(number() ** 3 * 604_800_000) for _ in keys],
@@ -118,7 +118,7 @@ def batch_of(kind: bytes, keys: list[bytes], random: Random) -> Inspected:
     )
 
 
-def shop(keys: int) -> Iterator[Inspected]:
+def shop(keys: int) -> Iterator[InspectedBatch]:
     """The keyspace of the other measurements, in pages."""
     random = Random(1)
     for page in names(keys):
@@ -126,7 +126,7 @@ def shop(keys: int) -> Iterator[Inspected]:
             yield batch_of(b"string", page[first : first + PAGE], random)
 
 
-def mix(keys: int, start: int = 0) -> Iterator[Inspected]:
+def mix(keys: int, start: int = 0) -> Iterator[InspectedBatch]:
     """Pages of mixed types, a batch for each type."""
     random = Random(2)
     shapes = [shape for shape in MIX for _ in range(shape[3])]
@@ -140,7 +140,7 @@ def mix(keys: int, start: int = 0) -> Iterator[Inspected]:
             yield batch_of(kind, found, random)
 
 
-def wide(keys: int) -> Iterator[Inspected]:
+def wide(keys: int) -> Iterator[InspectedBatch]:
     """As many patterns as are told apart: 60 namespaces of 60 of ids."""
     random = Random(3)
     letters = [bytes((97 + number // 26, 97 + number % 26)) for number in range(60)]

@@ -1,25 +1,32 @@
-"""Adds up what a pass learns of keys, batch by batch, in memory that is bounded by patterns and not by keys."""
+"""Adds up what an inspection learns about keys, batch by batch, in memory bounded by patterns and not by keys.
+
+A batch goes four ways: its rows of facts into the buffers of the keys' patterns (`placement`, `tally`), its names into
+the counts by hash slot (`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths
+into a sketch by type. From time to time waiting rows are counted, names without a node decided on (`unplaced`), and
+bins of expiries coarsened. A summary reads the tree from the leaves to the root (`summary`) and finds expiry cliffs
+(`cliffs`); `figures` turns counts into estimates where the keys are a sample.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Final
 
-from rtui.analysis.aggregate.buffers import Inspected, Layout
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.cliffs import expiry_report
-from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale, keep_within
-from rtui.analysis.aggregate.figures import Exact, Figures, Sampled, SampleOf
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale, coarsen_to_budget
+from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures
 from rtui.analysis.aggregate.pattern_tree import PatternTree
-from rtui.analysis.aggregate.placement import NO_FACTS, Places
+from rtui.analysis.aggregate.placement import NO_FACTS, Placement
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.slot_load import SlotLoad
-from rtui.analysis.aggregate.summary import Rollup, encoding_reports, type_reports
+from rtui.analysis.aggregate.slot_counts import SlotCounts
+from rtui.analysis.aggregate.summary import NodeReports, encoding_reports, type_reports
 from rtui.analysis.aggregate.top_keys import TopKeys
-from rtui.analysis.aggregate.undecided import Undecided
+from rtui.analysis.aggregate.unplaced import UnplacedKey
 from rtui.analysis.report.document import Scope, Summary
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
@@ -28,119 +35,130 @@ MOST_WAITING: Final = 8_192
 """Rows that wait in buffers, all together, to be counted many at a time."""
 
 MOST_EXPIRY_BINS: Final = 65_536
-"""Bins of expiries in all cells together: about 18 MB."""
+"""Bins of expiries of all patterns and types together: about 18 MB."""
 
-KEYS_BETWEEN_FITS: Final = 32_768
-"""So many keys are taken up before the bins of expiries are counted again."""
-
-_values_of: Final = attrgetter("values")
-
-UNASKED_S: Final = 0.0
-"""Stands for the moment of asking where nothing was asked."""
+KEYS_BETWEEN_COARSENING: Final = 32_768
+"""After so many keys the bins of expiries are counted again."""
 
 HELD_AT_ONCE: Final = 4
-"""Held batches that are taken up with each new one, once they may."""
+"""Held batches that are added with each new one once no summary is being made."""
+
+NOT_ASKED_S: Final = 0.0
+"""Stands for the moment of asking where nothing was asked."""
+
+_values_of: Final = attrgetter("values")
 
 
 class Aggregates:
     """What all keys of a pass add up to.
 
-    While a summary is being made, batches are held back and taken up afterwards, so that it is of one moment: drive it
-    to its end, or close it.
+    A summary is made in slices, and is of one moment: batches that come meanwhile are held and added afterwards. So
+    drive its generator to the end, or close it.
     """
 
     def __init__(self, separators: Separators, *, scope: Scope, started_at_s: float, node_budget: int = 4096) -> None:
         self.keys = 0
         """Keys inspected, those in held batches too."""
-        self.vanished = 0
+        self.vanished_keys = 0
         """Keys that were gone when they were asked."""
         self.unread_keys = 0
         """Keys of which only the name is known."""
         self.revision = 0
         """Grows with every change."""
         self.big = TopKeys(scope.top, preset(scope.preset))
-        self.slots = SlotLoad()
-        self.encodings: dict[bytes, Counter[bytes]] = {}
+        self._slots = SlotCounts()
+        self._encodings: dict[bytes, Counter[bytes]] = {}
         """By type, how many of the keys that were asked for their encoding have which."""
-        self.lengths: dict[bytes, Sketch] = {}
+        self._lengths: dict[bytes, Sketch] = {}
         """By type, the lengths of the keys."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
         self.tree = PatternTree(separators, self._scale, depth=scope.depth, budget=node_budget)
-        self._places = Places(self.tree, separators)
-        self._next = 0
+        self._placement = Placement(self.tree, separators)
+        self._next_buffer = 0
         self._waiting = 0
-        self._unfitted = 0
+        self._since_coarsening = 0
         self._summaries = 0
-        self._held: list[tuple[Inspected, float]] = []
+        """Summaries being made."""
+        self._held: list[tuple[InspectedBatch, float]] = []
 
     @property
     def summed_keys(self) -> int:
-        """Keys inspected that are in the figures already: what comes while they are added up is held back."""
-        return self.keys - sum(len(batch.keys) for batch, asked_at_s in self._held if asked_at_s != UNASKED_S)
+        """Keys inspected that a summary counts: not those in held batches."""
+        return self.keys - sum(len(batch.keys) for batch, asked_at_s in self._held if asked_at_s != NOT_ASKED_S)
 
-    def add(self, batch: Inspected, asked_at_s: float) -> None:
-        """Take up keys that were asked at this moment, in seconds since the epoch."""
+    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
+        """Add keys that were asked at this moment, in seconds since the epoch."""
         self.keys += len(batch.keys)
+        self._add_or_hold(batch, asked_at_s)
+
+    def add_unread(self, keys: Sequence[bytes]) -> None:
+        """Add keys of which only the name, or its beginning, is known: to the tree and the slots only."""
+        self.unread_keys += len(keys)
+        self._add_or_hold(InspectedBatch(None, keys), NOT_ASKED_S)
+
+    def add_vanished(self, count: int) -> None:
+        """Count keys that were gone between the listing and the inspection."""
+        self.vanished_keys += count
+        self.revision += 1
+
+    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
+        """Add the encodings of keys of one type that were chosen independently of their encoding."""
+        self._encodings.setdefault(key_type, Counter()).update(encodings)
+        self.revision += 1
+
+    def _add_or_hold(self, batch: InspectedBatch, asked_at_s: float) -> None:
         self.revision += 1
         if self._summaries:
             self._held.append((batch, asked_at_s))
             return
         if self._held:
-            self._take_held(HELD_AT_ONCE)
-        self._take(batch, asked_at_s)
+            held, self._held = self._held[:HELD_AT_ONCE], self._held[HELD_AT_ONCE:]
+            for one in held:
+                self._add(*one)
+        self._add(batch, asked_at_s)
 
-    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
-        """Take up the encodings of keys of one type that were chosen whatever their encoding is."""
-        self.encodings.setdefault(kind, Counter()).update(encodings)
-        self.revision += 1
+    def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
+        keys, key_type, placement = batch.keys, batch.key_type, self._placement
+        if not keys:
+            return
+        columns = batch.columns(asked_at_s)
+        layout = tuple(columns)
+        found, unplaced = placement.find(keys, key_type, layout)
+        rows = zip(*columns.values(), strict=True) if columns else repeat(NO_FACTS)
+        deque(map(list.extend, map(_values_of, found), rows), maxlen=0)
+        for index, missing in unplaced:
+            row = tuple(column[index] for column in columns.values())
+            size_bytes = 0 if batch.memory_bytes is None else batch.memory_bytes[index]
+            placement.unplaced.add(UnplacedKey(keys[index], key_type, layout, row, size_bytes, missing))
+        if key_type is not None and batch.lengths is not None:
+            self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
+        self._slots.add(keys, batch.memory_bytes)
+        self.big.add(batch, asked_at_s)
+        self._waiting += len(keys) - len(unplaced)
+        if placement.unplaced.is_full:
+            self._decide(is_final=False)
+        while self._waiting > MOST_WAITING:
+            self._next_buffer = (self._next_buffer + 1) % len(placement.buffers)
+            self._waiting -= placement.buffers[self._next_buffer].flush()
+        self._since_coarsening += len(keys)
+        if self._since_coarsening > KEYS_BETWEEN_COARSENING:
+            self._since_coarsening = 0
+            ttls = (tally.ttl for tally in self.tree.root.all_tallies() if tally.ttl is not None)
+            coarsen_to_budget(MOST_EXPIRY_BINS, (ttl.expiries for ttl in ttls if ttl.expiries is not None))
 
-    def vanish(self, count: int) -> None:
-        """Take note of keys that went between the listing and the look."""
-        self.vanished += count
-        self.revision += 1
-
-    def unread(self, keys: Sequence[bytes]) -> None:
-        """Count keys of which only the name is known, and not always all of it; they are in the tree and the slots."""
-        self.unread_keys += len(keys)
-        self.keys -= len(keys)
-        self.add(Inspected(None, keys), UNASKED_S)
-
-    def learn(self, key: bytes, *, length: int | None = None, encoding: bytes | None = None) -> None:
-        """Complete the record of a big key."""
-        self.big.learn(key, length=length, encoding=encoding)
-        self.revision += 1
-
-    def merge(self, other: Aggregates) -> None:
-        """Take up all that another one has, which is not used any more then."""
-        self.settle()
-        other.settle()
-        self.keys += other.keys
-        self.vanished += other.vanished
-        self.unread_keys += other.unread_keys
-        self.revision += 1
-        for kind, counts in other.encodings.items():
-            self.encodings.setdefault(kind, Counter()).update(counts)
-        for kind, lengths in other.lengths.items():
-            self.lengths.setdefault(kind, Sketch()).merge(lengths)
-        self.tree.merge(other.tree)
-        self._places.undecided.adopt(other._places.undecided)
-        self._forget_merged()
-        self.big.merge(other.big)
-        self.slots.merge(other.slots)
-
-    def settle(self) -> None:
-        """Count everything that waits; not while a summary is being made."""
-        self._take_held(len(self._held))
-        self._places.flush()
+    def _decide(self, *, is_final: bool) -> None:
+        """Decide which names get a node, and merge nodes that are too light; everything that waits is counted."""
+        self._placement.unplaced.decide(is_final=is_final)
         self._waiting = 0
+        self._placement.forget_merged()
 
     def summary(
-        self, sample: SampleOf | None = None, *, is_final: bool = True
+        self, sample: SampledKeyspace | None = None, *, is_final: bool = True
     ) -> Generator[Summary | None, None, None]:
-        """Say what the keys add up to: None after every few milliseconds of work, at last the summary.
+        """Yield None after every few milliseconds of work, and at last the summary.
 
-        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A summary
-        that is not final leaves open which names will be among the heavy ones; after a final one, that is decided.
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A final
+        summary decides which names are heavy enough for a node; one of a running pass leaves that open.
         """
         self._summaries += 1
         try:
@@ -148,121 +166,47 @@ class Aggregates:
         finally:
             self._summaries -= 1
             if not self._summaries:
-                self._places.undecided.hide()
+                self._placement.unplaced.hide()
         yield summary
 
-    def _summary(self, sample: SampleOf | None, *, is_final: bool) -> Slices[Summary]:
-        root, slicer = self.tree.root, Slicer()
+    def _summary(self, sample: SampledKeyspace | None, *, is_final: bool) -> Slices[Summary]:
+        root, slicer, unplaced = self.tree.root, Slicer(), self._placement.unplaced
         while self._held and self._summaries == 1:
-            self._take(*self._held.pop(0))
+            self._add(*self._held.pop(0))
             if slicer.over():
                 yield
-        for buffer in self._places.buffers:
+        for buffer in self._placement.buffers:
             self._waiting -= buffer.flush()
             if slicer.over():
                 yield
         if self._summaries == 1:
-            self._decide(is_final=is_final)
+            if is_final or unplaced.is_full:
+                self._decide(is_final=is_final)
+            unplaced.show()
         if slicer.over():
             yield
         figures = self._figures(sample)
-        rollup = Rollup(figures, self._scale, slicer)
-        node = yield from rollup.root(root)
+        reports = NodeReports(figures, self._scale, slicer)
+        node = yield from reports.of_root(root)
         expiry = yield from expiry_report(root, figures, self._scale, slicer)
         return Summary(
             root=node,
-            types=type_reports(rollup.types, self.lengths, figures),
-            encodings=encoding_reports(self.encodings, rollup.types, figures),
+            types=type_reports(reports.types, self._lengths, figures),
+            encodings=encoding_reports(self._encodings, reports.types, figures),
             big=self.big.report(figures),
             hottest=self.big.hottest(),
             expiry=expiry,
-            slots=self.slots.report(),
-            folded=rollup.beyond_budget,
+            slots=self._slots.report(),
+            folded=reports.beyond_budget,
         )
 
-    def _figures(self, sample: SampleOf | None) -> Figures:
-        """How to say what was counted."""
-        tallies = list(self.tree.root.tallies())
+    def _figures(self, sample: SampledKeyspace | None) -> Figures:
+        tallies = list(self.tree.root.all_tallies())
         keys = sum(tally.keys for tally in tallies)
-        sizes = [tally.memory for tally in tallies if tally.memory is not None]
+        sketches = [tally.memory for tally in tallies if tally.memory is not None]
         if sample is None:
-            return Exact(keys, sum(sketch.sum for sketch in sizes))
+            return Figures(keys, sum(sketch.sum for sketch in sketches))
         memory = Sketch()
-        for sketch in sizes:
+        for sketch in sketches:
             memory.merge(sketch)
-        return Sampled(sample, keys, memory)
-
-    def _decide(self, *, is_final: bool) -> None:
-        """Decide which names get a node, if that is wanted or due; what stays open is counted where it is seen."""
-        undecided = self._places.undecided
-        if is_final or undecided.is_full:
-            undecided.decide(is_final=is_final)
-            self._waiting = 0
-            undecided.trim(is_final=is_final)
-            self._forget_merged()
-        undecided.show()
-
-    def _forget_merged(self) -> None:
-        if self._places.forget_poured():
-            self._waiting = sum(buffer.keys for buffer in self._places.buffers)
-
-    def _take_held(self, most: int) -> None:
-        held, self._held = self._held[:most], self._held[most:]
-        for batch, asked_at_s in held:
-            self._take(batch, asked_at_s)
-
-    def _take(self, batch: Inspected, asked_at_s: float) -> None:
-        keys = batch.keys
-        if not keys:
-            return
-        layout, columns = _laid_out(batch, asked_at_s)
-        rows = zip(*columns, strict=False) if columns else repeat(NO_FACTS)
-        found, homeless = self._places.find(keys, batch.kind, layout)
-        deque(map(list.extend, map(_values_of, found), rows), maxlen=0)
-        for index, slot in homeless:
-            self._places.undecided.add(Undecided(keys[index], batch.kind, layout, _row(columns, index), slot))
-        if batch.kind is not None and batch.lengths is not None:
-            self.lengths.setdefault(batch.kind, Sketch()).add(batch.lengths)
-        self.slots.add(keys, batch.memory_bytes)
-        self.big.add(batch, asked_at_s)
-        self._waiting += len(keys) - len(homeless)
-        self._unfitted += len(keys)
-        if self._places.undecided.is_full:
-            self._places.undecided.decide(is_final=False)
-            self._waiting = 0
-            self._places.undecided.trim(is_final=False)
-            self._forget_merged()
-        self._count_some()
-        if self._unfitted > KEYS_BETWEEN_FITS:
-            self._unfitted = 0
-            keep_within(MOST_EXPIRY_BINS, self._expiries())
-
-    def _expiries(self) -> Iterator[ExpiryBins]:
-        for tally in self.tree.root.tallies():
-            if tally.life is not None and tally.life.expiries is not None:
-                yield tally.life.expiries
-
-    def _count_some(self) -> None:
-        """Count buffer after buffer until not too much waits."""
-        buffers = self._places.buffers
-        while self._waiting > MOST_WAITING:
-            self._next = (self._next + 1) % len(buffers)
-            self._waiting -= buffers[self._next].flush()
-
-
-def _laid_out(batch: Inspected, asked_at_s: float) -> tuple[Layout, list[Iterable[int]]]:
-    """The columns of a batch that are there, and their names."""
-    columns: dict[str, Iterable[int] | None] = {
-        "ttl_ms": batch.ttl_ms,
-        "memory_bytes": batch.memory_bytes,
-        "idle_s": batch.idle_s,
-        "frequency": batch.frequency,
-        "asked_at_ms": None if batch.ttl_ms is None else repeat(int(asked_at_s * 1000)),
-    }
-    there = {name: column for name, column in columns.items() if column is not None}
-    return tuple(there), list(there.values())
-
-
-def _row(columns: Sequence[Iterable[int]], index: int) -> tuple[int, ...]:
-    """What the columns say of one key."""
-    return tuple(column[index] if isinstance(column, Sequence) else next(iter(column)) for column in columns)
+        return SampleFigures(sample, keys, memory)

@@ -1,4 +1,15 @@
-"""Expiry cliffs: stretches of time in which far more keys expire than around them."""
+"""Timelines of when keys expire, and expiry cliffs: spans of time in which far more keys expire than around them.
+
+A job that writes 100,000 keys with a TTL of an hour makes them expire within a minute an hour later. In the bins of
+their namespace, keys a minute may be 40 50 45 **60,000 40,000** 55 45 …: that is a cliff. It is found as follows:
+
+1. A bin begins a step up if it has at least 3 times the rate of the two bins before it, and if that is no chance; a bin
+   ends with a step down if the same holds for the two bins after it. Here the 60,000 begin one, the 40,000 end one.
+2. Each pair of a beginning and an end, at most 16 bins apart, is a candidate. It is measured against the denser side of
+   what is around it, 8 times its width to either side, and must have 4 times that rate, and 2 % of the keys.
+3. The candidate with most keys above what is around it is a cliff. Its bins are set to the rate around, and the search
+   goes on, so that a smaller cliff beside a large one is found as well.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +18,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
-from rtui.analysis.aggregate.figures import AS_COUNTED, Figures, memory_of
-from rtui.analysis.aggregate.pattern_tree import Pattern
+from rtui.analysis.aggregate.figures import Figures, bin_memory
+from rtui.analysis.aggregate.pattern_tree import PatternNode
 from rtui.analysis.estimates import binomial_tail
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import MINUTE_S, Cliff, ExpiryBin, ExpiryReport, Figure, NodeKind, Timeline
@@ -31,10 +42,10 @@ RATIO: Final = 4.0
 """A cliff has at least so many times the rate of what is around it, on either side."""
 
 FLANK: Final = 8
-"""Around it is as many times its own width."""
+"""What is around it reaches this many times its own width to either side."""
 
 LONGEST: Final = 16
-"""A cliff is at most so many bins long: what is broader is a hill."""
+"""A cliff is at most so many bins long."""
 
 LEAST_SHARE: Final = 0.02
 """A cliff holds at least so much of the keys of its namespace."""
@@ -42,30 +53,37 @@ LEAST_SHARE: Final = 0.02
 LEAST_KEYS: Final = 20
 """A cliff holds at least so many keys."""
 
-RUN_UP: Final = 3
-"""Bins at the start of the pass that may be cut short by it: a cliff that begins there has nothing before it."""
+START_BINS: Final = 3
+"""A cliff that begins in so many bins at the start of the pass has nothing before it that it could stand out from."""
 
 RATIO_AT_START: Final = 10.0
-"""There a cliff must stand out by so much from what follows, at once and later,"""
+"""There a cliff must stand out so many times from what follows, at once and later."""
 
 REST_AT_START: Final = 0.1
-"""and so much of what expires must live longer, else the keys are just short-lived."""
+"""There so much of what expires must do so later, or else the keys are just short-lived."""
+
+
+MOST_TIMELINES: Final = 12
+"""So many namespaces get a timeline, besides the whole keyspace."""
+
+FEWEST_EXPIRING: Final = 2
+"""A namespace in which fewer keys expire gets none."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Bins `first` … `last` with the rate around them, in keys a minute."""
+class _Span:
+    """Bins `first` … `last`, and the rate around them in keys a minute."""
 
     first: int
     last: int
     keys: int
     minutes: int
-    around: float
+    rate_around: float
 
     @property
     def excess(self) -> float:
-        """How many keys more than around: what the strongest of several overlapping stretches has most of."""
-        return self.keys - self.around * self.minutes
+        """How many keys more than around: of several overlapping spans the one with the highest excess is the cliff."""
+        return self.keys - self.rate_around * self.minutes
 
 
 def find_cliffs(
@@ -74,158 +92,196 @@ def find_cliffs(
     keys: int | None = None,
     path: tuple[bytes, ...] = (),
     label: str = "all keys",
-    figures: Figures = AS_COUNTED,
+    figures: Figures | None = None,
     largest: int = 0,
 ) -> list[Cliff]:
-    """Find the cliffs of one namespace, most keys first; `keys` are all its keys, expiring or not.
+    """Return the cliffs of one namespace, most keys first; `keys` are all its keys, expiring or not.
 
-    `figures` says what was counted, of keys none of which is larger than `largest`.
+    `figures` turns counts into figures (as counted by default), of keys none of which is larger than `largest`.
 
     A cliff begins and ends with a step, each more than EVEN times as dense as what lies outside, with a significance
     of FALSE_ALARMS over all steps there could be (the exact test of two Poisson rates of Przyborowski and Wilenski,
-    Bonferroni), and stands out from what is around it. Asking for a step on both sides lets pass what is uneven but
-    no cliff: ramps, decays, and lives that begin anew with every access, whose density ends in a sharp edge.
+    Bonferroni), and stands out from what is around it. Ramps, decays, and lives that begin anew with every access,
+    whose density ends in a sharp edge, are uneven, but have no step on both sides.
 
-    At the start of the pass nothing tells a cliff from keys that live that shortly. There only the first minutes of a
-    namespace are a cliff, if they stand out more, and the keyspace as a whole, where lives are mixed, has none.
+    At the start of the pass nothing tells a cliff from keys that always have so short a life. There only the first
+    minutes of a namespace are a cliff, if they stand out more, and the whole keyspace, where lives are mixed, has none.
     """
-    landscape = _Landscape(list(bins.stretch(beyond=LONGEST * FLANK)), may_start=bool(path))
-    least = max(LEAST_KEYS, LEAST_SHARE * (bins.total if keys is None else keys))
-    found = []
-    while stretch := landscape.strongest(least):
-        landscape.level(stretch)
-        found.append(stretch)
+    figures = figures or Figures()
+    search = _CliffSearch(list(bins.contiguous(beyond=LONGEST * FLANK)), may_start=bool(path))
     total = bins.total if keys is None else keys
+    found = []
+    while span := search.strongest(max(LEAST_KEYS, LEAST_SHARE * total)):
+        search.level_out(span)
+        found.append(span)
     cliffs = []
-    for one in sorted(found, key=lambda one: (-one.keys, one.first)):
-        whole = landscape.whole(one)
+    for span in sorted(found, key=lambda one: (-one.keys, one.first)):
+        inside = search.bins[span.first : span.last + 1]
+        start_min = inside[0].start_min
+        whole = Bin(
+            start_min,
+            span.minutes,
+            sum(one.keys for one in inside),
+            sum(one.memory_bytes for one in inside),
+            sum(one.memory_squares for one in inside),
+        )
         cliff = Cliff(
             path=path,
             label=label,
-            start_s=float(whole.start_min * MINUTE_S),
-            end_s=float((whole.start_min + whole.width_min) * MINUTE_S),
+            start_s=float(start_min * MINUTE_S),
+            end_s=float((start_min + span.minutes) * MINUTE_S),
             keys=figures.keys(whole.keys),
             share=figures.share(whole.keys, total),
-            memory_bytes=memory_of(whole, figures=figures, largest=largest) if whole.memory_bytes else None,
-            expected_keys=figures.keys(landscape.usual(one)),
+            memory_bytes=bin_memory(whole, figures, largest) if whole.memory_bytes else None,
+            expected_keys=figures.keys(search.span(span.first, span.last).rate_around * span.minutes),
         )
         cliffs.append(cliff)
     return cliffs
 
 
-class _Landscape:
-    """The bins of one timeline, of which found cliffs are taken out."""
+class _CliffSearch:
+    """The bins of one timeline, in which cliffs are found and levelled out one by one."""
 
     def __init__(self, bins: list[Bin], *, may_start: bool) -> None:
+        """`may_start` allows a cliff at the start of the pass."""
         self.bins = bins
         self._may_start = may_start
         self._keys = [float(one.keys) for one in bins]
-        self._taken = [False] * len(bins)
-        self._chance = FALSE_ALARMS / max(1, 2 * len(bins))
-        self._measure()
-
-    def _measure(self) -> None:
+        self._is_levelled = [False] * len(bins)
+        self._significance = FALSE_ALARMS / max(1, 2 * len(bins))
         self._keys_to = [0.0, *accumulate(self._keys)]
-        self._minutes_to = [0, *accumulate(one.width_min for one in self.bins)]
+        """Keys of all bins before each one."""
+        self._minutes_to = [0, *accumulate(one.width_min for one in bins)]
 
-    def level(self, stretch: _Stretch) -> None:
-        """Take a cliff out: from now on its bins are like those around, and no part of another one."""
-        for index in range(stretch.first, stretch.last + 1):
-            self._keys[index] = stretch.around * self.bins[index].width_min
-            self._taken[index] = True
-        self._measure()
+    def level_out(self, span: _Span) -> None:
+        """Give the bins of a cliff the rate around them; they cannot be part of another one."""
+        for index in range(span.first, span.last + 1):
+            self._keys[index] = span.rate_around * self.bins[index].width_min
+            self._is_levelled[index] = True
+        self._keys_to = [0.0, *accumulate(self._keys)]
 
-    def whole(self, stretch: _Stretch) -> Bin:
-        """A stretch as one bin."""
-        inside = self.bins[stretch.first : stretch.last + 1]
-        return Bin(
-            inside[0].start_min,
-            stretch.minutes,
-            sum(one.keys for one in inside),
-            sum(one.memory_bytes for one in inside),
-            sum(one.memory_squares for one in inside),
-        )
-
-    def usual(self, stretch: _Stretch) -> float:
-        """How many keys would expire in a stretch if it were like what is around it, all cliffs taken out."""
-        return self._stretch(stretch.first, stretch.last).around * stretch.minutes
-
-    def strongest(self, least: float) -> _Stretch | None:
-        """The stretch with most keys above what is around it, of those that are cliffs; None when there is none."""
+    def strongest(self, least: float) -> _Span | None:
+        """Return the cliff with most keys above what is around it, of those with `least` keys; None without any."""
         size = len(self.bins) - 2
         begins = [i for i in range(size) if i == 0 or self._is_step(i, max(0, i - 2), i)]
         ends = {i for i in range(size) if self._is_step(i, i + 1, i + 3)}
         found = [
-            stretch
+            span
             for first in begins
             for last in range(first, min(first + LONGEST, size))
-            if last in ends and (stretch := self._stretch(first, last)).keys >= least and self._stands_out(stretch)
+            if last in ends and (span := self.span(first, last)).keys >= least and self._stands_out(span)
         ]
         return max(found, key=lambda one: one.excess, default=None)
 
     def _is_step(self, index: int, outside: int, end: int) -> bool:
-        """Whether a bin is that much denser than those from `outside` up to `end`."""
+        """Whether a bin is significantly denser than those from `outside` up to `end`."""
         keys, minutes = self._keys[index], self.bins[index].width_min
-        there, time = self._sums(outside, end)
-        if not keys or keys * time < STEP * there * minutes:
+        keys_outside, minutes_outside = self._sums(outside, end)
+        if not keys or keys * minutes_outside < STEP * keys_outside * minutes:
             return False
-        chance = binomial_tail(round(keys), round(keys + there), EVEN * minutes / (EVEN * minutes + time))
-        return chance <= self._chance
+        part = EVEN * minutes / (EVEN * minutes + minutes_outside)
+        return binomial_tail(round(keys), round(keys + keys_outside), part) <= self._significance
 
-    def _stretch(self, first: int, last: int) -> _Stretch:
-        """Measure a stretch and the denser side of what is around it."""
+    def span(self, first: int, last: int) -> _Span:
+        """Measure bins, and the denser side of what is around them."""
         keys, minutes = self._sums(first, last + 1)
-        wanted = FLANK * minutes
-        end = max(last + 2, bisect_right(self._minutes_to, self._minutes_to[last + 1] + wanted) - 1)
-        there, time = self._sums(last + 1, end)
-        around = there / time
+        flank = FLANK * minutes
+        end = max(last + 2, bisect_right(self._minutes_to, self._minutes_to[last + 1] + flank) - 1)
+        keys_beside, minutes_beside = self._sums(last + 1, end)
+        rate = keys_beside / minutes_beside
         if first:
-            start = min(first - 1, bisect_left(self._minutes_to, self._minutes_to[first] - wanted))
-            there, time = self._sums(start, first)
-            around = max(around, there / time)
-        return _Stretch(first, last, round(keys), minutes, around)
+            start = min(first - 1, bisect_left(self._minutes_to, self._minutes_to[first] - flank))
+            keys_beside, minutes_beside = self._sums(start, first)
+            rate = max(rate, keys_beside / minutes_beside)
+        return _Span(first, last, round(keys), minutes, rate)
 
-    def _stands_out(self, stretch: _Stretch) -> bool:
-        """Whether a stretch has many more keys than around, without a hole, and not only since they live shortly."""
-        inside = range(stretch.first, stretch.last + 1)
-        if any(self._taken[i] or self._keys[i] <= EVEN * stretch.around * self.bins[i].width_min for i in inside):
-            return False
-        if stretch.first >= RUN_UP:
-            return stretch.keys >= RATIO * stretch.around * stretch.minutes
-        next_to, time = self._sums(stretch.last + 1, stretch.last + 3)
-        later = self._keys_to[-1] - self._keys_to[stretch.last + 2]
+    def _stands_out(self, span: _Span) -> bool:
+        """Whether a span has many more keys than around it, without a gap, and not only since its keys live shortly."""
+        for index in range(span.first, span.last + 1):
+            around = span.rate_around * self.bins[index].width_min
+            if self._is_levelled[index] or self._keys[index] <= EVEN * around:
+                return False
+        if span.first >= START_BINS:
+            return span.keys >= RATIO * span.rate_around * span.minutes
+        keys_next, minutes_next = self._sums(span.last + 1, span.last + 3)
+        later = self._keys_to[-1] - self._keys_to[span.last + 2]
         return (
             self._may_start
-            and stretch.last < RUN_UP
-            and stretch.keys >= RATIO_AT_START * max(stretch.around, next_to / time) * stretch.minutes
+            and span.last < START_BINS
+            and span.keys >= RATIO_AT_START * max(span.rate_around, keys_next / minutes_next) * span.minutes
             and later >= REST_AT_START * self._keys_to[-1]
         )
 
     def _sums(self, first: int, end: int) -> tuple[float, int]:
-        """Keys and minutes of the bins from `first` up to `end`, without it."""
+        """Return keys and minutes of the bins from `first` up to `end`, without it."""
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 
-MOST_TIMELINES = 12
-"""So many namespaces get a timeline, besides the whole keyspace."""
+class _Namespace(NamedTuple):
+    """A namespace and how many of its keys expire."""
 
-FEWEST = 2
-"""A namespace in which fewer keys expire gets none."""
+    path: tuple[PatternNode, ...]
+    expiring: int
 
 
-Sizing = Callable[[Bin], Figure]
-"""What a bin of a sample says of all keys."""
+def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
+    """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
+    namespaces: list[_Namespace] = []
+    expiring = yield from _find_expiring(root, (), namespaces, slicer)
+    namespaces.sort(key=lambda one: (-one.expiring, [(node.name, node.separator) for node in one.path]))
+    timelines, cliffs = [], []
+    for path, _ in [_Namespace((), expiring), *namespaces[:MOST_TIMELINES]] if expiring else []:
+        node = path[-1] if path else root
+        bins, largest = ExpiryBins(scale), 0
+        for tally in node.all_tallies():
+            if tally.ttl is not None and tally.ttl.expiries is not None:
+                bins.merge(tally.ttl.expiries)
+                largest = max(largest, 0 if tally.memory is None else tally.memory.max)
+            if slicer.over():
+                yield
+        names, label = tuple(one.name for one in path), _label(path)
+        memory = partial(bin_memory, figures=figures, largest=largest)
+        columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
+        timelines.append(Timeline(path=names, label=label, bins=columns))
+        if slicer.over():
+            yield
+        cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
+        if slicer.over():
+            yield
+    cliffs = sorted(most_specific(cliffs), key=lambda cliff: (-_keys(cliff), cliff.start_s))
+    return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
+
+
+def _find_expiring(
+    node: PatternNode, path: tuple[PatternNode, ...], found: list[_Namespace], slicer: Slicer
+) -> Slices[int]:
+    """Collect the namespaces below that have a part of a node's expiring keys; return how many those are."""
+    ttls = [tally.ttl for tally in node.own_tallies()]
+    total = sum(ttl.expiries.total for ttl in ttls if ttl is not None and ttl.expiries is not None)
+    below = []
+    for child in node.children.values():
+        expiring = yield from _find_expiring(child, (*path, child), found, slicer)
+        total += expiring
+        below.append(_Namespace((*path, child), expiring))
+    found += [one for one in below if FEWEST_EXPIRING <= one.expiring < total]
+    if slicer.over():
+        yield
+    return total
+
+
+BinFigure = Callable[[Bin], Figure]
+"""Returns a figure of a report for a bin."""
 
 
 def timeline_bins(
     bins: ExpiryBins,
     *,
-    keys: Sizing = lambda one: one.keys,
-    memory_bytes: Sizing = lambda one: one.memory_bytes,
+    keys: BinFigure = lambda one: one.keys,
+    memory_bytes: BinFigure = lambda one: one.memory_bytes,
 ) -> tuple[ExpiryBin, ...]:
-    """All bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
+    """Return all bins that hold keys, soonest first; `keys` and `memory_bytes` turn those of a sample into estimates.
 
-    Where memory is known of none of a bin's keys, it has none; where of some only, it is at least so much.
+    Where memory is not known of any of a bin's keys, it has none; where of some only, it is at least so much.
     """
     return tuple(
         ExpiryBin(
@@ -238,44 +294,8 @@ def timeline_bins(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A namespace and how many of its keys expire."""
-
-    path: tuple[Pattern, ...]
-    expiring: int
-
-
-def expiry_report(root: Pattern, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
-    """Say what expires when below the namespaces that have most of it."""
-    places: list[_Place] = []
-    everything = yield from _find(root, (), places, slicer)
-    places.sort(key=lambda place: (-place.expiring, [(one.name, one.separator) for one in place.path]))
-    timelines, cliffs = [], []
-    for place in [_Place((), everything), *places[:MOST_TIMELINES]] if everything else []:
-        pattern = place.path[-1] if place.path else root
-        bins, largest = ExpiryBins(scale), 0
-        for tally in pattern.tallies():
-            if tally.life is not None and tally.life.expiries is not None:
-                bins.merge(tally.life.expiries)
-                largest = max(largest, 0 if tally.memory is None else tally.memory.max)
-            if slicer.over():
-                yield
-        names, label = tuple(one.name for one in place.path), _label(place.path)
-        memory = partial(memory_of, figures=figures, largest=largest)
-        columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
-        timelines.append(Timeline(names, label, columns))
-        if slicer.over():
-            yield
-        cliffs += find_cliffs(bins, keys=pattern.keys, path=names, label=label, figures=figures, largest=largest)
-        if slicer.over():
-            yield
-    alarms = FALSE_ALARMS * len(timelines)
-    return ExpiryReport(tuple(timelines), tuple(sorted(most_specific(cliffs), key=_most_first)), alarms)
-
-
 def most_specific(cliffs: list[Cliff]) -> list[Cliff]:
-    """Leave out the cliffs of which a namespace below has most of the keys."""
+    """Leave out cliffs that have most of their keys in a namespace below with a cliff at the same time."""
     return [
         cliff
         for cliff in cliffs
@@ -290,24 +310,8 @@ def most_specific(cliffs: list[Cliff]) -> list[Cliff]:
     ]
 
 
-def _find(pattern: Pattern, path: tuple[Pattern, ...], places: list[_Place], slicer: Slicer) -> Slices[int]:
-    """Note the namespaces below that have a part of a pattern's keys that expire; returns how many it has."""
-    parts = [tally.life for tally in pattern.own()]
-    total = sum(life.expiries.total for life in parts if life is not None and life.expiries is not None)
-    below = []
-    for child in pattern.children.values():
-        here = (*path, child)
-        expiring = yield from _find(child, here, places, slicer)
-        total += expiring
-        below.append(_Place(here, expiring))
-    places += [place for place in below if FEWEST <= place.expiring < total]
-    if slicer.over():
-        yield
-    return total
-
-
-def _label(path: tuple[Pattern, ...]) -> str:
-    """Show a namespace as tables do: `shop:session:`."""
+def _label(path: tuple[PatternNode, ...]) -> str:
+    """Return how a namespace is shown: `shop:session:`."""
     if not path:
         return "all keys"
     is_other = path[-1].kind is NodeKind.OTHER
@@ -317,7 +321,3 @@ def _label(path: tuple[Pattern, ...]) -> str:
 
 def _keys(cliff: Cliff) -> float:
     return cliff.keys if isinstance(cliff.keys, (int, float)) else cliff.keys.value
-
-
-def _most_first(cliff: Cliff) -> tuple[float, float]:
-    return -_keys(cliff), cliff.start_s

@@ -1,22 +1,29 @@
 """The namespaces and key patterns of a keyspace, as a tree of bounded size whose shape does not depend on key order.
 
-A namespace with up to `MOST_CHILDREN` names keeps them all. One with more is *crowded*: a further name is not decided
-on when it comes, but later and by its weight (`undecided`), and in the end only the names that are heavy
-enough remain; all others become the pattern `{*}`. Say that `user:<name>` has 10,000 names of a key each and one of
-600 keys in a keyspace of 20,000: 128 names, those that come first, get a node at once, the one of 600 keys gets its
-node when all keys of names that wait are looked at together, and at last `user` has that one and `{*}`, whichever came
-first. Likewise for all nodes together: what is beyond the budget is decided by weight, too.
+Each level of the tree is a segment of the keys. An identifier is replaced by its placeholder, so `user:42:cart` and
+`user:97:cart` share the path `user`, `{id}`, `cart`. A name that is no identifier gets a node of its own, and since a
+keyspace may have millions of such names, they are limited in two ways:
+
+* A namespace with up to MOST_CHILDREN names keeps them all. One with more is *crowded*: in the end only its heavy names
+  remain, those with a hundredth of all keys or bytes, and all others are merged into the pattern `{*}`.
+* All nodes together stay within a budget: the lightest are merged into one node for the rest, below their parent.
+
+Which names are heavy is known only when all keys have been seen, and the first names to come are not the heaviest. Say
+that `user:<name>` has 10,000 names with one key each and `user:bot` with 600 keys. The first 128 names get a node at
+once. Keys of further names wait, up to 4,096 of them (`unplaced`). When that many wait, their names are weighed: `bot`
+is 6 % of what has come, gets a node, and its keys go there; the keys of all other waiting names go to `{*}`. At the end
+the 128 names of one key each, which have a node only because they came first, turn out to be light and are merged into
+`{*}`, too. The result is `user` with `bot` (600 keys) and `{*}` (10,000), whatever came first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rtui.analysis.aggregate.buffers import Cell
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.tally import Tally
+from rtui.analysis.aggregate.tally import Buffer, Layout, Tally
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.text.identifiers import DIGITS, LONGEST, MARKS, PLACEHOLDERS, Identifiers
 from rtui.keyspace.text.segments import Separators
@@ -25,123 +32,143 @@ MOST_CHILDREN: Final = 128
 """A namespace with more names than this keeps those that are heavy; all others become one pattern."""
 
 WORKING_NODES: Final = 2
-"""While keys are counted there may be so many times the budget of nodes before the lightest are given up."""
+"""While keys are counted there may be this many times the budget of nodes before the lightest are merged."""
 
 DEEPEST: Final = 32
-"""So many levels are told apart at most: more are no namespaces that anyone laid out."""
+"""At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
 ANY: Final = b"{*}"
 """The pattern of a namespace with too many names."""
 
 REST: Final = b""
-"""The name of what is beyond the budget: none."""
+"""The name of the node for what is beyond the budget."""
 
 Name: TypeAlias = tuple[bytes, bytes, NodeKind]
 """What tells siblings apart: segment or pattern, separator, kind. A key and a namespace differ by the separator."""
 
+Weight: TypeAlias = tuple[int, int]
+"""Keys, and their bytes as far as they are known."""
+
 
 @dataclass(frozen=True, slots=True)
-class Heavy:
-    """Which names of a crowded namespace keep their own node: those that reach one of these bounds."""
+class Threshold:
+    """Which names of a crowded namespace keep a node of their own: those that reach one of these bounds."""
 
     of_all: int
     """A share of all keys, or of the memory of all keys, in 1/10,000."""
     of_parent: int
     """A share of the keys of the namespace, in 1/10,000."""
-    least: int
-    """A share of the keys of the namespace is too little if it is less than so many keys."""
+    least_keys: int
+    """A share of the keys of the namespace counts only from this many keys on."""
 
-    def holds(self, weight: Weight, parent: Weight, whole: Weight) -> bool:
-        """Whether a name of this weight is heavy in that namespace of that keyspace."""
+    def is_reached(self, weight: Weight, parent: Weight, whole: Weight) -> bool:
+        """Whether a name of this weight is heavy in a namespace and a keyspace of these weights."""
         keys, size = weight
         return (
             10_000 * keys >= self.of_all * whole[0]
             or (size > 0 and 10_000 * size >= self.of_all * whole[1])
-            or (keys >= self.least and 10_000 * keys >= self.of_parent * parent[0])
+            or (keys >= self.least_keys and 10_000 * keys >= self.of_parent * parent[0])
         )
 
 
-Weight: TypeAlias = tuple[int, int]
-"""Keys, and the bytes that are known of them."""
-
-SHOWN: Final = Heavy(100, 200, 4)
+FINAL: Final = Threshold(100, 200, 4)
 """Which names a finished summary shows."""
 
-KEPT: Final = Heavy(25, 50, 2)
-"""Which names are kept while keys are still being counted: lighter ones, since they may become heavier."""
+INTERIM: Final = Threshold(25, 50, 2)
+"""Which names have a node while keys are being counted: lighter ones, too, since they may become heavier."""
 
 
-class Pattern:
-    """One segment of the keys that have it in this place, and what comes behind it."""
+class PatternNode:
+    """One segment in one place of the tree: what is known of the keys that end here, and the segments behind it."""
 
-    __slots__ = ("cells", "children", "is_crowded", "kind", "likeness", "name", "named", "separator", "undecided")
+    __slots__ = (
+        "buffers",
+        "children",
+        "is_crowded",
+        "kind",
+        "likeness",
+        "name",
+        "named",
+        "separator",
+        "tallies",
+        "unplaced",
+    )
 
     def __init__(self, name: Name, *, likeness: int) -> None:
         self.name, self.separator, self.kind = name
         self.likeness = likeness
-        """Which segments get here besides the one that it was made for."""
+        """Which other segments belong here as well: see `rtui.keyspace.text.identifiers`."""
         self.is_crowded = False
         """Whether it has had too many names."""
         self.named = 0
         """How many children have a name of their own."""
-        self.children: dict[Name, Pattern] = {}
-        self.cells: dict[bytes | None, Cell] = {}
-        """By type, what is known of the keys that end here, or are not followed further."""
-        self.undecided: dict[bytes | None, Tally] = {}
-        """By type, keys below here whose place is not decided yet; only while somebody looks."""
+        self.children: dict[Name, PatternNode] = {}
+        self.tallies: dict[bytes | None, Tally] = {}
+        """By type, what has been counted of the keys that end here, or are not followed further."""
+        self.buffers: dict[tuple[bytes | None, Layout], Buffer] = {}
+        """By type and layout, the keys that wait to be counted in the tallies."""
+        self.unplaced: dict[bytes | None, Tally] = {}
+        """By type, keys below here that have no node yet; only while a summary is made."""
 
     @property
     def keys(self) -> int:
-        """All keys here and below."""
-        own = sum(tally.keys for tally in self.own())
-        return own + sum(child.keys for child in self.children.values())
+        """All keys that have been counted here and below."""
+        return sum(tally.keys for tally in self.all_tallies())
 
-    def own(self) -> Iterator[Tally]:
-        """What has been counted of each type here, not below."""
-        for cell in self.cells.values():
-            yield cell.tally
-        yield from self.undecided.values()
+    def own_tallies(self) -> Iterator[Tally]:
+        """Yield what has been counted of each type here, not below."""
+        yield from self.tallies.values()
+        yield from self.unplaced.values()
 
-    def walk(self) -> Iterator[Pattern]:
-        """Yield this one and all below it, parents first."""
+    def walk(self) -> Iterator[PatternNode]:
+        """Yield this node and all below it, parents first."""
         yield self
         for child in self.children.values():
             yield from child.walk()
 
-    def tallies(self) -> Iterator[Tally]:
-        """What has been counted of each type, here and below."""
-        for pattern in self.walk():
-            yield from pattern.own()
+    def all_tallies(self) -> Iterator[Tally]:
+        """Yield what has been counted of each type, here and below."""
+        for node in self.walk():
+            yield from node.own_tallies()
 
 
-Slot: TypeAlias = tuple[Pattern, Name]
-"""A place that there is no node for: below which pattern, under which name."""
+MissingNode: TypeAlias = tuple[PatternNode, Name]
+"""A node that the tree does not have: its parent and its name."""
 
-_NOTHING: Final[Mapping[Slot, bool]] = {}
+_NO_DECISIONS: Final[Mapping[MissingNode, bool]] = {}
 
 
 class PatternTree:
-    """Finds the place of keys, and keeps the number of places small."""
+    """Finds the nodes of keys, and keeps the number of nodes small."""
 
     def __init__(
         self, separators: Separators, scale: ExpiryScale, *, depth: int | None = None, budget: int = 4096
     ) -> None:
-        self.root = Pattern((b"", b"", NodeKind.LITERAL), likeness=DIGITS | MARKS)
-        self.folds = 0
-        """How often nodes were merged: cells that are known from before may have been poured into others."""
+        self.root = PatternNode((b"", b"", NodeKind.LITERAL), likeness=DIGITS | MARKS)
+        self.merges = 0
+        """Grows when nodes were merged: buffers of before may not be used any more."""
         self.scale = scale
-        self._nodes = 1
+        self.size = 1
+        """How many nodes there are."""
         self._separators = separators
         self._single = separators.values[0] if len(separators.values) == 1 else None
         self._identifiers = Identifiers(separators.values)
         self._levels = DEEPEST if depth is None else max(0, min(depth, DEEPEST))
         self._budget = budget
 
-    def place(self, key: bytes, decided: Mapping[Slot, bool] = _NOTHING) -> tuple[Pattern, int, Slot | None]:
-        """Find where a key belongs, making room for it, and which keys belong there too, now and until a fold.
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether there are so many nodes that no name gets one at once any more."""
+        return self.size >= WORKING_NODES * self._budget
 
-        Where there is no room for one of its segments, the third is the place that it would need. Of such places it
-        is `decided` whether they are heavy and get a node, or light, so that a stand-in takes their keys.
+    def locate(
+        self, key: bytes, decisions: Mapping[MissingNode, bool] = _NO_DECISIONS
+    ) -> tuple[PatternNode, int, MissingNode | None]:
+        """Return the node of a key, and its likeness: which other keys have this node, too, until nodes are merged.
+
+        Nodes are made as long as there is room for them. Where there is none, the third is the node that is missing,
+        and the first its parent, unless it is decided already: a missing node that is True in `decisions` is made,
+        for one that is False the node of the light names stands in.
         """
         node = self.root
         likeness = DIGITS | MARKS
@@ -150,11 +177,10 @@ class PatternTree:
             if child is None:
                 child, others, wanted = self._find(node, name, separator)
                 if child is None:
-                    is_heavy = decided.get((node, wanted))
+                    is_heavy = decisions.get((node, wanted))
                     if is_heavy is None:
                         return node, 0, (node, wanted)
-                    make = self._named if is_heavy else self.stand_in
-                    child = make(node, wanted)
+                    child = self._make(node, wanted, likeness=0) if is_heavy else self.light_node(node, wanted)
                 likeness &= others
             else:
                 likeness &= child.likeness
@@ -163,99 +189,9 @@ class PatternTree:
                 break
         return node, likeness, None
 
-    def cell(self, node: Pattern, kind: bytes | None) -> Cell:
-        """What collects the keys of this type there."""
-        found = node.cells.get(kind)
-        if found is None:
-            found = node.cells[kind] = Cell(self.scale)
-        return found
-
-    def stand_in(self, parent: Pattern, name: Name) -> Pattern:
-        """The child that takes the keys of a light name."""
-        if parent.is_crowded and not is_plain(name):
-            name = (ANY, name[1], NodeKind.PATTERN)
-        else:
-            name = (REST, b"", NodeKind.OTHER)
-        return parent.children.get(name) or self.make(parent, name, likeness=0)
-
-    def make(self, parent: Pattern, name: Name, *, likeness: int) -> Pattern:
-        """Make a child that is not there yet, whether there is room for it or not."""
-        made = parent.children[name] = Pattern(name, likeness=likeness)
-        self._nodes += 1
-        if not is_plain(name):
-            parent.named += 1
-            parent.is_crowded = parent.is_crowded or parent.named > MOST_CHILDREN
-        return made
-
-    def _named(self, parent: Pattern, name: Name) -> Pattern:
-        """Make a child whose keys are not taken for those of any other."""
-        return self.make(parent, name, likeness=0)
-
-    def hide_undecided(self) -> None:
-        """Have no key counted whose place is undecided."""
-        for node in self.root.walk():
-            node.undecided.clear()
-
-    def sweep(self, wanted: Container[Pattern] = ()) -> None:
-        """Remove the stand-ins that were made for undecided keys only, but not those `wanted` as parents."""
-        for node in list(self.root.walk()):
-            for name, child in list(node.children.items()):
-                if _is_stand_in(name) and not child.cells and not child.children and child not in wanted:
-                    del node.children[name]
-                    self._nodes -= 1
-
-    def fold(self, heavy: Heavy) -> None:
-        """Merge the light names of every crowded namespace: to be called when all buffers are flushed."""
-        weights = weigh(self.root)
-        for level in self.levels():
-            self.fold_level(level, heavy, weights)
-
-    def levels(self) -> Iterator[list[Pattern]]:
-        """Yield all nodes, level by level; the next level is looked up when it is asked for, as it is by then."""
-        level = [self.root]
-        while level:
-            yield level
-            level = [child for node in level for child in node.children.values()]
-
-    def fold_level(self, level: Iterable[Pattern], heavy: Heavy, weights: dict[Pattern, Weight]) -> list[Slot]:
-        """Merge the light names of the crowded namespaces among these, and say which; `weights` are of the tree now."""
-        whole = weights[self.root]
-        merged: list[Slot] = []
-        for parent in level:
-            if parent.is_crowded:
-                merged += [(parent, name) for name in self._fold_here(parent, heavy, weights, whole)]
-        return merged
-
-    def trim(self, most: int | None = None) -> None:
-        """Keep the heaviest nodes within the budget (or `most`), and merge all others into what stands for the rest."""
-        most = self._budget if most is None else most
-        if self._nodes <= most:
-            return
-        weights = weigh(self.root)
-        keys, size = (max(1, value) for value in weights[self.root])
-        ranked: list[tuple[float, tuple[Name, ...], Pattern]] = []
-        _rank(self.root, (), lambda one: -max(weights[one][0] / keys, weights[one][1] / size), ranked)
-        ranked.sort(key=lambda one: one[:2])
-        self._cut(self.root, {one for *_, one in ranked[:most]})
-
-    @property
-    def size(self) -> int:
-        """How many nodes there are."""
-        return self._nodes
-
-    @property
-    def is_over_budget(self) -> bool:
-        """Whether there are so many nodes that none gets a node at once any more."""
-        return self._nodes >= WORKING_NODES * self._budget
-
-    def merge(self, other: PatternTree) -> None:
-        """Take up what another tree has; its buffers were flushed before, and it is not used any more."""
-        self._graft(other.root, self.root)
-
     def _segments(self, key: bytes) -> Sequence[tuple[bytes, bytes]]:
-        """The segments that are told apart, each with the separator that ends it."""
-        levels = self._levels
-        separator = self._single
+        """Return the segments that are told apart, each with the separator that ends it."""
+        levels, separator = self._levels, self._single
         if separator is not None and b"{" not in key:
             names = key.split(separator, levels)
             pairs = [(name, separator) for name in names[:-1]]
@@ -267,81 +203,156 @@ class PatternTree:
             pairs.append((segment.name, segment.separator))
         return pairs
 
-    def _find(self, parent: Pattern, name: bytes, separator: bytes) -> tuple[Pattern | None, int, Name]:
-        """Find the child for a segment that is not there under its own name; None where there is no room for it."""
+    def _find(self, parent: PatternNode, name: bytes, separator: bytes) -> tuple[PatternNode | None, int, Name]:
+        """Return the child for a segment that has none under its literal name; None where there is no room for it."""
         if len(name) > LONGEST:
             wanted = (ANY, separator, NodeKind.PATTERN)
-            return parent.children.get(wanted) or self.make(parent, wanted, likeness=0), 0, wanted
+            return parent.children.get(wanted) or self._make(parent, wanted, likeness=0), 0, wanted
         pattern, likeness = self._identifiers.form(name)
         kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
         wanted = (name if pattern is None else pattern, separator, kind)
         found = parent.children.get(wanted)
-        if found is None and self._has_room(parent, wanted):
-            found = self.make(parent, wanted, likeness=likeness)
+        if found is None:
+            is_generic = is_generic_name(wanted)
+            if not is_generic and parent.named >= MOST_CHILDREN:
+                parent.is_crowded = True
+            elif not self.is_over_budget and (is_generic or not parent.is_crowded):
+                found = self._make(parent, wanted, likeness=likeness)
         return found, likeness, wanted
 
-    def _has_room(self, parent: Pattern, name: Name) -> bool:
-        """Whether a name that is new there gets a node at once."""
-        if not is_plain(name) and parent.named >= MOST_CHILDREN:
-            parent.is_crowded = True
-            return False
-        return not self.is_over_budget and (not parent.is_crowded or is_plain(name))
+    def _make(self, parent: PatternNode, name: Name, *, likeness: int) -> PatternNode:
+        made = parent.children[name] = PatternNode(name, likeness=likeness)
+        self.size += 1
+        if not is_generic_name(name):
+            parent.named += 1
+            parent.is_crowded = parent.is_crowded or parent.named > MOST_CHILDREN
+        return made
 
-    def _fold_here(self, parent: Pattern, heavy: Heavy, weights: dict[Pattern, Weight], whole: Weight) -> list[Name]:
-        """Keep the names that are heavy and pour all others into one pattern for each separator; return those."""
-        light = [
-            name
-            for name, child in parent.children.items()
-            if not is_plain(name) and not heavy.holds(weights[child], weights[parent], whole)
+    def light_node(self, parent: PatternNode, name: Name) -> PatternNode:
+        """Return the child that counts the keys of a light name: `{*}`, or the one for what is beyond the budget."""
+        if parent.is_crowded and not is_generic_name(name):
+            name = (ANY, name[1], NodeKind.PATTERN)
+        else:
+            name = (REST, b"", NodeKind.OTHER)
+        return parent.children.get(name) or self._make(parent, name, likeness=0)
+
+    def tally(self, node: PatternNode, key_type: bytes | None) -> Tally:
+        """Return the tally of a type in a node, a new one where there is none yet."""
+        found = node.tallies.get(key_type)
+        if found is None:
+            found = node.tallies[key_type] = Tally(self.scale)
+        return found
+
+    def levels(self) -> Iterator[list[PatternNode]]:
+        """Yield all nodes level by level; a level is collected when it is asked for, so changes of it count."""
+        level = [self.root]
+        while level:
+            yield level
+            level = [child for node in level for child in node.children.values()]
+
+    def clear_unplaced(self) -> None:
+        """Forget the tallies of keys without a node."""
+        for node in self.root.walk():
+            node.unplaced.clear()
+
+    def remove_empty_nodes(self, kept: Container[PatternNode] = ()) -> None:
+        """Remove nodes of light names that count nothing, since their keys have got nodes, but none in `kept`."""
+        for node in list(self.root.walk()):
+            for name, child in list(node.children.items()):
+                if _is_light_name(name) and not child.tallies and not child.children and child not in kept:
+                    del node.children[name]
+                    self.size -= 1
+
+    def merge_light(self, threshold: Threshold) -> None:
+        """Merge the light names of every crowded namespace; all buffers have been flushed."""
+        weights = weigh(self.root)
+        for level in self.levels():
+            self.merge_light_of(level, threshold, weights)
+
+    def merge_light_of(
+        self, parents: Iterable[PatternNode], threshold: Threshold, weights: dict[PatternNode, Weight]
+    ) -> list[MissingNode]:
+        """Merge the light names of the crowded ones of these namespaces, and return the nodes that are gone now.
+
+        `weights` are of the whole tree as it is, and brought up to date.
+        """
+        gone: list[MissingNode] = []
+        for parent in parents:
+            if not parent.is_crowded:
+                continue
+            light = [
+                name
+                for name, child in parent.children.items()
+                if not is_generic_name(name)
+                and not threshold.is_reached(weights[child], weights[parent], weights[self.root])
+            ]
+            targets = set()
+            for name in light:
+                child = parent.children.pop(name)
+                parent.named -= 1
+                target = self.light_node(parent, name)
+                self._merge_into(target, child)
+                targets.add(target)
+            for target in targets:
+                weights.update(weigh(target))
+            self.merges += bool(light)
+            gone += [(parent, name) for name in light]
+        return gone
+
+    def trim(self) -> None:
+        """Keep the heaviest nodes within the budget, and merge all others into those for the rest of their parents."""
+        if self.size <= self._budget:
+            return
+        weights = weigh(self.root)
+        all_keys, all_bytes = (max(1, value) for value in weights[self.root])
+        ranked: list[tuple[float, tuple[Name, ...], PatternNode]] = []
+        paths: list[tuple[tuple[Name, ...], PatternNode]] = [((), self.root)]
+        for path, node in paths:  # grows while it is walked
+            if node.kind is not NodeKind.OTHER:
+                keys, size = weights[node]
+                ranked.append((-max(keys / all_keys, size / all_bytes), path, node))
+            paths += [((*path, name), child) for name, child in node.children.items()]
+        ranked.sort(key=lambda one: one[:2])
+        self._keep_only({node for *_, node in ranked[: self._budget]}, self.root)
+
+    def _keep_only(self, kept: set[PatternNode], parent: PatternNode) -> None:
+        """Merge the nodes below `parent` that are not kept into those for the rest."""
+        dropped = [
+            name for name, child in parent.children.items() if child not in kept and child.kind is not NodeKind.OTHER
         ]
-        poured = set()
-        for name in light:
+        rest = (REST, b"", NodeKind.OTHER)
+        for name in dropped:
             child = parent.children.pop(name)
-            parent.named -= 1
-            into = self.stand_in(parent, name)
-            self._graft(child, into)
-            poured.add(into)
-        for into in poured:
-            weights.update(weigh(into))
-        self.folds += bool(light)
-        return light
+            parent.named -= not is_generic_name(name)
+            self._merge_into(parent.children.get(rest) or self._make(parent, rest, likeness=0), child)
+        self.merges += bool(dropped)
+        for child in parent.children.values():
+            self._keep_only(kept, child)
 
-    def _cut(self, node: Pattern, kept: set[Pattern]) -> None:
-        """Merge the children that are not kept into the one that stands for the rest."""
-        given_up = [
-            name for name, child in node.children.items() if child not in kept and child.kind is not NodeKind.OTHER
-        ]
-        for name in given_up:
-            child = node.children.pop(name)
-            node.named -= not is_plain(name)
-            rest = (REST, b"", NodeKind.OTHER)
-            self._graft(child, node.children.get(rest) or self.make(node, rest, likeness=0))
-        self.folds += bool(given_up)
-        for child in node.children.values():
-            self._cut(child, kept)
-
-    def _graft(self, node: Pattern, into: Pattern) -> None:
-        """Pour all that is at and below a node into another one."""
-        self._nodes -= 1
-        into.is_crowded = into.is_crowded or node.is_crowded
-        for kind, cell in node.cells.items():
-            cell.pour(self.cell(into, kind))
-        for kind, tally in node.undecided.items():
-            into.undecided.setdefault(kind, Tally(self.scale)).merge(tally)
+    def _merge_into(self, target: PatternNode, node: PatternNode) -> None:
+        """Count all that is at and below a node, which has been taken out of the tree, in another one."""
+        self.size -= 1
+        target.is_crowded = target.is_crowded or node.is_crowded
+        for buffer in node.buffers.values():
+            buffer.flush()
+        for key_type, tally in node.tallies.items():
+            self.tally(target, key_type).merge(tally)
+        for key_type, tally in node.unplaced.items():
+            target.unplaced.setdefault(key_type, Tally(self.scale)).merge(tally)
         for name, child in node.children.items():
-            if into.kind is NodeKind.OTHER:
-                self._graft(child, into)
+            if target.kind is NodeKind.OTHER:
+                self._merge_into(target, child)
             else:
-                target = into.children.get(name)
-                self._graft(child, target or self.make(into, name, likeness=child.likeness))
+                same = target.children.get(name) or self._make(target, name, likeness=child.likeness)
+                self._merge_into(same, child)
 
 
-def weigh(node: Pattern) -> dict[Pattern, Weight]:
-    """What a node and each one below it weighs."""
-    weights: dict[Pattern, Weight] = {}
+def weigh(node: PatternNode) -> dict[PatternNode, Weight]:
+    """Return the weights of a node and of each one below it."""
+    weights: dict[PatternNode, Weight] = {}
     for one in reversed(list(node.walk())):
         keys = size = 0
-        for tally in one.own():
+        for tally in one.own_tallies():
             keys += tally.keys
             size += 0 if tally.memory is None else tally.memory.sum
         for child in one.children.values():
@@ -352,24 +363,11 @@ def weigh(node: Pattern) -> dict[Pattern, Weight]:
     return weights
 
 
-def _rank(
-    node: Pattern,
-    path: tuple[Name, ...],
-    rank: Callable[[Pattern], float],
-    found: list[tuple[float, tuple[Name, ...], Pattern]],
-) -> None:
-    """List all nodes that may be given up, each with its rank and its path."""
-    if node.kind is not NodeKind.OTHER:
-        found.append((rank(node), path, node))
-    for name, child in node.children.items():
-        _rank(child, (*path, name), rank, found)
+def is_generic_name(name: Name) -> bool:
+    """Whether this is one of the few patterns that any namespace has room for."""
+    return _is_light_name(name) or (name[2] is NodeKind.PATTERN and name[0] in PLACEHOLDERS)
 
 
-def is_plain(name: Name) -> bool:
-    """Tell whether this is one of the few patterns that any namespace has room for."""
-    return _is_stand_in(name) or (name[2] is NodeKind.PATTERN and name[0] in PLACEHOLDERS)
-
-
-def _is_stand_in(name: Name) -> bool:
-    """Tell whether this takes the keys of names without a node."""
+def _is_light_name(name: Name) -> bool:
+    """Whether this is a node that counts the keys of light names."""
     return name[2] is NodeKind.OTHER or (name[2] is NodeKind.PATTERN and name[0] == ANY)

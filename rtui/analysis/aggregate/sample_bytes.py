@@ -1,23 +1,25 @@
 """The bytes of a keyspace from a random sample of its keys, where a few keys may hold most of them.
 
-The sizes of keys have heavy tails: one key in a million can outweigh all others. Multiplying such a key by how many
-keys each sampled one stands for makes up bytes that are not there, and no sample tells of the ones that it missed. So:
+The sizes of keys have heavy tails: one key in a million can outweigh all others. Say that 1,000 of 1,000,000 keys are
+sampled: 999 of 100 bytes, and one of 50 MB. Multiplying by 1,000 gives 50 GB, nearly all of which does not exist, and a
+sample without that key would give 100 MB and know nothing of it. So:
 
-1. A size counts as ordinary up to a cap, a tenth of what the capped sizes of the sample add up to. At most ten keys are
-   above it. What they have above the cap is counted as it is, once; all capped sizes are extrapolated (Kokic and Bell's
-   winsorized estimator). The value is stable, but leans towards too little: more large keys may have been missed.
-2. The lower bound is what lies above the cap, and the lower end of the 95 % interval of the capped sum, whose sizes
-   are bounded. It is never below the bytes that were seen.
+1. A size counts as ordinary up to a cap, a tenth of what the capped sizes of the sample add up to: here 11,100 bytes,
+   and at most ten keys are above it. What they have above the cap is counted once, as it is; all capped sizes are
+   extrapolated (Kokic and Bell's winsorized estimator): 50 MB + 1,000 × 111,000 bytes = 161 MB. The value is stable but
+   rather too low: more large keys may have been missed.
+2. The lower bound is what lies above the cap and the lower end of the 95 % interval of the capped sum, whose sizes are
+   bounded. It is never below the bytes that were seen.
 3. What the missed keys hold above the cap is between nothing and what the server's memory leaves for it: the most that
-   all keys can have, less the value of all. Every upper end reaches up by that. Where the server does not say how
-   much memory it uses, there is no upper end.
+   all keys can have (`SampledKeyspace.memory_bytes`) less the value of all. Every upper bound is raised by that. Where
+   the server does not say how much memory it uses, there is no upper bound.
 
 Values of parts add up to the value of the whole, since the cap is one for all. Simulated over even sizes, lognormal
 ones with a sigma of 1 to 3, Pareto's with an exponent of 0.8 to 2, single giants and mixtures, the intervals of totals
-and shares hold the truth in 95 % of the samples or more (tests/analysis/test_sample_bytes.py).
+and shares hold the truth in 95 % of the samples or more (tests/analysis/aggregate/test_sample_bytes.py).
 
-The most that all keys can have is what the server counts, see `SampleOf.memory_bytes`. Some servers tell more of single
-keys (MEMORY USAGE looks at a few elements only) than they use in all; then the bound holds, not the sum.
+Some servers report more for single keys (MEMORY USAGE looks at a few elements only) than they use in all; then the
+bound by the server's memory holds, not the sum.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from heapq import nlargest
 from math import inf
 from typing import Final, NamedTuple
 
-from rtui.analysis import estimates as inference
+from rtui.analysis import estimates
 from rtui.analysis.estimates import Estimate, Population
 
 MOST_LARGE: Final = 10
@@ -37,7 +39,7 @@ FEWEST_KEYS: Final = 4
 """In a sample of a few keys, the cap is the sum of so many mean ones."""
 
 
-class Sums(NamedTuple):
+class SizeSums(NamedTuple):
     """What the sizes of some sampled keys add up to."""
 
     total: float = 0.0
@@ -46,17 +48,17 @@ class Sums(NamedTuple):
     largest: tuple[float, ...] = ()
     """The largest sizes, descending, at most MOST_LARGE of them."""
 
-    def capped(self, cap: float) -> _Capped:
-        """Return what lies below a cap that at most MOST_LARGE of the sizes are above."""
+    def capped(self, cap: float) -> _CappedSums:
+        """Return the sums of the sizes cut off at a cap, which at most MOST_LARGE of them are above."""
         above = [size for size in self.largest if size > cap]
         beyond = min(self.total, sum(size - cap for size in above))
         lost = sum(size * size - cap * cap for size in above)
         kept = max(0.0, self.total - beyond)
         most = min(cap, self.largest[0]) if self.largest else 0.0
-        return _Capped(beyond, kept, max(0.0, self.squares - lost), most)
+        return _CappedSums(beyond, kept, max(0.0, self.squares - lost), most)
 
 
-class _Capped(NamedTuple):
+class _CappedSums(NamedTuple):
     """Sizes of which each is cut off at the cap."""
 
     beyond: float
@@ -70,9 +72,9 @@ class _Capped(NamedTuple):
     def seen(self) -> float:
         return self.beyond + self.kept
 
-    def without(self, other: _Capped) -> _Capped:
+    def without(self, other: _CappedSums) -> _CappedSums:
         """Return the sizes that are not among the other ones."""
-        return _Capped(
+        return _CappedSums(
             max(0.0, self.beyond - other.beyond),
             max(0.0, self.kept - other.kept),
             max(0.0, self.squares - other.squares),
@@ -81,14 +83,14 @@ class _Capped(NamedTuple):
 
 
 def largest_of(sizes: Iterable[float]) -> tuple[float, ...]:
-    """Return the largest of some sizes, descending, as `Sums` keeps them."""
+    """Return the largest of some sizes, descending, as `SizeSums` keeps them."""
     return tuple(nlargest(MOST_LARGE, sizes))
 
 
-def cap_of(sizes: Sums, n: int) -> float:
-    """Return up to where the sizes of n sampled keys are ordinary; infinite where all are.
+def cap_of(sizes: SizeSums, n: int) -> float:
+    """Return the largest ordinary size of n sampled keys; infinite where all are ordinary.
 
-    It is the cap c for which c is a tenth of the sum of all sizes cut off at c.
+    It is the cap c that is a tenth of the sum of all sizes cut off at c.
     """
     part = max(1 / MOST_LARGE, FEWEST_KEYS / max(1, n))
     rest = sizes.total
@@ -106,8 +108,8 @@ def cap_of(sizes: Sums, n: int) -> float:
 class SampleBytes:
     """Estimates of bytes, for all keys and for parts of them, by one sample."""
 
-    def __init__(self, sizes: Sums, n: int, population: Population, bound: float | None) -> None:
-        """`sizes` are those of the n sampled keys; `bound` is the most that all keys can have, None: nobody knows."""
+    def __init__(self, sizes: SizeSums, n: int, population: Population, bound: float | None) -> None:
+        """`sizes` are those of the n sampled keys; `bound` is the most that all keys can have, None where not known."""
         self._n = n
         self._population = population
         self._unseen = population is None or _number(population) > n
@@ -117,20 +119,16 @@ class SampleBytes:
         weight = 1.0 if population is None else max(1.0, _number(population) / max(1, n))
         most = (self._bound - self._all.seen) / self._all.kept if self._all.kept else 0.0
         self._more = min(weight - 1, most)
-        """How much the capped size of a key stands for besides its own."""
-        self._least = min(self._bound, self._lowest(self._all))
+        """How many times its own capped size a key stands for besides itself."""
         self._spare = max(0.0, self._bound - self._value(self._all)) if self._unseen else 0.0
+        """What the value of all keys leaves of the bound."""
 
-    def whole(self) -> Estimate:
-        """Return the bytes of all keys."""
-        return _ordered(self._least, self._value(self._all), self._bound)
-
-    def total(self, sizes: Sums) -> Estimate:
+    def total(self, sizes: SizeSums) -> Estimate:
         """Return the bytes of the keys of which those in the sample have these sizes."""
         part = sizes.capped(self._cap)
         return _ordered(self._lowest(part), self._value(part), self._highest(part))
 
-    def share(self, sizes: Sums) -> Estimate:
+    def share(self, sizes: SizeSums) -> Estimate:
         """Return their share of the bytes of all keys, 0 … 1: by the least of the part and the most of the rest."""
         part = sizes.capped(self._cap)
         rest = self._all.without(part)
@@ -141,13 +139,13 @@ class SampleBytes:
         upper = 1.0 if high == inf else high / (high + least) if high else 0.0
         return _ordered(lower, value, upper)
 
-    def mean(self, sizes: Sums, n: int, keys: Estimate) -> Estimate | None:
+    def mean(self, sizes: SizeSums, n: int, keys: Estimate) -> Estimate | None:
         """Return the mean size of the keys, of which n are in the sample and `keys` in all; None where n is 0."""
         if not n:
             return None
         part = sizes.capped(self._cap)
         among = max(n, round(keys.value))
-        found = inference.mean(part.kept, part.squares, n, among, largest=part.largest)
+        found = estimates.mean(part.kept, part.squares, n, among, largest=part.largest)
         if found is None:
             return None
         value = self._value(part) / max(1.0, keys.value)
@@ -155,32 +153,29 @@ class SampleBytes:
         high = found.high + (part.beyond + self._spare) / max(1.0, keys.low)
         return _ordered(low, value, high)
 
-    def _value(self, part: _Capped) -> float:
+    def _value(self, part: _CappedSums) -> float:
         return part.seen + self._more * part.kept
 
-    def _lowest(self, part: _Capped) -> float:
-        """The least that a part can have: what was seen, and never more than its value, which the bound limits."""
+    def _lowest(self, part: _CappedSums) -> float:
+        """Return the least that a part can have: at least what was seen, at most its value, which the bound limits."""
         found = self._extrapolated(part)
         return part.seen if found is None else min(self._value(part), max(part.seen, part.beyond + found.low))
 
-    def _highest(self, part: _Capped) -> float:
-        """The most that a part can have: never more than what the bound leaves beside the least of all others."""
+    def _highest(self, part: _CappedSums) -> float:
+        """Return the most that a part can have: at most what the bound leaves beside the least of all others."""
         if not self._unseen:
             return part.seen
         found = self._extrapolated(part)
         if found is None:
             return inf
         rest = self._all.without(part)
-        high = found.high if part.kept else self._missed()
+        missed = estimates.UNSEEN_LARGEST * (1 + self._more) * self._all.kept / max(1, self._n)
+        high = found.high if part.kept else missed
         return max(part.seen, min(part.beyond + high + self._spare, self._bound - self._lowest(rest)))
 
-    def _missed(self) -> float:
-        """The bytes of as many ordinary keys as may have been missed though none was seen."""
-        return inference.UNSEEN_LARGEST * (1 + self._more) * self._all.kept / max(1, self._n)
-
-    def _extrapolated(self, part: _Capped) -> Estimate | None:
-        """The sum of the capped sizes of all such keys; None where nobody knows how many keys there are."""
-        return inference.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
+    def _extrapolated(self, part: _CappedSums) -> Estimate | None:
+        """Return the sum of the capped sizes of all such keys; None where the number of keys is not known."""
+        return estimates.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
 
 
 def _number(population: int | Estimate) -> float:

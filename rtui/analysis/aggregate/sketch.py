@@ -1,4 +1,11 @@
-"""The spread of sizes in little memory: counts in buckets so narrow that any quantile is right to one percent."""
+"""The spread of sizes in little memory: counts in buckets so narrow that any quantile is right to one percent.
+
+Sizes that differ by up to 2 % share a bucket: 1, 2, … 98 have one each, 99 and 100 share one, 101 to 103 the next, and
+those around a mebibyte lie in buckets 20 KiB wide, so that 1,600 buckets reach up to a pebibyte. A sketch is a counter
+of the buckets in use, and two sketches are merged by adding them. For the median of 1,000 sizes, counts are added from
+the lowest bucket upwards until there are 500: the middle of that bucket is the answer, at most 1 % off. The number of
+sizes, their sum, the smallest and the largest are kept beside the buckets and are exact.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +23,12 @@ ERROR: Final = 0.01
 HIGHEST: Final = 1 << 50
 """Sizes above share the last bucket."""
 
-REMEMBERED: Final = 1 << 15
-"""Sizes whose bucket is remembered once looked up."""
+CACHED_SIZES: Final = 1 << 15
+"""Sizes whose bucket is cached once looked up."""
 
 
 def _buckets() -> tuple[list[int], list[int]]:
-    """The lowest size of each bucket, and the size that stands for all in it: within 1 % of the lowest and highest."""
+    """Return the lowest size of each bucket, and the size that stands for all in it: within 1 % of both ends."""
     lows, middles = [0], [0]
     low = 1
     while low <= HIGHEST:
@@ -38,25 +45,25 @@ MOST_BUCKETS: Final = len(_LOWS)
 """How many buckets a sketch has at most."""
 
 
-class _BucketOf(dict[int, int]):
-    """From a size to the number of its bucket; the same number is the same object, whoever holds it."""
+class _BucketCache(dict[int, int]):
+    """Maps a size to the number of its bucket; equal numbers are one object, so that counters share them."""
 
     def __init__(self) -> None:
         super().__init__()
         self._numbers = list(range(MOST_BUCKETS))
 
     def __missing__(self, size: int) -> int:
-        if len(self) >= REMEMBERED:
+        if len(self) >= CACHED_SIZES:
             self.clear()
         bucket = self[size] = self._numbers[bisect_right(_LOWS, size) - 1]
         return bucket
 
 
-_bucket_of = _BucketOf().__getitem__
+_bucket_of = _BucketCache().__getitem__
 
 
 class Sketch:
-    """Quantiles, sum and both ends of sizes, which are whole numbers from 0 on; two sketches add up to one."""
+    """Quantiles, sum and extremes of sizes, which are whole numbers from 0 on."""
 
     __slots__ = ("_counts", "count", "max", "min", "sum")
 
@@ -72,41 +79,39 @@ class Sketch:
         self._counts: Counter[int] = Counter()
 
     def add(self, sizes: Sequence[int]) -> None:
-        """Take up sizes."""
+        """Add sizes."""
         if sizes:
-            self._extend(min(sizes), max(sizes))
-            self.count += len(sizes)
-            self.sum += sum(sizes)
             self._counts.update(map(_bucket_of, sizes))
+            self._add_figures(len(sizes), sum(sizes), min(sizes), max(sizes))
 
     def merge(self, other: Sketch) -> None:
-        """Take up what another one has."""
+        """Add all sizes of another sketch."""
         if other.count:
-            self._extend(other.min, other.max)
-            self.count += other.count
-            self.sum += other.sum
             self._counts.update(other._counts)
+            self._add_figures(other.count, other.sum, other.min, other.max)
 
-    def _extend(self, smallest: int, largest: int) -> None:
-        """Take note of the ends of what is about to be taken up."""
+    def _add_figures(self, count: int, total: int, smallest: int, largest: int) -> None:
         self.min = min(self.min, smallest) if self.count else smallest
         self.max = max(self.max, largest)
-
-    def ranked(self, ranks: Sequence[int]) -> list[int]:
-        """The sizes at these ranks, ascending and from 0 on, each within ERROR of the true one; both ends are exact."""
-        buckets = sorted(self._counts)
-        ends = list(accumulate(map(self._counts.__getitem__, buckets)))
-        found = [_MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]] for rank in ranks]
-        return [
-            self.min if rank <= 0 else self.max if rank >= self.count - 1 else max(self.min, min(self.max, size))
-            for rank, size in zip(ranks, found, strict=True)
-        ]
+        self.count += count
+        self.sum += total
 
     def quantiles(self, shares: Iterable[float]) -> list[int]:
-        """The sizes below or at which these shares (0 … 1) of all lie; of an empty sketch all 0."""
+        """Return the sizes at or below which these shares (0 … 1) of all lie, ascending; all 0 where there is none.
+
+        Each is within ERROR of the true one; the smallest and the largest are exact.
+        """
         if not self.count:
             return [0 for _ in shares]
-        return self.ranked([max(0, ceil(share * self.count) - 1) for share in shares])
+        buckets = sorted(self._counts)
+        ends = list(accumulate(map(self._counts.__getitem__, buckets)))
+        found = []
+        for share in shares:
+            rank = max(0, ceil(share * self.count) - 1)
+            size = _MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]]
+            exact = self.min if rank == 0 else self.max if rank >= self.count - 1 else None
+            found.append(max(self.min, min(self.max, size)) if exact is None else exact)
+        return found
 
     @property
     def mean(self) -> float:
@@ -114,11 +119,11 @@ class Sketch:
         return self.sum / self.count if self.count else 0.0
 
     def sum_of_squares(self) -> float:
-        """The sum of all squares, to two percent: what a variance is made of."""
+        """Return the sum of all squares, to two percent: what a variance is made of."""
         return float(sum(count * _MIDDLES[bucket] ** 2 for bucket, count in self._counts.items()))
 
     def largest(self, most: int) -> list[float]:
-        """The largest sizes, descending, each within ERROR of the true one, and as `sum_of_squares` takes them."""
+        """Return the largest sizes, descending, each within ERROR of the true one, and as `sum_of_squares` has it."""
         found: list[float] = []
         for bucket in nlargest(most, self._counts):
             found += [float(_MIDDLES[bucket])] * min(self._counts[bucket], most - len(found))
@@ -127,5 +132,5 @@ class Sketch:
         return found
 
     def __len__(self) -> int:
-        """Give the number of buckets in use."""
+        """Return the number of buckets in use."""
         return len(self._counts)

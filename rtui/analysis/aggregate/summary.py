@@ -1,46 +1,103 @@
-"""What all keys at and below a pattern add up to, and how a report says it."""
+"""What all keys at and below a node of the pattern tree add up to, as the nodes, types and encodings of a report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, sums_of
-from rtui.analysis.aggregate.pattern_tree import Pattern
-from rtui.analysis.aggregate.sample_bytes import Sums
+from rtui.analysis.aggregate.pattern_tree import PatternNode
+from rtui.analysis.aggregate.sample_bytes import SizeSums
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.tally import Life, Tally
+from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.estimates import Estimate, wilson
 from rtui.analysis.report.document import EncodingReport, Figure, Node, NodeKind, Stats, TypeReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.types import type_of
 
-
-class Rolled:
-    """The tallies of keys by type, and of all together; not to be changed, since parts share them."""
-
-    __slots__ = ("by_kind", "tally")
-
-    def __init__(self, parts: Iterable[Mapping[bytes | None, Tally]], scale: ExpiryScale) -> None:
-        tallies: dict[bytes | None, list[Tally]] = {}
-        for part in parts:
-            for kind, tally in part.items():
-                tallies.setdefault(kind, []).append(tally)
-        self.by_kind = {kind: _sum(found, scale) for kind, found in tallies.items()}
-        """By type, None for keys whose type is not known."""
-        self.tally = _sum(list(self.by_kind.values()), scale)
-
-    def stats(self, figures: Figures) -> Stats:
-        """Say it."""
-        kinds = [(kind, tally.keys) for kind, tally in self.by_kind.items() if kind is not None]
-        return stats_of(self.tally, sorted(kinds, key=lambda pair: (-pair[1], pair[0])), figures)
+TypeTallies: TypeAlias = Mapping[bytes | None, Tally]
+"""Tallies by type, under None for keys whose type is not known; not to be changed, since nodes share them."""
 
 
-def _sum(tallies: Sequence[Tally], scale: ExpiryScale) -> Tally:
-    """The sum of tallies; of one alone, itself."""
+class _Part(NamedTuple):
+    """A node of the report, with what is needed to add it to its parent."""
+
+    node: Node
+    by_type: TypeTallies
+    tally: Tally
+    """All types together."""
+    names: int
+    """How many names at least a pattern above it stands for; 0 where that is not known."""
+
+
+class NodeReports:
+    """Makes the nodes of a report from the leaves to the root."""
+
+    def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
+        self.types: dict[bytes, Tally] = {}
+        """By type, all keys, once the root has been made."""
+        self.beyond_budget = 0
+        """Keys in nodes that stand for what was beyond the budget."""
+        self._figures = figures
+        self._scale = scale
+        self._slicer = slicer
+
+    def of_root(self, root: PatternNode) -> Slices[Node]:
+        """Return the report's node of the root, with all below it."""
+        part = yield from self._part(root, 0, is_root=True)
+        self.types = {key_type: tally for key_type, tally in part.by_type.items() if key_type is not None}
+        return part.node
+
+    def _part(self, pattern: PatternNode, patterns_above: int, *, is_root: bool = False) -> Slices[_Part]:
+        patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
+        below: list[_Part] = []
+        for child in pattern.children.values():
+            part = yield from self._part(child, patterns)
+            below.append(part)
+        if self._slicer.over():
+            yield
+        own = sum(tally.keys for tally in pattern.own_tallies())
+        if pattern.kind is NodeKind.OTHER:
+            self.beyond_budget += own
+        if not pattern.tallies and not pattern.unplaced and len(below) == 1 and not is_root:
+            stats, by_type, tally = below[0].node.stats, below[0].by_type, below[0].tally
+        else:
+            by_type = _sum_by_type([pattern.tallies, pattern.unplaced, *(part.by_type for part in below)], self._scale)
+            tally = _sum(list(by_type.values()), self._scale)
+            types = [(key_type, one.keys) for key_type, one in by_type.items() if key_type is not None]
+            types.sort(key=lambda pair: (-pair[1], pair[0]))
+            stats = _stats(tally, types, self._figures, is_whole=is_root)
+        names = max([own, *(part.names for part in below)])
+        below.sort(key=_most_memory_first)
+        node = Node(
+            name=pattern.name,
+            separator=pattern.separator,
+            kind=pattern.kind,
+            stats=stats,
+            children=tuple(part.node for part in below),
+            distinct=names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
+        )
+        return _Part(node, by_type, tally, names if patterns <= 1 else 0)
+
+
+def _most_memory_first(part: _Part) -> tuple[int, int, bytes, bytes, NodeKind]:
+    memory, node = part.tally.memory, part.node
+    return 0 if memory is None else -memory.sum, -part.tally.keys, node.name, node.separator, node.kind
+
+
+def _sum_by_type(parts: Iterable[TypeTallies], scale: ExpiryScale) -> TypeTallies:
+    by_type: dict[bytes | None, list[Tally]] = {}
+    for part in parts:
+        for key_type, tally in part.items():
+            by_type.setdefault(key_type, []).append(tally)
+    return {key_type: _sum(tallies, scale) for key_type, tallies in by_type.items()}
+
+
+def _sum(tallies: list[Tally], scale: ExpiryScale) -> Tally:
+    """Return the sum of tallies, without the times of expiry; of one alone, itself."""
     if len(tallies) == 1:
         return tallies[0]
     total = Tally(scale)
@@ -49,132 +106,74 @@ def _sum(tallies: Sequence[Tally], scale: ExpiryScale) -> Tally:
     return total
 
 
-def stats_of(tally: Tally, kinds: Iterable[tuple[bytes, int]], figures: Figures) -> Stats:
-    """Say what keys of these types add up to."""
-    memory, life = tally.memory, tally.life
+def _stats(tally: Tally, types: Iterable[tuple[bytes, int]], figures: Figures, *, is_whole: bool = False) -> Stats:
+    """Return the stats of keys of these types; of all keys, whose shares are known, if `is_whole`."""
+    memory, ttl = tally.memory, tally.ttl
+    keys, share_keys = figures.all_keys() if is_whole else (figures.keys(tally.keys), figures.share_keys(tally.keys))
+    memory_bytes = share_memory = no_ttl_bytes = None
+    if memory is not None:
+        sums = partial(sums_of, memory)
+        memory_bytes = figures.memory(memory.sum, sums)
+        share_memory = share_keys if is_whole and memory.sum else figures.share_memory(memory.sum, sums)
+        if ttl is not None and (ttl.no_ttl_memory_bytes or not ttl.no_ttl_keys):
+            lasting = SizeSums(float(ttl.no_ttl_memory_bytes), float(ttl.no_ttl_squares), ttl.no_ttl_largest)
+            no_ttl_bytes = figures.memory(ttl.no_ttl_memory_bytes, lambda: lasting)
+
+    def bins(counts: list[int] | None) -> tuple[Figure, ...] | None:
+        return None if counts is None else tuple(map(figures.keys, counts))
+
     return Stats(
-        keys=figures.keys(tally.keys),
-        share_keys=figures.share_keys(tally.keys),
-        memory_bytes=None if memory is None else figures.memory(memory.sum, partial(sums_of, memory)),
-        share_memory=None if memory is None else figures.share_memory(memory.sum, partial(sums_of, memory)),
+        keys=keys,
+        share_keys=share_keys,
+        memory_bytes=memory_bytes,
+        share_memory=share_memory,
         memory_known_keys=0 if memory is None else memory.count,
         memory=None if memory is None else figures.memory_quantiles(memory),
-        no_ttl_keys=None if life is None else figures.keys(life.no_ttl_keys),
-        no_ttl_share=None if life is None else figures.share(life.no_ttl_keys, life.known),
-        no_ttl_memory_bytes=None if life is None or memory is None else _lasting(life, memory, figures),
-        ttl=None if life is None else _bins(life.bins, figures),
-        soonest_expiry_s=None if life is None or life.soonest_ms is None else life.soonest_ms / 1000,
-        idle=None if tally.idle is None else _bins(tally.idle, figures),
-        frequency=None if tally.frequency is None else _bins(tally.frequency, figures),
-        types=tuple((kind, figures.keys(keys)) for kind, keys in kinds),
+        no_ttl_keys=None if ttl is None else figures.keys(ttl.no_ttl_keys),
+        no_ttl_share=None if ttl is None else figures.share(ttl.no_ttl_keys, ttl.known_keys),
+        no_ttl_memory_bytes=no_ttl_bytes,
+        ttl=None if ttl is None else bins(ttl.bins),
+        soonest_expiry_s=None if ttl is None or ttl.soonest_ms is None else ttl.soonest_ms / 1000,
+        idle=bins(tally.idle),
+        frequency=bins(tally.frequency),
+        types=tuple((key_type, figures.keys(count)) for key_type, count in types),
     )
-
-
-def _lasting(life: Life, memory: Sketch, figures: Figures) -> Figure | None:
-    """Say how many bytes never expire; None where they are known of none of the keys that do not."""
-    if life.no_ttl_keys and not life.no_ttl_memory_bytes:
-        return None
-    lasting = Sums(float(life.no_ttl_memory_bytes), float(life.no_ttl_squares), life.no_ttl_largest)
-    return figures.memory(life.no_ttl_memory_bytes, lambda: lasting)
-
-
-def _bins(bins: list[int], figures: Figures) -> tuple[Figure, ...]:
-    return tuple(map(figures.keys, bins))
-
-
-class Rollup:
-    """Adds up patterns from the leaves to the root, each once."""
-
-    def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
-        self.types: dict[bytes, Tally] = {}
-        """By type, all keys, once the root was added up."""
-        self.beyond_budget = 0
-        """Keys in nodes that stand for what was beyond the budget."""
-        self._figures = figures
-        self._scale = scale
-        self._slicer = slicer
-
-    def root(self, pattern: Pattern) -> Slices[Node]:
-        """The node of the root, and all below it."""
-        node, rolled, _ = yield from self._node(pattern, 0)
-        self.types = {kind: tally for kind, tally in rolled.by_kind.items() if kind is not None}
-        keys, all_of_it = self._figures.all_keys()
-        memory = rolled.tally.memory
-        share_memory = node.stats.share_memory if memory is None or not memory.sum else all_of_it
-        stats = replace(node.stats, keys=keys, share_keys=all_of_it, share_memory=share_memory)
-        return replace(node, stats=stats)
-
-    def _node(self, pattern: Pattern, patterns_above: int) -> Slices[tuple[Node, Rolled, int]]:
-        """The node of a pattern, what it adds up to, and how many names its parts stand for at least, if one does."""
-        patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
-        below: list[tuple[Node, Rolled, int]] = []
-        for child in pattern.children.values():
-            part = yield from self._node(child, patterns)
-            below.append(part)
-        if self._slicer.over():
-            yield
-        own = sum(tally.keys for tally in pattern.own())
-        if pattern.kind is NodeKind.OTHER:
-            self.beyond_budget += own
-        if not pattern.cells and not pattern.undecided and len(below) == 1:
-            stats, rolled = below[0][0].stats, below[0][1]
-        else:
-            cells = {kind: cell.tally for kind, cell in pattern.cells.items()}
-            rolled = Rolled([cells, pattern.undecided, *(part.by_kind for _, part, _ in below)], self._scale)
-            stats = rolled.stats(self._figures)
-        names = max([own, *(most for _, _, most in below)])
-        node = Node(
-            pattern.name,
-            pattern.separator,
-            pattern.kind,
-            stats,
-            tuple(node for node, _, _ in sorted(below, key=_most_first)),
-            names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
-        )
-        return node, rolled, names if patterns <= 1 else 0
-
-
-def _most_first(part: tuple[Node, Rolled, int]) -> tuple[int, int, bytes, bytes, NodeKind]:
-    node, rolled, _ = part
-    memory = rolled.tally.memory
-    return 0 if memory is None else -memory.sum, -rolled.tally.keys, node.name, node.separator, node.kind
 
 
 def type_reports(
     types: Mapping[bytes, Tally], lengths: Mapping[bytes, Sketch], figures: Figures
 ) -> tuple[TypeReport, ...]:
-    """All types, most keys first, with the lengths of those that have any."""
-    ordered = sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))
+    """Return all types, most keys first, with the lengths of those that have any."""
     return tuple(
         TypeReport(
-            kind,
-            stats_of(tally, [(kind, tally.keys)], figures),
-            figures.quantiles(lengths[kind]) if kind in lengths else None,
-            type_of(kind).units,
+            name=key_type,
+            stats=_stats(tally, [(key_type, tally.keys)], figures),
+            length=figures.quantiles(lengths[key_type]) if key_type in lengths else None,
+            unit=type_of(key_type).units,
         )
-        for kind, tally in ordered
+        for key_type, tally in sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))
     )
 
 
 def encoding_reports(
     asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, Tally], figures: Figures
 ) -> tuple[EncodingReport, ...]:
-    """All encodings by type, most keys first: estimates unless every key of the type was asked."""
+    """Return all encodings by type, most keys first: estimates unless every key of the type was asked."""
     reports = []
-    for kind, counts in sorted(asked.items(), key=lambda pair: (-pair[1].total(), pair[0])):
+    for key_type, counts in sorted(asked.items(), key=lambda pair: (-pair[1].total(), pair[0])):
         total = counts.total()
-        keys = types[kind].keys if kind in types else total
+        of_type = types[key_type].keys if key_type in types else total
         for encoding, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-            if total >= keys:
-                reports.append(EncodingReport(kind, encoding, figures.keys(count), figures.share(count, total)))
-            else:
-                share = wilson(count, total, population=keys)
-                reports.append(EncodingReport(kind, encoding, _times(share, figures.keys(keys)), share))
+            keys, share = figures.keys(count), figures.share(count, total)
+            if total < of_type:
+                share = wilson(count, total, population=of_type)
+                keys = _product(share, figures.keys(of_type))
+            reports.append(EncodingReport(kind=key_type, encoding=encoding, keys=keys, share=share))
     return tuple(reports)
 
 
-def _times(share: Estimate, keys: Figure) -> Estimate:
-    """As many keys as a share of them is; where both are estimates, with the bounds of both."""
+def _product(share: Estimate, keys: Figure) -> Estimate:
+    """Return a share of a number of keys; where both are estimates, with the bounds of both."""
     if isinstance(keys, Estimate):
         return Estimate(share.low * keys.low, share.value * keys.value, share.high * keys.high)
     return share.scaled(keys)

@@ -1,13 +1,17 @@
-"""What a set of keys adds up to, in bounded memory: keys, bytes, life left, idleness. Tallies add up."""
+"""What a set of keys adds up to in bounded memory: keys, bytes, times to live, idle times. Tallies can be merged.
+
+Counting key by key would cost several Python calls each. Rows wait in a `Buffer`, one for each pattern, type and
+combination of known facts, and are counted many at a time: its list holds `ttl, memory, ttl, memory, …`, so a column is
+a slice of it, and sums, extremes and histograms are made of whole columns by functions of the standard library.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import add, mul, sub
-from typing import Final
+from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, largest_of
@@ -18,27 +22,14 @@ _TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
 _MINUTE_MS: Final = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Facts of keys, column by column, all of one length; None where a fact is known of none of them."""
-
-    ttl_ms: Sequence[int] | None = None
-    """What is left of the life, negative for keys that do not expire."""
-    memory_bytes: Sequence[int] | None = None
-    idle_s: Sequence[int] | None = None
-    frequency: Sequence[int] | None = None
-    asked_at_ms: Sequence[int] = ()
-    """When each key was asked, in milliseconds since the epoch; needed where there is a life left."""
-
-
-class Life:
-    """What is left of the life of keys."""
+class TtlTally:
+    """Times to live of a set of keys, and when those that expire do so."""
 
     __slots__ = (
         "_scale",
         "bins",
         "expiries",
-        "known",
+        "known_keys",
         "no_ttl_keys",
         "no_ttl_largest",
         "no_ttl_memory_bytes",
@@ -47,27 +38,27 @@ class Life:
     )
 
     def __init__(self, scale: ExpiryScale) -> None:
-        self.known = 0
-        """Keys whose life is known."""
+        self.known_keys = 0
+        """Keys whose time to live is known."""
         self.no_ttl_keys = 0
         self.no_ttl_memory_bytes = 0
-        """Bytes of those without end, as far as their memory is known."""
+        """Bytes of the keys that do not expire, as far as their memory is known."""
         self.no_ttl_squares = 0
-        """The sum of the squares of these bytes."""
+        """The sum of the squares of these sizes."""
         self.no_ttl_largest: tuple[float, ...] = ()
-        """The largest of them, descending, MOST_LARGE at most."""
+        """The largest of these sizes, descending, at most MOST_LARGE of them."""
         self.soonest_ms: int | None = None
-        """When the first of them expires, in milliseconds since the epoch."""
+        """When the first key expires, in milliseconds since the epoch."""
         self.bins = [0] * (len(TTL_EDGES_S) + 1)
         """Keys that expire, by TTL_EDGES_S."""
         self.expiries: ExpiryBins | None = None
-        """Keys that expire, by when; None where none does."""
+        """Keys by the time at which they expire; None where none does."""
         self._scale = scale
 
     def add(self, ttl_ms: Sequence[int], memory_bytes: Sequence[int] | None, asked_at_ms: Sequence[int]) -> None:
-        """Take up the life left of keys; columns as in `Columns`."""
+        """Count keys; columns as in `Tally.add`."""
         no_ttl, *bins = histogram(ttl_ms, _TTL_EDGES_MS)
-        self.known += len(ttl_ms)
+        self.known_keys += len(ttl_ms)
         self.no_ttl_keys += no_ttl
         if no_ttl and memory_bytes is not None:
             lasting = memory_bytes
@@ -84,85 +75,122 @@ class Life:
             ttl_ms = list(compress(ttl_ms, expiring))
             asked_at_ms = list(compress(asked_at_ms, expiring))
             memory_bytes = None if memory_bytes is None else list(compress(memory_bytes, expiring))
-        moments = list(map(add, ttl_ms, asked_at_ms))
+        moments_ms = list(map(add, ttl_ms, asked_at_ms))
+        soonest_ms = min(moments_ms)
         self.bins = list(map(add, self.bins, bins))
-        self.soonest_ms = _least(self.soonest_ms, min(moments))
+        self.soonest_ms = soonest_ms if self.soonest_ms is None else min(self.soonest_ms, soonest_ms)
         self.expiries = self.expiries or ExpiryBins(self._scale)
-        self.expiries.add([moment // _MINUTE_MS for moment in moments], memory_bytes)
+        self.expiries.add([moment // _MINUTE_MS for moment in moments_ms], memory_bytes)
 
-    def merge(self, other: Life, *, expiries: bool = True) -> None:
-        """Take up what another one has, when keys expire only if asked to."""
-        self.known += other.known
+    def merge(self, other: TtlTally, *, expiries: bool) -> None:
+        """Add another tally, with the times of expiry only where `expiries` is true."""
+        self.known_keys += other.known_keys
         self.no_ttl_keys += other.no_ttl_keys
         self.no_ttl_memory_bytes += other.no_ttl_memory_bytes
         self.no_ttl_squares += other.no_ttl_squares
         self.no_ttl_largest = largest_of((*self.no_ttl_largest, *other.no_ttl_largest))
-        if other.known > other.no_ttl_keys:
+        if other.soonest_ms is not None:
             self.bins = list(map(add, self.bins, other.bins))
-            self.soonest_ms = _least(self.soonest_ms, other.soonest_ms)
+            self.soonest_ms = other.soonest_ms if self.soonest_ms is None else min(self.soonest_ms, other.soonest_ms)
         if expiries and other.expiries is not None:
             self.expiries = self.expiries or ExpiryBins(self._scale)
             self.expiries.merge(other.expiries)
 
 
 class Tally:
-    """All that is kept of a set of keys; each part is None as long as no key came with its fact."""
+    """All that is kept of a set of keys; each part is None as long as its fact is not known of any key."""
 
-    __slots__ = ("_scale", "frequency", "idle", "keys", "life", "memory")
+    __slots__ = ("_scale", "frequency", "idle", "keys", "memory", "ttl")
 
     def __init__(self, scale: ExpiryScale) -> None:
         self._scale = scale
         self.keys = 0
         self.memory: Sketch | None = None
         """Bytes of the keys whose memory is known."""
-        self.life: Life | None = None
+        self.ttl: TtlTally | None = None
         self.idle: list[int] | None = None
         """Keys by IDLE_EDGES_S."""
         self.frequency: list[int] | None = None
         """Keys by FREQUENCY_EDGES."""
 
-    def add(self, keys: int, columns: Columns) -> None:
-        """Take up so many keys; every column that is there has as many values."""
+    def add(
+        self,
+        keys: int,
+        *,
+        ttl_ms: Sequence[int] | None = None,
+        memory_bytes: Sequence[int] | None = None,
+        idle_s: Sequence[int] | None = None,
+        frequency: Sequence[int] | None = None,
+        asked_at_ms: Sequence[int] = (),
+    ) -> None:
+        """Count keys; every column has a value for each of them, or is None where the fact is not known.
+
+        `ttl_ms` is negative for keys that do not expire; `asked_at_ms` is when each key was asked, in milliseconds
+        since the epoch, and needed with `ttl_ms` only.
+        """
         self.keys += keys
-        if columns.memory_bytes is not None:
+        if memory_bytes is not None:
             self.memory = self.memory or Sketch()
-            self.memory.add(columns.memory_bytes)
-        if columns.ttl_ms is not None:
-            self.life = self.life or Life(self._scale)
-            self.life.add(columns.ttl_ms, columns.memory_bytes, columns.asked_at_ms)
-        if columns.idle_s is not None:
-            self.idle = added(self.idle, histogram(columns.idle_s, IDLE_EDGES_S))
-        if columns.frequency is not None:
-            self.frequency = added(self.frequency, histogram(columns.frequency, FREQUENCY_EDGES))
+            self.memory.add(memory_bytes)
+        if ttl_ms is not None:
+            self.ttl = self.ttl or TtlTally(self._scale)
+            self.ttl.add(ttl_ms, memory_bytes, asked_at_ms)
+        if idle_s is not None:
+            self.idle = _added(self.idle, histogram(idle_s, IDLE_EDGES_S))
+        if frequency is not None:
+            self.frequency = _added(self.frequency, histogram(frequency, FREQUENCY_EDGES))
 
     def merge(self, other: Tally, *, expiries: bool = True) -> None:
-        """Take up what another one has, when keys expire only if asked to; the other stays as it is."""
+        """Add another tally, which stays as it is; the times of expiry only where `expiries` is true."""
         self.keys += other.keys
         if other.memory is not None:
             self.memory = self.memory or Sketch()
             self.memory.merge(other.memory)
-        if other.life is not None:
-            self.life = self.life or Life(self._scale)
-            self.life.merge(other.life, expiries=expiries)
-        self.idle = added(self.idle, other.idle)
-        self.frequency = added(self.frequency, other.frequency)
+        if other.ttl is not None:
+            self.ttl = self.ttl or TtlTally(self._scale)
+            self.ttl.merge(other.ttl, expiries=expiries)
+        self.idle = _added(self.idle, other.idle)
+        self.frequency = _added(self.frequency, other.frequency)
 
 
 def histogram(values: Sequence[int], edges: Sequence[int]) -> list[int]:
-    """Count values by ascending edges, one bin more than there are: bin i holds what is below edge i."""
+    """Count values by ascending edges, one bin more than there are edges: bin i holds what is below edge i."""
     ordered = sorted(values)
     ends = list(map(bisect_left, repeat(ordered), edges))
     return list(map(sub, [*ends, len(ordered)], [0, *ends]))
 
 
-def added(mine: list[int] | None, more: list[int] | None) -> list[int] | None:
-    """The sum of two histograms, of which either may not be there."""
-    if mine is None or more is None:
-        return mine if more is None else list(more)
-    return list(map(add, mine, more))
-
-
-def _least(one: int | None, other: int | None) -> int | None:
+def _added(one: list[int] | None, other: list[int] | None) -> list[int] | None:
+    """Return the sum of two histograms, either of which may be missing."""
     if one is None or other is None:
-        return other if one is None else one
-    return min(one, other)
+        return one if other is None else list(other)
+    return list(map(add, one, other))
+
+
+Layout: TypeAlias = tuple[str, ...]
+"""Which columns the rows of a buffer have, in this order: names of parameters of `Tally.add`."""
+
+
+class Buffer:
+    """Rows of facts that wait to be counted in a tally, all of one layout."""
+
+    __slots__ = ("_layout", "_tally", "values")
+
+    def __init__(self, tally: Tally, layout: Layout) -> None:
+        self._tally = tally
+        self._layout = layout
+        self.values: list[int] = []
+        """The rows one after the other, to be extended by the facts of a key; by one number where none is known."""
+
+    @property
+    def keys(self) -> int:
+        """How many keys wait."""
+        return len(self.values) // max(1, len(self._layout))
+
+    def flush(self) -> int:
+        """Count the keys that wait; return how many there were."""
+        count, values, width = self.keys, self.values, len(self._layout)
+        if count:
+            self._tally.add(count, **{name: values[at::width] for at, name in enumerate(self._layout)})
+            values.clear()
+        return count

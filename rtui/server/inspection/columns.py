@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.facts.answers import Expected
 from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import is_key_refusal
@@ -19,7 +19,7 @@ from rtui.server.wire.errors import ServerBusyError, ServerError
 from rtui.server.wire.replies import Reply
 
 FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths")
-"""The columns of `Inspected`, by their names."""
+"""The columns of `InspectedBatch`, by their names."""
 
 
 @dataclass(slots=True)
@@ -86,12 +86,12 @@ def picked(columns: Mapping[str, Sequence[Any] | None], indexes: Sequence[int]) 
     return {name: None if one is None else [*map(one.__getitem__, indexes)] for name, one in columns.items()}
 
 
-def rows_at(batch: Inspected, indexes: Sequence[int]) -> Inspected:
+def rows_at(batch: InspectedBatch, indexes: Sequence[int]) -> InspectedBatch:
     """Return the keys of a batch at these indexes, with all their columns."""
     return replace(batch, **picked({name: getattr(batch, name) for name in ("keys", *FACT_COLUMNS)}, indexes))
 
 
-def rows_of(batch: Inspected, keys: Sequence[bytes]) -> Inspected:
+def rows_of(batch: InspectedBatch, keys: Sequence[bytes]) -> InspectedBatch:
     """Return the part of a batch that is about these keys, which are in its order."""
     if len(keys) == len(batch.keys):
         return batch
@@ -111,10 +111,10 @@ class WaitingKeys:
         """How many keys wait."""
         self._joined: dict[_Signature, tuple[list[bytes], list[list[int] | None]]] = {}
 
-    def add(self, batch: Inspected) -> None:
+    def add(self, batch: InspectedBatch) -> None:
         """Let a batch wait."""
         columns = [getattr(batch, name) for name in FACT_COLUMNS]
-        signature = (batch.kind, tuple(one is not None for one in columns), batch.note)
+        signature = (batch.key_type, tuple(one is not None for one in columns), batch.note)
         joined = self._joined.get(signature)
         if joined is None:
             joined = self._joined[signature] = ([], [None if one is None else [] for one in columns])
@@ -124,13 +124,13 @@ class WaitingKeys:
                 column.extend(more)
         self.keys += len(batch.keys)
 
-    def take(self, most: int) -> Iterator[Inspected]:
+    def take(self, most: int) -> Iterator[InspectedBatch]:
         """Yield up to so many keys, a batch for each type, beginning with the type of which most keys wait."""
         for signature in sorted(self._joined, key=lambda one: -len(self._joined[one][0])):
             if most <= 0:
                 return
             keys, columns = self._joined[signature]
-            taken = Inspected(
+            taken = InspectedBatch(
                 signature[0],
                 keys[:most],
                 **{name: None if one is None else one[:most] for name, one in zip(FACT_COLUMNS, columns, strict=True)},

@@ -53,7 +53,7 @@ def covered(
         keys,
         None if is_sample else 1.0 if is_whole else progress.fraction,
         work.population if isinstance(work, SamplePass) else seen if is_whole else size,
-        vanished=findings.vanished,
+        vanished=findings.vanished_keys,
         unread=findings.unread_keys,
         repeats_possible=isinstance(work, Scan) and is_done and work.repeats_possible,
         reason=str(progress.reason or why_ended or UNDER_WAY) if says_why else "",

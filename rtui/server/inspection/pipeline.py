@@ -5,7 +5,7 @@ One page of keys goes through it like this, a round trip after the other, while 
 1. The scan receives a page and calls `add_page(keys)`: the keys wait in `_listed`.
 2. For its next write the scan calls `next_write(most)`, which takes keys from `_listed` and makes them the FIRST query
    of stages.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
-3. The replies come back to `InspectionWrite.answered`. `Query.filled` turns them into one `Inspected` batch a type:
+3. The replies come back to `InspectionWrite.answered`. `Query.filled` turns them into an `InspectedBatch` a type:
    keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
    keys of the same type from other pages.
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server.guard.batch import MAX_BULK_KEY_BYTES, KeyCommand
 from rtui.server.guard.evidence import MemoryUsagePolicy
@@ -49,16 +49,16 @@ TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type t
 class Findings(Protocol):
     """Where the results go."""
 
-    def add(self, batch: Inspected, asked_at_s: float) -> None:
+    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys of one type; `asked_at_s` is seconds since the epoch."""
 
     def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
         """Add the encodings of some keys of a type, chosen regardless of what they are."""
 
-    def vanish(self, count: int) -> None:
+    def add_vanished(self, count: int) -> None:
         """Count keys that were gone before they were asked about."""
 
-    def unread(self, keys: Sequence[bytes]) -> None:
+    def add_unread(self, keys: Sequence[bytes]) -> None:
         """Add keys whose names are too long to be sent in bulk."""
 
 
@@ -133,18 +133,18 @@ class InspectionPipeline:
     def add_page(self, keys: list[bytes]) -> None:
         """Inspect these keys."""
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
-            self.findings.unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
+            self.findings.add_unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
         if self.plan.first_asks:
             self._listed += keys
         elif keys:
-            self._after_first(Inspected(None, keys))
+            self._after_first(InspectedBatch(None, keys))
 
     def next_write(self, most: int) -> InspectionWrite | None:
         """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
         while self._unbounded.keys and not self._is_timing:
             batch = next(self._unbounded.take(self.cost_watch.most))
-            if self.plan.memory(batch.kind).policy is MemoryUsagePolicy.WATCHED:
+            if self.plan.memory(batch.key_type).policy is MemoryUsagePolicy.WATCHED:
                 self._is_timing = True
                 proved, asks_clock = self.cost_watch.proved, self.cost_watch.asks_clock
                 query = timed_query(self.plan, batch, proved=proved, asks_clock=asks_clock)
@@ -157,7 +157,7 @@ class InspectionPipeline:
             if first is not None:
                 queries.append(first)
             else:  # all of it has been refused since
-                self._after_first(Inspected(None, keys))
+                self._after_first(InspectedBatch(None, keys))
         for batch in self._typed.take(most):
             second = second_query(self.plan, batch)
             if second is not None:
@@ -186,10 +186,10 @@ class InspectionPipeline:
         self._learn_refusals(query.asks, found)
         if query.stage is Stage.ENCODING:
             told = [encoding for part in found.parts for encoding in part.answers[0] or ()]
-            self.findings.add_encodings(query.batch.kind or b"", told)
+            self.findings.add_encodings(query.batch.key_type or b"", told)
             return
         if found.gone:
-            self.findings.vanish(found.gone)
+            self.findings.add_vanished(found.gone)
         self._is_timing = self._is_timing and query.stage is not Stage.TIMED
         for batch in [batch for part in found.parts for batch in query.filled(part)]:
             if query.stage is Stage.FIRST:
@@ -210,32 +210,35 @@ class InspectionPipeline:
                 self._is_timing = False
                 self._unbounded.add(query.batch)
 
-    def _after_first(self, batch: Inspected) -> None:
+    def _after_first(self, batch: InspectedBatch) -> None:
         """Let keys of one type wait for the second stage, or hand them on if it asks nothing about them."""
-        if batch.kind is not None and self.plan.asks_encodings:
-            skip = self._skip_encodings.get(batch.kind, 0)
-            self._skip_encodings[batch.kind] = (skip - len(batch.keys)) % self.encoding_every
+        if batch.key_type is not None and self.plan.asks_encodings:
+            skip = self._skip_encodings.get(batch.key_type, 0)
+            self._skip_encodings[batch.key_type] = (skip - len(batch.keys)) % self.encoding_every
             chosen = batch.keys[skip :: self.encoding_every]
             if chosen:
-                self._for_encoding.setdefault(batch.kind, []).extend(chosen)
+                self._for_encoding.setdefault(batch.key_type, []).extend(chosen)
         if batch.idle_s is not None and self.plan.resets_idle_times:
             idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
-        if self.plan.memory(batch.kind).policy is MemoryUsagePolicy.FREE or self.plan.length(batch.kind) is not None:
+        if (
+            self.plan.memory(batch.key_type).policy is MemoryUsagePolicy.FREE
+            or self.plan.length(batch.key_type) is not None
+        ):
             self._typed.add(batch)
         else:
             self._after_second(batch)
 
-    def _after_second(self, batch: Inspected) -> None:
+    def _after_second(self, batch: InspectedBatch) -> None:
         """Hand on keys of one type, unless their memory is to be asked with an eye on the clock."""
-        if batch.lengths is not None and type_of(batch.kind).removed_when_empty and 0 in batch.lengths:
+        if batch.lengths is not None and type_of(batch.key_type).removed_when_empty and 0 in batch.lengths:
             existing = [index for index, length in enumerate(batch.lengths) if length]
-            self.findings.vanish(len(batch.keys) - len(existing))
+            self.findings.add_vanished(len(batch.keys) - len(existing))
             batch = rows_at(batch, existing)
             if not existing:
                 return
-        cost = self.plan.memory(batch.kind)
+        cost = self.plan.memory(batch.key_type)
         if batch.memory_bytes is None and cost.policy is not MemoryUsagePolicy.FREE:
             if cost.policy is MemoryUsagePolicy.WATCHED and not self.cost_watch.is_over:
                 self._unbounded.add(batch)
@@ -244,7 +247,7 @@ class InspectionPipeline:
             batch = replace(batch, note=TOO_COSTLY_NOTE if is_unbounded else f"memory skipped, because {cost.why}")
         self.findings.add(batch, self._clock())
 
-    def _after_timed(self, batch: Inspected, spent_s: float | None) -> None:
+    def _after_timed(self, batch: InspectedBatch, spent_s: float | None) -> None:
         """Hand on keys whose memory took the server so long; if that was too long, all others that wait for it, too."""
         self.cost_watch.observe(len(batch.keys), spent_s)
         self.findings.add(batch, self._clock())

@@ -1,7 +1,7 @@
 """The stages of an inspection, declared: what is asked of keys, when, under which evidence, and into which columns.
 
     stage    asked of each key                     together with       evidence       into the columns
-    FIRST    TYPE, PTTL, OBJECT IDLETIME or FREQ   the next SCAN       none needed    kind, ttl_ms, idle_s or frequency
+    FIRST    TYPE, PTTL, OBJECT IDLETIME or FREQ   the next SCAN       none needed    key_type, ttl_ms, idle_s|frequency
     SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths
 
 The first stage asks about all keys of a page alike. The second asks about keys of one type, which decides what the
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import length_commands
@@ -31,14 +31,14 @@ from rtui.server.inspection.plan import Plan
 from rtui.server.wire.replies import Reply
 
 COLUMN_OF: Final[dict[KeyCommand, str]] = {
-    guard.key_type: "kind",
+    guard.key_type: "key_type",
     guard.pttl: "ttl_ms",
     guard.object_idletime: "idle_s",
     guard.object_freq: "frequency",
     guard.memory_usage: "memory_bytes",
     **dict.fromkeys(length_commands().values(), "lengths"),
 }
-"""The field of `Inspected` that the answers to a question go into."""
+"""The field of `InspectedBatch` that the answers to a question go into."""
 
 
 class Stage(Enum):
@@ -55,7 +55,7 @@ class Query:
     """The same questions about each key of a batch, in one write."""
 
     stage: Stage
-    batch: Inspected
+    batch: InspectedBatch
     """The keys, with what earlier stages have found out."""
     asks: tuple[KeyCommand, ...]
     commands: tuple[Command, ...]
@@ -72,48 +72,48 @@ class Query:
         """Read the replies to `asks`; raises ServerBusyError when the server can't answer just now."""
         return read_answers(self.batch.keys, replies, [expected(ask.spec.name) for ask in self.asks])
 
-    def filled(self, part: AnsweredKeys) -> list[Inspected]:
+    def filled(self, part: AnsweredKeys) -> list[InspectedBatch]:
         """Return the keys of a part with what was known of them and the answers: a batch for each type."""
         columns: dict[str, Any] = {COLUMN_OF[ask]: one for ask, one in zip(self.asks, part.answers, strict=True)}
         if self.stage is not Stage.FIRST:
             return [replace(rows_of(self.batch, part.keys), **columns)]
-        types: Sequence[bytes] | None = columns.pop("kind", None)
+        types: Sequence[bytes] | None = columns.pop("key_type", None)
         if types is None or len(set(types)) == 1:
-            return [Inspected(None if types is None else types[0], part.keys, **columns)]
+            return [InspectedBatch(None if types is None else types[0], part.keys, **columns)]
         indexes: dict[bytes, list[int]] = {one: [] for one in set(types)}
         for index, one in enumerate(types):
             indexes[one].append(index)
         columns["keys"] = part.keys
-        return [Inspected(one, **picked(columns, rows)) for one, rows in indexes.items()]
+        return [InspectedBatch(one, **picked(columns, rows)) for one, rows in indexes.items()]
 
 
 def first_query(plan: Plan, keys: Sequence[bytes]) -> Query | None:
     """Ask about keys of a page, None where everything that is asked first has been refused."""
     asks = plan.first_asks
-    return Query(Stage.FIRST, Inspected(None, keys), asks, _commands(asks, keys), len(keys) / 2) if asks else None
+    return Query(Stage.FIRST, InspectedBatch(None, keys), asks, _commands(asks, keys), len(keys) / 2) if asks else None
 
 
-def second_query(plan: Plan, batch: Inspected) -> Query | None:
+def second_query(plan: Plan, batch: InspectedBatch) -> Query | None:
     """Ask about keys of one type what is bounded by it; None for nothing."""
-    memory = (guard.memory_usage,) if plan.memory(batch.kind).policy is MemoryUsagePolicy.FREE else ()
-    length = plan.length(batch.kind)
+    memory = (guard.memory_usage,) if plan.memory(batch.key_type).policy is MemoryUsagePolicy.FREE else ()
+    length = plan.length(batch.key_type)
     asks = memory if length is None else (*memory, length)
-    commands = _commands(asks, batch.keys, plan.evidence(batch.kind)) if asks else ()
+    commands = _commands(asks, batch.keys, plan.evidence(batch.key_type)) if asks else ()
     return Query(Stage.SECOND, batch, asks, commands, len(batch.keys) / 2) if asks else None
 
 
-def timed_query(plan: Plan, batch: Inspected, *, proved: int, asks_clock: bool) -> Query:
+def timed_query(plan: Plan, batch: InspectedBatch, *, proved: int, asks_clock: bool) -> Query:
     """Ask for the memory of keys where nothing bounds what that costs; `proved` is how many at once were cheap."""
     asks = (guard.memory_usage,)
     clock = (guard.info("commandstats"),) if asks_clock else ()
-    evidence = replace(plan.evidence(batch.kind), proved=proved)
+    evidence = replace(plan.evidence(batch.key_type), proved=proved)
     return Query(Stage.TIMED, batch, asks, (*clock, *_commands(asks, batch.keys, evidence), *clock), 1.0)
 
 
 def encoding_query(key_type: bytes, keys: Sequence[bytes]) -> Query:
     """Ask for the encodings of keys of one type."""
     asks = (guard.object_encoding,)
-    return Query(Stage.ENCODING, Inspected(key_type, keys), asks, _commands(asks, keys), len(keys) / 5)
+    return Query(Stage.ENCODING, InspectedBatch(key_type, keys), asks, _commands(asks, keys), len(keys) / 5)
 
 
 def _commands(

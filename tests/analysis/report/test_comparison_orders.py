@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope
@@ -43,7 +43,7 @@ def inspected(keys: list[bytes], budget: int) -> Report:
     for first in range(0, len(keys), BATCH):
         some = keys[first : first + BATCH]
         ttl_ms = [NO_EXPIRY if len(key) % 2 else 5000 for key in some]
-        found.add(Inspected(b"string", some, ttl_ms, [len(key) * 10 for key in some]), 1.0)
+        found.add(InspectedBatch(b"string", some, ttl_ms, [len(key) * 10 for key in some]), 1.0)
     summary = next(one for one in found.summary() if one is not None)
     made = made_report()
     coverage = Coverage(CoverageKind.EXACT, len(keys), 1.0, len(keys))

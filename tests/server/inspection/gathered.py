@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.keyspace_pass import dialect_for
@@ -30,7 +30,7 @@ class Gathered:
         self._at = 0
         self._act: Callable[[], object] | None = None
 
-    def add(self, batch: Inspected, asked_at_s: float) -> None:
+    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         columns = {
             "ttl": batch.ttl_ms,
             "memory": batch.memory_bytes,
@@ -43,7 +43,7 @@ class Gathered:
         for index, key in enumerate(batch.keys):
             self.times[key] += 1
             self.facts[key] = {
-                "type": batch.kind,
+                "type": batch.key_type,
                 "note": batch.note,
                 **{name: None if column is None else column[index] for name, column in columns.items()},
             }
@@ -54,10 +54,10 @@ class Gathered:
     def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
         self.encodings.update((kind, encoding) for encoding in encodings)
 
-    def vanish(self, count: int) -> None:
+    def add_vanished(self, count: int) -> None:
         self.vanished += count
 
-    def unread(self, keys: Sequence[bytes]) -> None:
+    def add_unread(self, keys: Sequence[bytes]) -> None:
         self.unread_names.extend(keys)
 
     def at(self, keys: int, act: Callable[[], object]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
@@ -106,7 +106,7 @@ def test_keys_that_wait_are_given_back_as_they_were(
         keys = [b"%d" % (number + step) for step in range(count)]
         ttl = [number + step for step in range(count)] if has_ttl else None
         number += count
-        waiting.add(Inspected(kind, keys, ttl_ms=ttl, note=note))
+        waiting.add(InspectedBatch(kind, keys, ttl_ms=ttl, note=note))
         given_in |= {(key, kind, int(key) if has_ttl else None, note) for key in keys}
     assert waiting.keys == number
     taken: set[tuple[bytes, bytes | None, int | None, str]] = set()
@@ -115,7 +115,7 @@ def test_keys_that_wait_are_given_back_as_they_were(
         most, before = portions[turn % len(portions)], waiting.keys
         for batch in waiting.take(most):
             columns = [None] * len(batch.keys) if batch.ttl_ms is None else batch.ttl_ms
-            taken |= {(key, batch.kind, ttl, batch.note) for key, ttl in zip(batch.keys, columns, strict=True)}
+            taken |= {(key, batch.key_type, ttl, batch.note) for key, ttl in zip(batch.keys, columns, strict=True)}
         assert before - waiting.keys == min(most, before)
         turn += 1
     assert taken == given_in

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.keyspace.text.segments import Separators
@@ -27,7 +27,9 @@ def summary_of(keys: Keys, *, budget: int = 4096, batch: int = 100, live: bool =
     found = Aggregates(Separators((b":",)), scope=Scope(), started_at_s=0.0, node_budget=budget)
     for first in range(0, len(keys), batch):
         some = keys[first : first + batch]
-        found.add(Inspected(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]), 1.0)
+        found.add(
+            InspectedBatch(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]), 1.0
+        )
         if live and first // batch % 20 == 0:
             (now,) = (one for one in found.summary(is_final=False) if one is not None)
             assert (now.root.stats.keys, now.root.stats.memory_bytes) == (
@@ -160,7 +162,7 @@ def test_memory_does_not_grow_with_names(form: bytes) -> None:
     for first in range(0, 30_000, 500):
         numbers = [number * 2_654_435_761 % 2**32 | 0xA << 32 for number in range(first, first + 500)]
         keys = [form % ((number,) * form.count(b"%")) for number in numbers]
-        found.add(Inspected(b"string", keys, [-1] * 500, [60] * 500), 1.0)
+        found.add(InspectedBatch(b"string", keys, [-1] * 500, [60] * 500), 1.0)
         if first % 15_000 == 14_500:
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()

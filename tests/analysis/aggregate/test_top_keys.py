@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 import tracemalloc
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.presets import names, preset
 from rtui.analysis.aggregate.top_keys import NAME_BYTES, Ranking, TopKeys, fitting
 from rtui.analysis.report.document import KeyRecord
@@ -26,7 +25,7 @@ facts = st.tuples(st.sampled_from(KINDS), values, values, values)
 keyspaces = st.dictionaries(st.binary(min_size=1, max_size=3), facts, max_size=60)
 
 
-def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> list[Inspected]:
+def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> list[InspectedBatch]:
     """The keyspace as it would be delivered: batches of one type each."""
     found = []
     for kind in KINDS:
@@ -35,7 +34,7 @@ def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> li
             some = keys[at : at + size]
             third = [keyspace[key][3] for key in some]
             found.append(
-                Inspected(
+                InspectedBatch(
                     kind,
                     some,
                     memory_bytes=[keyspace[key][1] for key in some],
@@ -47,7 +46,7 @@ def batches(keyspace: dict[bytes, Fact], size: int, *, idle: bool = False) -> li
     return found
 
 
-def filled(top: int, delivered: Sequence[Inspected]) -> TopKeys:
+def filled(top: int, delivered: Sequence[InspectedBatch]) -> TopKeys:
     found = TopKeys(top)
     for at, batch in enumerate(delivered):
         found.add(batch, float(at))
@@ -84,18 +83,6 @@ def test_lists_are_those_of_sorting_everything(
     )
 
 
-@given(keyspaces, keyspaces, st.integers(1, 8))
-def test_merged_lists_are_those_of_one_pass(one: dict[bytes, Fact], two: dict[bytes, Fact], top: int) -> None:
-    two = {key: fact for key, fact in two.items() if key not in one}
-    merged = filled(top, batches(one, 5))
-    merged.merge(filled(top, batches(two, 5)))
-    both = filled(top, batches(one | two, 5))
-    unwhen = [[replace(record, asked_at_s=0.0) for record in found.report().by_memory] for found in (merged, both)]
-    assert unwhen[0] == unwhen[1]
-    assert keys_of(merged.hottest()) == keys_of(both.hottest())
-    assert merged.over == both.over
-
-
 @given(keyspaces, st.integers(1, 8))
 def test_a_key_delivered_twice_is_listed_once(keyspace: dict[bytes, Fact], top: int) -> None:
     delivered = batches(keyspace, 4)
@@ -107,9 +94,9 @@ def test_what_was_seen_last_of_a_key_counts() -> None:
     found = filled(
         3,
         [
-            Inspected(b"hash", [b"a", b"b"], memory_bytes=[10, 5]),
-            Inspected(b"hash", [b"a"], memory_bytes=[2]),
-            Inspected(b"list", [b"b"], memory_bytes=[7]),
+            InspectedBatch(b"hash", [b"a", b"b"], memory_bytes=[10, 5]),
+            InspectedBatch(b"hash", [b"a"], memory_bytes=[2]),
+            InspectedBatch(b"list", [b"b"], memory_bytes=[7]),
         ],
     )
     assert [(one.key, one.kind, one.memory_bytes) for one in found.report().by_memory] == [
@@ -119,7 +106,7 @@ def test_what_was_seen_last_of_a_key_counts() -> None:
 
 
 def test_a_record_holds_all_that_the_batch_says() -> None:
-    batch = Inspected(
+    batch = InspectedBatch(
         b"zset",
         [b"a"],
         ttl_ms=[-1],
@@ -134,7 +121,7 @@ def test_a_record_holds_all_that_the_batch_says() -> None:
 
 
 def test_facts_learnt_later_complete_the_record_in_every_list() -> None:
-    found = filled(2, [Inspected(b"hash", [b"a", b"b"], memory_bytes=[9, 8], frequency=[1, 2])])
+    found = filled(2, [InspectedBatch(b"hash", [b"a", b"b"], memory_bytes=[9, 8], frequency=[1, 2])])
     found.learn(b"a", length=40, encoding=b"hashtable")
     found.learn(b"never seen", length=1)
     record = found.report().by_memory[0]
@@ -144,24 +131,24 @@ def test_facts_learnt_later_complete_the_record_in_every_list() -> None:
 
 
 def test_keys_of_unknown_type_are_in_the_list_over_all_alone() -> None:
-    big = filled(2, [Inspected(None, [b"a"], memory_bytes=[9])]).report()
+    big = filled(2, [InspectedBatch(None, [b"a"], memory_bytes=[9])]).report()
     assert keys_of(big.by_memory) == [b"a"]
     assert not big.by_type_memory
     assert not big.over
 
 
 def test_unknown_sizes_are_in_no_list() -> None:
-    big = filled(2, [Inspected(b"hash", [b"a"])]).report()
+    big = filled(2, [InspectedBatch(b"hash", [b"a"])]).report()
     assert not big.by_memory
     assert not big.by_length
     assert not big.over
 
 
 def test_lists_of_no_length_are_empty_and_counts_go_on() -> None:
-    found = filled(0, [Inspected(b"string", [b"a"], memory_bytes=[10**9], lengths=[10**9], idle_s=[1])])
+    found = filled(0, [InspectedBatch(b"string", [b"a"], memory_bytes=[10**9], lengths=[10**9], idle_s=[1])])
     assert not found.report().by_memory
     assert not found.hottest()
-    assert found.over == {b"string": 1}
+    assert found.report().over == {b"string": 1}
 
 
 def test_memory_stays_bounded_however_sizes_grow() -> None:
@@ -169,8 +156,8 @@ def test_memory_stays_bounded_however_sizes_grow() -> None:
     for at in range(200):
         keys = [b"%06d" % (at * 50 + i) for i in range(50)]
         sizes = list(range(at * 50, at * 50 + 50))
-        found.add(Inspected(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]), 0.0)
-    assert max(len(ranking._records) for ranking in found._rankings()) <= 70
+        found.add(InspectedBatch(b"set", keys, memory_bytes=sizes, lengths=sizes, idle_s=sizes[::-1]), 0.0)
+    assert max(map(len, found.rankings())) <= 70
     assert keys_of(found.report().by_memory)[0] == b"009999"
 
 
@@ -186,11 +173,12 @@ def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
         keys = [b"%d" % i for i in range(40)]
         memory = None if without == "memory" else [int(rng.lognormvariate(11, 4)) for _ in keys]
         lengths = None if without == "lengths" else [int(rng.lognormvariate(8, 4)) for _ in keys]
-        found.add(Inspected(kind, keys, memory_bytes=memory, lengths=lengths), 0.0)
+        found.add(InspectedBatch(kind, keys, memory_bytes=memory, lengths=lengths), 0.0)
         for i in range(40):
             big = thresholds.is_big(kind, memory[i] if memory else None, lengths[i] if lengths else None)
             expected[kind] = expected.get(kind, 0) + big
-    assert {kind: found.over.get(kind, 0) for kind in expected} == expected
+    over = found.report().over
+    assert {kind: over.get(kind, 0) for kind in expected} == expected
     assert sum(expected.values()) > 0
 
 
@@ -198,7 +186,7 @@ def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
 def test_a_list_ends_where_the_names_have_no_more_room(
     keyspace: dict[bytes, int], top: int, room: int, least: bool
 ) -> None:
-    found, sign = Ranking(top, lambda record: record.length or 0, least=least, room=room), 1 if least else -1
+    found, sign = Ranking(top, lambda record: record.length or 0, least=least, max_bytes=room), 1 if least else -1
     for key, value in keyspace.items():
         batch = KeyRecord(key=key, kind=b"hash", asked_at_s=0.0, length=value)
         found.add([key], [value], [batch].__getitem__)
@@ -212,7 +200,7 @@ def test_long_names_do_not_fill_the_memory(size: int) -> None:
     try:
         found, peak = TopKeys(100), 0
         for n in range(200):
-            found.add(Inspected(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]), 1.0)
+            found.add(InspectedBatch(b"hash", [b"%0*d" % (size, n)], memory_bytes=[n], lengths=[-n], idle_s=[n]), 1.0)
             peak = max(peak, tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

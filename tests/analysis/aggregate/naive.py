@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtui.analysis.aggregate.buffers import Inspected
+from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.report.document import IDLE_EDGES_S, TTL_EDGES_S, Node, NodeKind, Stats
 from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.segments import Separators
@@ -29,7 +29,7 @@ class One:
     asked_at_s: float
 
 
-def records(batches: Iterable[tuple[Inspected, float]]) -> Iterator[One]:
+def records(batches: Iterable[tuple[InspectedBatch, float]]) -> Iterator[One]:
     """Every key of every batch."""
 
     def at(column: Sequence[int] | None, index: int) -> int | None:
@@ -39,7 +39,7 @@ def records(batches: Iterable[tuple[Inspected, float]]) -> Iterator[One]:
         for index, key in enumerate(batch.keys):
             ttl_ms, memory = at(batch.ttl_ms, index), at(batch.memory_bytes, index)
             idle_s, length = at(batch.idle_s, index), at(batch.lengths, index)
-            yield One(key, batch.kind, ttl_ms, memory, idle_s, length, asked_at_s)
+            yield One(key, batch.key_type, ttl_ms, memory, idle_s, length, asked_at_s)
 
 
 def path_of(key: bytes, separators: Separators, depth: int | None = None) -> PathName:

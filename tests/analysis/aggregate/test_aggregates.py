@@ -9,19 +9,19 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import KEYS_BETWEEN_FITS, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
-from rtui.analysis.aggregate.buffers import Inspected
-from rtui.analysis.aggregate.figures import SampleOf
+from rtui.analysis.aggregate.aggregates import KEYS_BETWEEN_COARSENING, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
+from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.segments import Separators
-from tests.analysis.naive import by_path, check, nodes, records
+from tests.analysis.aggregate.naive import by_path, check, nodes, records
 
 STARTED_S = 1_790_000_000.0
 
-Batches = Sequence[tuple[Inspected, float]]
+Batches = Sequence[tuple[InspectedBatch, float]]
 
 NAMES = st.sampled_from(
     b"user cart v2 42 7 10.0.0.1 2026-02-01 {a:1} {9} \xff { \1 \0 ab12cd34 d41d8cd98f00b204e9800998ecf8427e "
@@ -31,7 +31,7 @@ KEYS = st.lists(NAMES, min_size=1, max_size=4).map(b":".join) | st.binary(max_si
 
 
 @st.composite
-def a_batch(draw: st.DrawFn) -> tuple[Inspected, float]:
+def a_batch(draw: st.DrawFn) -> tuple[InspectedBatch, float]:
     """Keys of one type, of which some facts are known."""
     keys = draw(st.lists(KEYS, min_size=1, max_size=20))
 
@@ -39,7 +39,7 @@ def a_batch(draw: st.DrawFn) -> tuple[Inspected, float]:
         values_of_all = st.lists(values, min_size=len(keys), max_size=len(keys))
         return draw(st.none() | values_of_all)
 
-    batch = Inspected(
+    batch = InspectedBatch(
         draw(st.sampled_from((b"string", b"hash", None))),
         keys,
         ttl_ms=column(st.just(-1) | st.integers(0, 10**11)),
@@ -67,16 +67,16 @@ def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int
     return aggregates
 
 
-def summary_of(aggregates: Aggregates, sample: SampleOf | None = None) -> Summary:
+def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> Summary:
     """The summary, all slices at once."""
     (found,) = (one for one in aggregates.summary(sample) if one is not None)
     return found
 
 
-def batch_of(keys: Sequence[bytes], memory_bytes: int = 100) -> tuple[Inspected, float]:
+def batch_of(keys: Sequence[bytes], memory_bytes: int = 100) -> tuple[InspectedBatch, float]:
     """Strings that last, of one size."""
     sizes = [memory_bytes] * len(keys)
-    return Inspected(b"string", keys, ttl_ms=[-1] * len(keys), memory_bytes=sizes), STARTED_S
+    return InspectedBatch(b"string", keys, ttl_ms=[-1] * len(keys), memory_bytes=sizes), STARTED_S
 
 
 @settings(deadline=None)
@@ -107,19 +107,6 @@ def test_types_equal_a_brute_force_count(batches: Batches) -> None:
         assert (kind.length is None) == (not lengths)
         if kind.length is not None:
             assert (kind.length.max, kind.length.mean) == (max(lengths), sum(lengths) / len(lengths))
-
-
-@settings(deadline=None)
-@given(BATCHES, BATCHES)
-def test_two_passes_add_up(some: Batches, others: Batches) -> None:
-    merged = aggregates_of(some)
-    merged.merge(aggregates_of(others))
-    together = summary_of(aggregates_of([*some, *others]))
-    found = summary_of(merged)
-    assert found.root == together.root
-    assert found.types == together.types
-    assert found.expiry == together.expiry
-    assert found.slots.keys == together.slots.keys
 
 
 @settings(deadline=None)
@@ -213,7 +200,7 @@ def test_a_summary_is_of_one_moment() -> None:
 
 def test_unread_keys_are_counted_and_nothing_else_is_known_of_them() -> None:
     aggregates = aggregates_of([batch_of([b"a:1"])])
-    aggregates.unread([b"a:" + b"x" * 100_000])
+    aggregates.add_unread([b"a:" + b"x" * 100_000])
     stats = summary_of(aggregates).root.stats
     assert (stats.keys, stats.memory_known_keys, stats.memory_bytes) == (2, 1, 100)
     assert (aggregates.keys, aggregates.unread_keys) == (1, 1)
@@ -239,9 +226,9 @@ def test_a_sample_gives_estimates_that_hold_the_truth() -> None:
     drawn = random.sample(population, 4_000)
     aggregates = fresh()
     aggregates.add(
-        Inspected(b"string", [key for key, _ in drawn], [-1] * 4_000, [size for _, size in drawn]), STARTED_S
+        InspectedBatch(b"string", [key for key, _ in drawn], [-1] * 4_000, [size for _, size in drawn]), STARTED_S
     )
-    root = summary_of(aggregates, SampleOf(len(population))).root
+    root = summary_of(aggregates, SampledKeyspace(len(population))).root
     carts = next(child for child in root.children if child.name == b"cart").stats
     truth = sum(size for key, size in population if key.startswith(b"cart"))
     for figure, true in (
@@ -268,11 +255,13 @@ def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None
     ]
     population = soon + spread + [(b"user:%d" % number, -1, 100) for number in range(20_000)]
     drawn = random.sample(population, 4_000)
-    batch = Inspected(b"string", [key for key, _, _ in drawn], [ttl for _, ttl, _ in drawn], [s for _, _, s in drawn])
+    batch = InspectedBatch(
+        b"string", [key for key, _, _ in drawn], [ttl for _, ttl, _ in drawn], [s for _, _, s in drawn]
+    )
     aggregates = fresh()
     aggregates.add(batch, STARTED_S)
     whole_bytes = sum(size for _, _, size in population)
-    expiry = summary_of(aggregates, SampleOf(len(population), round(1.05 * whole_bytes))).expiry
+    expiry = summary_of(aggregates, SampledKeyspace(len(population), round(1.05 * whole_bytes))).expiry
     (cliff,) = expiry.cliffs
     inside = [(ttl, size) for _, ttl, size in soon + spread if cliff.start_s <= STARTED_S + ttl // 1000 < cliff.end_s]
     whole = expiry.timelines[0].bins
@@ -291,7 +280,7 @@ def test_coming_expiries_of_a_sample_are_estimates_that_hold_the_truth() -> None
 
 def test_of_a_sample_of_nobody_knows_how_many_there_are_at_least_those_seen() -> None:
     aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(90)] + [b"b"] * 10)])
-    root = summary_of(aggregates, SampleOf()).root
+    root = summary_of(aggregates, SampledKeyspace()).root
     assert root.stats.keys == Estimate(100, 100, inf)
     assert root.stats.memory_bytes == Estimate(10_000, 10_000, inf)
     share = root.children[0].stats.share_keys
@@ -301,7 +290,7 @@ def test_of_a_sample_of_nobody_knows_how_many_there_are_at_least_those_seen() ->
 
 def test_keys_over_the_thresholds_of_a_sample_are_estimates() -> None:
     aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)], 100_000_000)])
-    (over,) = summary_of(aggregates, SampleOf(1_000)).big.over.values()
+    (over,) = summary_of(aggregates, SampledKeyspace(1_000)).big.over.values()
     assert isinstance(over, Estimate)
     assert over.value == 1_000
 
@@ -310,7 +299,7 @@ def test_nothing_adds_up_to_nothing() -> None:
     summary = summary_of(fresh())
     assert (summary.root.stats.keys, summary.root.children, summary.types) == (0, (), ())
     assert summary.root.stats.memory_bytes is None
-    assert summary_of(fresh(), SampleOf(0)).root.stats.keys == 0
+    assert summary_of(fresh(), SampledKeyspace(0)).root.stats.keys == 0
 
 
 def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
@@ -322,11 +311,10 @@ def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
             b"%c:%c:%c:%d" % (97 + n // 250, 97 + n // 10 % 25, 97 + n % 10, first + i) for i, n in enumerate(drawn)
         ]
         lives = [random.randrange(31_536_000_000) for _ in keys]
-        aggregates.add(Inspected(b"string", keys, lives, [100] * len(keys)), STARTED_S)
-    aggregates.settle()
-    sets = [one.life.expiries for one in aggregates.tree.root.tallies() if one.life and one.life.expiries]
-    assert len(sets) == patterns
-    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_FITS + MOST_WAITING
+        aggregates.add(InspectedBatch(b"string", keys, lives, [100] * len(keys)), STARTED_S)
     everything = summary_of(aggregates).expiry.timelines[0].bins
+    sets = [one.ttl.expiries for one in aggregates.tree.root.all_tallies() if one.ttl and one.ttl.expiries]
+    assert len(sets) == patterns
+    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_COARSENING + MOST_WAITING
     assert sum(plain(one.keys) for one in everything) == 160_000
     assert sum(plain(one.memory_bytes or 0) for one in everything) == 16_000_000

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.figures import sums_of
-from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, SampleBytes, Sums, cap_of, largest_of
+from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, SampleBytes, SizeSums, cap_of, largest_of
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.estimates import Estimate
 
 some_sizes = st.lists(st.integers(0, 10**9), min_size=1, max_size=80)
 
 
-def sums(sizes: Sequence[float]) -> Sums:
-    return Sums(float(sum(sizes)), float(sum(size * size for size in sizes)), largest_of(sizes))
+def sums(sizes: Sequence[float]) -> SizeSums:
+    return SizeSums(float(sum(sizes)), float(sum(size * size for size in sizes)), largest_of(sizes))
 
 
 def is_in_order(estimate: Estimate) -> bool:
@@ -45,7 +45,7 @@ def test_every_estimate_lies_within_its_bounds_and_those_of_the_server(
     cut = data.draw(st.integers(0, n))
     bytes_of = SampleBytes(sums(sizes), n, population, bound)
     parts = [sizes[:cut], sizes[cut:]]
-    whole = bytes_of.whole()
+    whole = bytes_of.total(sums(sizes))
     assert is_in_order(whole)
     assert whole.low >= sum(sizes) * (1 - 1e-9)
     totals = [bytes_of.total(sums(part)) for part in parts]
@@ -67,8 +67,9 @@ def test_every_estimate_lies_within_its_bounds_and_those_of_the_server(
 def test_one_large_key_is_counted_as_itself() -> None:
     """One key of 2.9 MB among 2,000 of 20,000 is no reason to think that there are ten."""
     ordinary, large = [200] * 1_999, 2_900_000
-    bytes_of = SampleBytes(sums([*ordinary, large]), 2_000, 20_000, 12_000_000)
-    of_it, of_all = bytes_of.total(sums([large])), bytes_of.whole()
+    sizes = sums([*ordinary, large])
+    bytes_of = SampleBytes(sizes, 2_000, 20_000, 12_000_000)
+    of_it, of_all = bytes_of.total(sums([large])), bytes_of.total(sizes)
     assert of_it.low >= large
     assert of_it.value < 1.2 * large
     assert of_all.value < 1.1 * (20_000 * 200 + large)
@@ -81,25 +82,26 @@ def test_a_large_key_leaves_the_spread_of_the_others_as_it_was(ordinary: list[in
     sketch = Sketch()
     sketch.add([*ordinary, large])
     bytes_of = SampleBytes(sums_of(sketch), sketch.count, 100_000, 10**12)
-    assert bytes_of.whole().low < bytes_of.whole().value
+    whole = bytes_of.total(sums_of(sketch))
+    assert whole.low < whole.value
 
 
 def test_all_keys_are_no_sample() -> None:
     sizes = [100, 5_000_000, 300]
     bytes_of = SampleBytes(sums(sizes), 3, 3, 10**9)
-    assert bytes_of.whole() == Estimate(5_000_400, 5_000_400, 5_000_400)
+    assert bytes_of.total(sums(sizes)) == Estimate(5_000_400, 5_000_400, 5_000_400)
     assert bytes_of.total(sums([100])) == Estimate(100, 100, 100)
 
 
 def test_without_a_bound_nobody_knows_the_most() -> None:
     bytes_of = SampleBytes(sums([100] * 50), 50, 5_000, None)
-    assert bytes_of.whole().high == math.inf
+    assert bytes_of.total(sums([100] * 50)).high == math.inf
     assert bytes_of.share(sums([100] * 10)).high == 1.0
 
 
 def test_a_server_that_tells_less_than_was_extrapolated_bounds_the_value_too() -> None:
     bytes_of = SampleBytes(sums([1_000] * 100), 100, 1_000, 900_000)
-    assert bytes_of.whole().value == 900_000
+    assert bytes_of.total(sums([1_000] * 100)).value == 900_000
     assert bytes_of.total(sums([1_000] * 50)).value == pytest.approx(450_000)
 
 
@@ -144,8 +146,9 @@ def coverage(name: str, law: Law, n: int, rng: Random) -> tuple[Counter[str], fl
         parts = [sum(size for size, of in zip(sizes, whose, strict=True) if of == at) for at in range(len(WEIGHTS))]
         for _ in range(SAMPLES):
             drawn = rng.sample(range(KEYS), n)
-            bytes_of = SampleBytes(sums([sizes[one] for one in drawn]), n, KEYS, SLACK * whole)
-            found = bytes_of.whole()
+            seen = sums([sizes[one] for one in drawn])
+            bytes_of = SampleBytes(seen, n, KEYS, SLACK * whole)
+            found = bytes_of.total(seen)
             hits["whole"] += whole in found
             width += (found.high - found.low) / whole
             for at, truth in enumerate(parts):
