@@ -10,8 +10,8 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
-from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.browsing import Browsing
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_preview import key_preview
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
@@ -48,7 +48,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("declared")
 async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_path: Path) -> None:
     async with ModuleServer(KEYS, ROARING) as server:
-        session = Browsing(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
+        session = BrowsingSession(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
         await session.start()
         try:
             rows = await session.row_facts(KEYS)
@@ -70,7 +70,7 @@ async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_pa
 @pytest.mark.usefixtures("declared")
 async def test_a_report_counts_a_declared_type_in_its_unit() -> None:
     async with ModuleServer(KEYS, ROARING) as server, connected(Target(port=server.port)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
     assert analysis.report is not None
     (of_type,) = analysis.report.summary.types
@@ -85,7 +85,7 @@ async def test_a_type_that_is_not_declared_has_elements_and_no_colour_and_nothin
     assert type_of(ROARING).units == "elements"
     assert type_role(ROARING) is type_role(None) is Role.OTHER
     async with ModuleServer(KEYS, ROARING) as server, connected(Target(port=server.port)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
     assert analysis.report is not None
     (of_type,) = analysis.report.summary.types

@@ -118,7 +118,7 @@ def _demo(stack: ExitStack, keys: int) -> Target:
 def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) -> int:
     """Analyse and write; the exit code."""
     from rtui.cli.report_pass import analyse  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.analysing import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
     from rtui.server.wire.tasks import LOG  # noqa: PLC0415

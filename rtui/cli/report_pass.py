@@ -13,7 +13,7 @@ from typing import Final, Self
 from rtui.analysis.report.document import Report
 from rtui.cli.progress_bar import ProgressBar
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure
@@ -128,7 +128,7 @@ async def analysed(target: Target, options: AnalysisOptions, *, patience_s: floa
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await connection.open()
-            analysing = Analysing(connection, options)
+            analysing = AnalysisRun(connection, options)
             interrupts.stop = partial(analysing.control.stop, INTERRUPTED)
             patience = Patience(connection, analysing.control.stop, patience_s)
             await _watched(analysing, bar, interrupts)
@@ -146,7 +146,7 @@ async def analysed(target: Target, options: AnalysisOptions, *, patience_s: floa
     return Ended(analysing.report, failure, interrupts.is_asked)
 
 
-async def _watched(analysing: Analysing, bar: ProgressBar, interrupts: Interrupts) -> None:
+async def _watched(analysing: AnalysisRun, bar: ProgressBar, interrupts: Interrupts) -> None:
     """Run it to its end and redraw the bar meanwhile."""
     if not bar.is_shown:
         await analysing.run()

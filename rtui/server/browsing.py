@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
 from rtui.keyspace.store.namespace import Namespace
@@ -15,23 +15,29 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
+from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
 from rtui.server.facts.key_facts import key_facts, row_facts
+from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.counters import lfu_settings
-from rtui.server.keyspace_pass import KeyspacePass, dialect_for
-from rtui.server.scan.node import ScanNode
+from rtui.server.keyspace_pass import KeyspacePass, refill
+from rtui.server.scan.node import ScanNode, dialect_for
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.targeted_scan import refill
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerError
 from rtui.server.wire.target import Target
 from rtui.server.wire.tasks import supervised
+
+if TYPE_CHECKING:
+    from rtui.server.analysis_run import AnalysisOptions
+    from rtui.server.analysis_session import AnalysisSession
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -46,11 +52,25 @@ class Unfiltered(NamedTuple):
     """Keys of the database when it was over."""
 
 
-class Browsing:
+class BrowsingSession:
     """What a screen pulls from: `revision` says whether anything changed, `status` and `store` what there is.
 
     Everything runs on one event loop. Only `start` raises for a server that can't be reached.
     """
+
+    @classmethod
+    def from_options(cls, options: BrowseOptions) -> BrowsingSession:
+        """Return the session that the user asked for, not started yet."""
+        return cls(
+            options.target,
+            separators=Separators(options.separators),
+            budget_bytes=options.memory_budget_bytes,
+            pace=Pace(options.pace),
+            match=options.match,
+            kind=options.kind,
+            resume=options.resume,
+            is_filling=options.is_filling,
+        )
 
     def __init__(
         self,
@@ -102,6 +122,7 @@ class Browsing:
         self._faults: dict[SafeText, None] = {}
         """Why something that runs beside the pass has ended."""
         self._targeted = asyncio.Lock()
+        self._analysis: AnalysisSession | None = None
         self._generation = 0
 
     @property
@@ -140,6 +161,39 @@ class Browsing:
             notes=(*self._faults, *now.notes),
         )
 
+    @property
+    def analysis(self) -> AnalysisSession:
+        """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
+        if self._analysis is None:
+            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
+
+            self._analysis = AnalysisSession(self.connection, self._analysis_options, self.suspended, self.clock)
+        return self._analysis
+
+    def _analysis_options(self) -> AnalysisOptions:
+        """What is asked for when an analysis begins: the keys that the tree shows."""
+        from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415 - likewise
+
+        only = self._only
+        return AnalysisOptions(self.store.separators.values, only.match, only.kind, pace=self.control.pace)
+
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
+        if self._analysis is None:
+            return None
+        from rtui.server.analysis_source import lost_by_leaving  # noqa: PLC0415 - likewise
+
+        return lost_by_leaving(self._analysis.status)
+
+    def on_change(self, call: Callable[[], object]) -> None:
+        """Have `call` called when the connection is lost or comes back."""
+
+        def changed() -> None:
+            call()
+
+        self.connection.on_change.append(changed)
+
     async def start(self) -> None:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
         await self.connection.open()
@@ -150,6 +204,8 @@ class Browsing:
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
+        if self._analysis is not None:
+            await self._analysis.close()
         self._next = None
         for task in (self._replacing, self._care):
             if task is not None:
@@ -163,10 +219,12 @@ class Browsing:
     def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         self.control.yield_to_input()
+        if self._analysis is not None:
+            self._analysis.control.yield_to_input()
 
     @contextlib.contextmanager
-    def resting(self) -> Iterator[None]:
-        """Let the scan rest while something else takes the server's time, also one that begins meanwhile."""
+    def suspended(self) -> Iterator[None]:
+        """Suspend the scan while something else takes the server's time, also one that begins meanwhile."""
         self._others += 1
         self.control.suspend()
         try:
@@ -210,7 +268,7 @@ class Browsing:
         async with self._targeted:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
-                with self.resting():
+                with self.suspended():
                     source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
                     await refill(self.store, node, source, self._only, RunControl(self.control.pace), spend=self._spend)
 
@@ -228,6 +286,10 @@ class Browsing:
             watch=self._memory_watch,
             clock=self.clock,
         )
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        """Read one page of a key's value."""
+        return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
 
     def _new_pass(self, control: RunControl) -> KeyspacePass:
         return KeyspacePass(

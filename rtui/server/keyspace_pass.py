@@ -11,13 +11,15 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
-from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Seen, seen_now
 from rtui.server.scan.count_check import Standing, disagreement, questions, standing
-from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import ScanFilter, key_count, scan_page
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
@@ -26,8 +28,7 @@ from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, 
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectionLost, ServerBusyError
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.retries import pause_s
 from rtui.server.wire.tasks import ended
@@ -88,11 +89,6 @@ GOES_ON: Final = SafeText(
     "The scan continues from where it stopped; it then starts at the beginning and ends where it had continued."
 )
 NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
-
-
-def dialect_for(server: ServerIdentity) -> Dialect:
-    """How this server counts its cursors."""
-    return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
 
 
 class KeyspacePass:
@@ -366,3 +362,35 @@ class KeyspacePass:
         self._overview = Overview(self._store)
         self._has_repeats = False
         self._saw()
+
+
+async def refill(
+    store: NamespaceStore,
+    namespace: Namespace,
+    node: ScanNode,
+    only: ScanFilter,
+    control: RunControl,
+    *,
+    spend: Callable[[Cost], object],
+) -> None:
+    """Scan for the keys below `namespace` that pass the filter; broken off, it is as it was.
+
+    `spend` gets what it has cost, however it ends. Raises an RtuiError with the reason when the scan fails.
+    """
+    filling = Refill(store, namespace)
+    passes = only.names()
+
+    def take(keys: list[bytes]) -> None:
+        filling.add(keys if passes is None else [key for key in keys if passes(key)])
+
+    scan = Scan([node], take, control, match=prefix_pattern(namespace.path()), kind=only.kind)
+    try:
+        await scan.run()
+    finally:
+        spend(scan.cost)
+        if scan.state is ScanState.DONE:
+            filling.done()
+        else:
+            filling.abandon()
+    if scan.state is ScanState.FAILED:
+        raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")

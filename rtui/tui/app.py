@@ -171,9 +171,9 @@ class RtuiApp(App[int]):
 
         session = self._session
         if session is None:
-            from rtui.tui.browse.live_session import live_session  # noqa: PLC0415 - likewise
+            from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - likewise
 
-            session = live_session(self.options)
+            session = BrowsingSession.from_options(self.options)
         looking = self.set_interval(WAITING_LOOK_S, partial(self._say_why_not_yet, session))
         try:
             await session.start()

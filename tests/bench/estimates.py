@@ -18,7 +18,7 @@ from secrets import randbits
 from typing import Any
 
 from rtui.analysis.estimates import Estimate
-from rtui.server.analysing import ESTIMATE_KEYS
+from rtui.server.analysis_run import ESTIMATE_KEYS
 from tests.bench.inspect_once import value
 from tests.bench.mixed import KEYS, seeded
 from tests.bench.row import Row, time_row

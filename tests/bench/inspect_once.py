@@ -18,7 +18,7 @@ import hiredis
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, Report
 from rtui.server import guard
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.facts.types import length_commands
 from rtui.server.guard.batch import KeyCommand, build_batch
 from rtui.server.guard.command import Command
@@ -97,7 +97,7 @@ async def analysed(port: int, options: AnalysisOptions) -> dict[str, Any]:
     connection = Connection(Target(port=port))
     await connection.open()
     start, cpu_start = time.perf_counter(), time.process_time()
-    analysing = Analysing(connection, options)
+    analysing = AnalysisRun(connection, options)
     await analysing.run()
     took, cpu = time.perf_counter() - start, time.process_time() - cpu_start
     await connection.close()

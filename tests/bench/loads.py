@@ -24,7 +24,7 @@ import hiredis
 
 from rtui.demo.load import pack
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
@@ -54,7 +54,7 @@ async def rtui_analyses(port: int, pace: str) -> None:
     connection = Connection(Target(port=port))
     await connection.open()
     while True:
-        await Analysing(connection, AnalysisOptions(pace=Pace(pace))).run()
+        await AnalysisRun(connection, AnalysisOptions(pace=Pace(pace))).run()
 
 
 class Asking:

@@ -26,10 +26,10 @@ from textual.strip import Strip
 
 from rtui.keyspace.rows.rows import Row
 from rtui.server.browse_options import BrowseOptions
+from rtui.server.browsing import BrowsingSession
 from rtui.server.scan.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.live_session import LiveSession
 from rtui.tui.kit.table import TableBody
 from tests.bench.window import COLUMNS, LINES
 
@@ -88,7 +88,7 @@ class WatchedApp(RtuiApp):
 
     CSS_PATH = RtuiApp.CSS_PATH
 
-    def __init__(self, options: BrowseOptions, session: LiveSession) -> None:
+    def __init__(self, options: BrowseOptions, session: BrowsingSession) -> None:
         super().__init__(options, session)
         self.driver_class = self.fit(SinkDriver)
         self.painted = Painted()
@@ -142,7 +142,7 @@ class WatchedApp(RtuiApp):
 class Stage:
     """A running app and the hands at its keyboard; all of it is for another thread than the app's."""
 
-    def __init__(self, app: WatchedApp, session: LiveSession, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, app: WatchedApp, session: BrowsingSession, loop: asyncio.AbstractEventLoop) -> None:
         self.app = app
         self.session = session
         self.loop = loop
@@ -226,7 +226,7 @@ def on_stage(options: BrowseOptions, act: Callable[[Stage], None]) -> None:
 
 
 async def _play(options: BrowseOptions, act: Callable[[Stage], None], folder: Path) -> None:
-    session = LiveSession(options.target, pace=Pace(options.pace), resume=False, state_folder=folder)
+    session = BrowsingSession(options.target, pace=Pace(options.pace), resume=False, state_folder=folder)
     app = WatchedApp(options, session)
     stage = Stage(app, session, asyncio.get_running_loop())
     failures: list[BaseException] = []

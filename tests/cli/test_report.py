@@ -23,9 +23,10 @@ from rtui.cli import report_pass
 from rtui.cli.main import run
 from rtui.cli.progress_bar import ENDING
 from rtui.cli.report_pass import analysed
-from rtui.server.analysing import AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from tests.bench.window import SilentError, Window, window
@@ -250,25 +251,21 @@ class Made:
     sends: signal.Signals | None = None
     """What it sends to its own process while it runs."""
     cost: Cost = field(default_factory=Cost)
-    pace: Pace = Pace.GENTLE
+    control: RunControl = field(default_factory=RunControl)
     report: Report | None = None
 
     def __call__(self, connection: Connection, options: AnalysisOptions) -> Made:
         return self
 
     async def run(self) -> None:
-        self.ended = asyncio.Event()
         if self.sends is not None:
             os.kill(os.getpid(), self.sends)
-            await self.ended.wait()
+            await self.control.stopped.wait()
         self.report = self.end
-
-    def stop(self, why: str) -> None:
-        self.ended.set()
 
 
 def ends_with(made: Made, server: Server, out: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(report_pass, "Analysing", made)
+    monkeypatch.setattr(report_pass, "AnalysisRun", made)
     return run(["report", server.url, "-o", str(out), "--format", "json"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtui.analysis.report.document import HotSource, Report
 from rtui.demo.sample import demo_server
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.pace import Pace
 from tests.conftest import require
 from tests.server.targets import connected
@@ -16,7 +16,7 @@ async def analysed() -> Report:
     with demo_server(KEYS) as demo:
         assert demo.wait_loaded()
         async with connected(demo.target) as connection:
-            analysing = Analysing(connection, AnalysisOptions(pace=Pace.FULL))
+            analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
             await analysing.run()
     assert analysing.report is not None
     return analysing.report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtui.analysis.report.document import Report
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 from tests.server.targets import connected
@@ -14,7 +14,7 @@ from tests.server.targets import connected
 async def report_on(target: Target, *, pace: Pace = Pace.FULL, **options: Any) -> Report:
     """Analyse once; `options` are those of the analysis."""
     async with connected(target) as connection:
-        analysing = Analysing(connection, AnalysisOptions(pace=pace, **options))
+        analysing = AnalysisRun(connection, AnalysisOptions(pace=pace, **options))
         await analysing.run()
     assert analysing.report is not None
     return analysing.report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from rtui.analysis.report.document import CoverageKind, Node, Report
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.pace import Pace
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import by_namespace, by_type, facts
@@ -22,7 +22,7 @@ def nodes_of(report: Report) -> dict[Path, Node]:
     return {tuple((node.name, node.separator) for node in path[1:]): path[-1] for path in report.summary.root.walk()}
 
 
-async def until_keys(analysis: Analysing, keys: int) -> None:
+async def until_keys(analysis: AnalysisRun, keys: int) -> None:
     """Let it run until so many keys are inspected."""
     while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ def is_whole(server: Server, report: Report, planted: dict[bytes, Planted]) -> N
 async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None:
     planted = grown(server.client(), keys=KEYS, seed=3)
     async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL, budget_s=60))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, budget_s=60))
         running = asyncio.create_task(analysis.run())
         await until_keys(analysis, 300)
         proxy.cut_after(10_000)
@@ -63,7 +63,7 @@ async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None
 async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
     planted = grown(valkey.client(), keys=KEYS, seed=4)
     async with connected(target_of(valkey)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.GENTLE))
         running = asyncio.create_task(analysis.run())
         seen: list[Report] = []
         while not running.done():
@@ -80,7 +80,7 @@ async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
 async def test_ended_early_it_says_so_and_no_figure_is_too_large(server: Server) -> None:
     grown(server.client(), keys=KEYS, seed=5)
     async with connected(target_of(server)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.GENTLE))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.GENTLE))
         running = asyncio.create_task(analysis.run())
         await until_keys(analysis, KEYS // 3)
         analysis.control.stop()

@@ -11,7 +11,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.coverage import SAMPLED_NOTE
 from rtui.server.scan.pace import Pace
@@ -27,19 +27,19 @@ from tests.servers import Server
 MANY = 20_000
 
 
-def analysing(connection: Connection, **options: Any) -> Analysing:
+def analysing(connection: Connection, **options: Any) -> AnalysisRun:
     """An analysis at full pace unless told otherwise."""
-    return Analysing(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
+    return AnalysisRun(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
 
 
-async def reported(analysis: Analysing) -> Report:
+async def reported(analysis: AnalysisRun) -> Report:
     """Run it to its end."""
     await analysis.run()
     assert analysis.report is not None
     return analysis.report
 
 
-async def until_keys(analysis: Analysing, keys: int) -> None:
+async def until_keys(analysis: AnalysisRun, keys: int) -> None:
     """Let it run until so many keys are inspected."""
     while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
         await asyncio.sleep(0)

@@ -14,7 +14,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
-from rtui.server.browsing import Browsing
+from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import GOES_ON
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
@@ -32,9 +32,9 @@ MANY = 30_000
 
 
 @asynccontextmanager
-async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterator[Browsing]:
+async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterator[BrowsingSession]:
     """A started session, closed at the end."""
-    session = Browsing(target, state_folder=folder, **{"pace": Pace.FULL, **options})
+    session = BrowsingSession(target, state_folder=folder, **{"pace": Pace.FULL, **options})
     try:
         await session.start()
         yield session
@@ -42,7 +42,7 @@ async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterato
         await session.close()
 
 
-async def until(session: Browsing, holds: Callable[[], bool]) -> None:
+async def until(session: BrowsingSession, holds: Callable[[], bool]) -> None:
     """Look again as a screen does, until it holds."""
     while not holds():  # noqa: ASYNC110 - a screen pulls, nothing tells it
         await asyncio.sleep(0.001)
@@ -54,7 +54,7 @@ def saved(folder: Path) -> int:
     return len(list(folder.iterdir()))
 
 
-async def whole(session: Browsing) -> None:
+async def whole(session: BrowsingSession) -> None:
     """Wait until the counts are totals."""
     await until(session, lambda: session.store.complete)
 
@@ -219,7 +219,7 @@ async def test_a_refused_scan_is_told(valkey: Server, tmp_path: Path) -> None:
 
 
 async def test_nobody_there(tmp_path: Path) -> None:
-    session = Browsing(Target(port=free_port()), state_folder=tmp_path)
+    session = BrowsingSession(Target(port=free_port()), state_folder=tmp_path)
     with pytest.raises(ConnectFailure):
         await session.start()
     await session.close()
@@ -345,8 +345,8 @@ async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
 async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
-        with session.resting():
-            with session.resting():
+        with session.suspended():
+            with session.suspended():
                 await session.rescan()
             await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
             session.control.resume()
@@ -363,7 +363,7 @@ async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(va
 async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
-        with session.resting():
+        with session.suspended():
             session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
         await session.lookup(b"nobody")

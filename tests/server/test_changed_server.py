@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.browsing import Browsing
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
@@ -48,7 +48,7 @@ def let_in(server: Server, *rules: str) -> None:
     server.admin.execute_command("ACL", "SETUSER", "poor", "on", ">pw", "~*", "+@all", *rules)
 
 
-async def switched(proxy: DelayProxy, connection: Connection, analysis: Analysing, to: Server) -> list[list[bytes]]:
+async def switched(proxy: DelayProxy, connection: Connection, analysis: AnalysisRun, to: Server) -> list[list[bytes]]:
     """Run it and lead it to another server in the middle; what that one was asked, connection after connection."""
     running = asyncio.create_task(analysis.run())
     await turning(lambda: analysis.progress.keys >= KEYS // 4)
@@ -60,15 +60,17 @@ async def switched(proxy: DelayProxy, connection: Connection, analysis: Analysin
 
 
 @asynccontextmanager
-async def analysing_through(server: Server, **changes: Any) -> AsyncIterator[tuple[DelayProxy, Connection, Analysing]]:
+async def analysing_through(
+    server: Server, **changes: Any
+) -> AsyncIterator[tuple[DelayProxy, Connection, AnalysisRun]]:
     async with (
         DelayProxy(server.port) as proxy,
         connected(target_of(server, port=proxy.port, **changes)) as connection,
     ):
-        yield proxy, connection, Analysing(connection, AnalysisOptions(pace=Pace.FULL, top=TOP))
+        yield proxy, connection, AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, top=TOP))
 
 
-def whole(analysis: Analysing) -> Report:
+def whole(analysis: AnalysisRun) -> Report:
     assert analysis.progress.state is ScanState.DONE
     report = analysis.report
     assert report is not None
@@ -136,7 +138,7 @@ async def test_an_estimate_follows_the_server_that_answers_it(redis810: Server, 
     """The interactive lane has found another server than the plan was made for, before the bulk lane is made."""
     fill(redis810, redis62)
     async with DelayProxy(redis810.port) as proxy, connected(target_of(redis810, port=proxy.port)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL, top=TOP, estimate_keys=1_000))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, top=TOP, estimate_keys=1_000))
         proxy.lead_to(redis62.port)
         proxy.cut()
         await until(connection, lambda: connection.generation == 2 and connection.is_online)
@@ -175,7 +177,7 @@ async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810
     let_in(redis62, "-pttl")
     target = {"user": "poor", "password": Secret("pw")}
     async with DelayProxy(redis810.port) as proxy:
-        session = Browsing(target_of(redis810, port=proxy.port, **target), resume=False)
+        session = BrowsingSession(target_of(redis810, port=proxy.port, **target), resume=False)
         await session.start()
         try:
             connection = session.connection

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.browsing import Browsing
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.key_preview import key_preview
 from rtui.server.guard.evidence import PROBE_KEY
@@ -28,7 +28,7 @@ DOCUMENTS = [b"doc:%02d" % number for number in range(40)]
 @pytest.mark.parametrize("key_type", [b"ReJSON-RL", b"MBbloom--", b"TSDB-TYPE", b"unheard-of"])
 async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, key_type: bytes) -> None:
     async with ModuleServer(DOCUMENTS, key_type) as server:
-        session = Browsing(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
+        session = BrowsingSession(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
         await session.start()
         try:
             rows = await session.row_facts(DOCUMENTS)
@@ -49,7 +49,7 @@ async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, 
 
 async def test_no_size_of_a_module_type_is_asked_by_a_report() -> None:
     async with ModuleServer(DOCUMENTS) as server, connected(Target(port=server.port)) as connection:
-        analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL))
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
         assert analysis.report is not None
         assert analysis.report.head.coverage.keys == len(DOCUMENTS)

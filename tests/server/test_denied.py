@@ -8,12 +8,12 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.errors import ServerError
 from rtui.server.wire.target import Secret
-from rtui.tui.browse.live_session import LiveSession
 from tests.proxy import DelayProxy
 from tests.server import zoo
 from tests.server.targets import connected, target_of, turning
@@ -39,7 +39,7 @@ def logged(server: Server) -> Counter[str]:
     return found
 
 
-async def look(session: LiveSession, keys: list[bytes]) -> None:
+async def look(session: BrowsingSession, keys: list[bytes]) -> None:
     """Let the cursor rest on each of the keys once."""
     await session.row_facts(keys)
     for key in keys:
@@ -50,7 +50,7 @@ async def look(session: LiveSession, keys: list[bytes]) -> None:
 async def test_previews_that_are_denied_are_asked_once_a_connection(server: Server) -> None:
     keys = sorted(zoo.fill(server, server.client()))
     let_in(server, "+@all", *READS)
-    session = LiveSession(target_of(server, **POOR), resume=False)
+    session = BrowsingSession(target_of(server, **POOR), resume=False)
     await session.start()
     try:
         for _ in range(3):
@@ -69,7 +69,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.001)
     keys = sorted(zoo.fill(server, server.client()))
     let_in(server, *rules)
-    session = LiveSession(target_of(server, **POOR), resume=False)
+    session = BrowsingSession(target_of(server, **POOR), resume=False)
     session.connection._heartbeat_s = 0.001
     probe, rounds = session.capabilities.probe, 0
 
@@ -102,7 +102,7 @@ async def test_a_cluster_s_node_that_denies_what_it_is_asks_once(
 ) -> None:
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.001)
     let_in(cluster_node, "+@all", "-cluster")
-    session = LiveSession(target_of(cluster_node, **POOR), resume=False)
+    session = BrowsingSession(target_of(cluster_node, **POOR), resume=False)
     await session.start()
     try:
         await turning(lambda: session.status.progress.state.is_over)
@@ -121,7 +121,7 @@ async def test_another_analysis_tries_once_more_what_the_last_one_was_denied(val
     let_in(valkey, "+@all", "-memory", "-object", "-config", "-strlen", "-hlen")
     async with connected(target_of(valkey, **POOR)) as connection:
         for turn in range(1, 4):
-            await Analysing(connection, AnalysisOptions(pace=Pace.FULL)).run()
+            await AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL)).run()
             assert logged(valkey)["strlen"] == turn
             assert logged(valkey)["memory|usage"] == turn
 
@@ -157,7 +157,7 @@ async def test_a_denied_key_is_no_denied_command(server: Server) -> None:
 async def test_a_new_connection_tries_again(valkey: Server) -> None:
     valkey.admin.set("k", "four")
     let_in(valkey, "+@all", "-pttl")
-    session = LiveSession(target_of(valkey, **POOR), resume=False)
+    session = BrowsingSession(target_of(valkey, **POOR), resume=False)
     await session.start()
     try:
         (before,) = await session.row_facts([b"k"])

@@ -18,8 +18,8 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.browsing import Browsing
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.key_preview import key_preview
 from rtui.server.guard.evidence import Consent
@@ -118,7 +118,7 @@ def is_known(fact: object) -> bool:
 
 
 async def browse(proxy: FaultProxy, server: Server) -> None:
-    browsing = Browsing(
+    browsing = BrowsingSession(
         target_of(server),
         pace=Pace.FULL,
         resume=False,
@@ -183,7 +183,7 @@ async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None)
     async with opened(proxy, server) as connection:
         if connection is None:
             return
-        analysis = Analysing(connection, options)
+        analysis = AnalysisRun(connection, options)
         running = asyncio.create_task(analysis.run())
         now = await settled(lambda: analysis.progress)
         check_ended(now)
@@ -205,7 +205,7 @@ async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None)
             return
         await connection.online()
         await connection.refresh()  # who it is may have been garbage, too
-        again = Analysing(connection, options)
+        again = AnalysisRun(connection, options)
         await again.run()
         assert again.progress.state is ScanState.DONE, again.progress
         assert again.report is not None

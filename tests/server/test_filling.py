@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.browsing import Browsing
+from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
 from tests.servers import Server
 
@@ -23,7 +23,9 @@ async def until(condition: Callable[[], bool]) -> None:
 async def test_every_key_is_seen_once_although_it_came_late(valkey: Server, tmp_path: Path, before: int) -> None:
     valkey.admin.mset({f"early:{number}": "x" for number in range(before)} or {"only": "x"})
     filling = True
-    browsing = Browsing(Target(port=valkey.port), is_filling=lambda: filling, resume=False, state_folder=tmp_path)
+    browsing = BrowsingSession(
+        Target(port=valkey.port), is_filling=lambda: filling, resume=False, state_folder=tmp_path
+    )
     await browsing.start()
     try:
         async with asyncio.timeout(20):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.browsing import Browsing
+from rtui.server.browsing import BrowsingSession
 from rtui.server.browsing_status import Outdated, Seen, outdated_by_size
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
@@ -80,13 +80,13 @@ def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.02)
 
 
-def outdated(session: Browsing) -> Outdated | None:
+def outdated(session: BrowsingSession) -> Outdated | None:
     return session.status.outdated
 
 
-async def scanned(server: Server, folder: Path) -> Browsing:
+async def scanned(server: Server, folder: Path) -> BrowsingSession:
     server.admin.mset({f"user:{number}": "x" for number in range(KEYS)})
-    session = Browsing(target_of(server), state_folder=folder)
+    session = BrowsingSession(target_of(server), state_folder=folder)
     await session.start()
     await until(lambda: session.status.complete and session.status.progress.state is ScanState.DONE)
     return session
@@ -153,7 +153,7 @@ async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: P
 
 
 async def test_keys_that_appear_in_an_empty_database(valkey: Server, tmp_path: Path) -> None:
-    session = Browsing(target_of(valkey), state_folder=tmp_path)
+    session = BrowsingSession(target_of(valkey), state_folder=tmp_path)
     await session.start()
     try:
         await until(lambda: session._size_since == 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.report.document import HotSource, Report
-from rtui.server.analysing import Analysing, AnalysisOptions
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.hot.counters import READS_COUNT
 from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE
@@ -33,7 +33,7 @@ def touching(request: pytest.FixtureRequest, pool: Pool) -> Server:
 
 async def analysed(connection: Connection) -> Report:
     """The report of one pass that lists 3 keys."""
-    analysis = Analysing(connection, AnalysisOptions(pace=Pace.FULL, top=3))
+    analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, top=3))
     await analysis.run()
     assert analysis.report is not None
     return analysis.report

@@ -11,8 +11,8 @@ import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysing import Analysing, AnalysisOptions
-from rtui.server.browsing import Browsing
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan import node_scan
 from rtui.server.scan.count_check import Standing, disagreement, missing
@@ -31,11 +31,11 @@ DENIED = Fault("denied", b"-NOPERM User default has no permissions to run the 's
 BUSY = Fault("busy", b"-BUSY Redis is busy running a script.\r\n")
 
 
-def analysing(connection: Connection, **options: Any) -> Analysing:
-    return Analysing(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
+def analysing(connection: Connection, **options: Any) -> AnalysisRun:
+    return AnalysisRun(connection, AnalysisOptions(**{"pace": Pace.FULL, **options}))
 
 
-async def until_waiting(analysis: Analysing) -> None:
+async def until_waiting(analysis: AnalysisRun) -> None:
     while not (analysis.progress.state is ScanState.WAITING and analysis.progress.reason):
         assert not analysis.progress.state.is_over
         await asyncio.sleep(0.001)
@@ -124,7 +124,7 @@ async def test_without_room_for_another_connection_the_part_is_reported(valkey: 
 
 async def test_of_requests_for_a_new_pass_the_last_one_counts_and_one_pass_runs(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = Browsing(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
     await session.start()
     try:
         wanted = [session.filter(b"key:1*"), session.rescan(), session.filter(None), session.rescan()]
@@ -140,7 +140,7 @@ async def test_of_requests_for_a_new_pass_the_last_one_counts_and_one_pass_runs(
 
 async def test_a_request_whose_caller_is_cancelled_is_carried_out(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = Browsing(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
     await session.start()
     try:
         asked = asyncio.create_task(session.filter(b"key:1*"))
@@ -157,7 +157,7 @@ async def test_a_scan_of_a_namespace_that_fails_is_told_and_paid(valkey: Server,
     plant(valkey, numbered(MANY, b"big:"))
     async with FaultProxy(valkey.port) as proxy:
         target = target_of(valkey, port=proxy.port)
-        session = Browsing(target, pace=Pace.FULL, state_folder=tmp_path, budget_bytes=20_000)
+        session = BrowsingSession(target, pace=Pace.FULL, state_folder=tmp_path, budget_bytes=20_000)
         await session.start()
         try:
             while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
@@ -185,7 +185,7 @@ async def test_a_fault_of_rtui_ends_the_pass_in_sight_and_another_can_begin(
     async def broken(self: KeyspacePass) -> None:
         raise KeyError("s3cret")
 
-    session = Browsing(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(KeyspacePass, "_complete", broken)
         await session.start()
@@ -214,7 +214,7 @@ async def test_another_number_of_keys_than_the_server_counts_is_noted(
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy:
         proxy.strike((b"DBSIZE",), Fault("another size", size))
-        session = Browsing(target_of(valkey, port=proxy.port), pace=Pace.FULL, state_folder=tmp_path)
+        session = BrowsingSession(target_of(valkey, port=proxy.port), pace=Pace.FULL, state_folder=tmp_path)
         await session.start()
         try:
             while session.status.progress.state is not ScanState.DONE:  # noqa: ASYNC110 - a screen pulls
@@ -231,7 +231,7 @@ async def test_another_number_of_keys_than_the_server_counts_is_noted(
 
 async def test_keys_that_come_and_go_meanwhile_are_no_contradiction(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = Browsing(target_of(valkey), pace=Pace.GENTLE, state_folder=tmp_path)
+    session = BrowsingSession(target_of(valkey), pace=Pace.GENTLE, state_folder=tmp_path)
     await session.start()
     try:
         client = valkey.client()

@@ -10,13 +10,13 @@ from textual.pilot import Pilot
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.open_report import ReportApp
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.analyse.source import AnalysisStatus
 from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import app_on

@@ -12,6 +12,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
+from rtui.server.analysis_source import AnalysisSource, FixedAnalysis, lost_by_leaving
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import (
     FIRST,
@@ -31,7 +32,6 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.handshake import NoTouch
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.source import AnalysisSource, FixedAnalysis, lost_by_leaving
 from tests.made_report import empty_report
 
 ASKED_AT_S = 1_798_761_600.0

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from rtui.server.analysis_source import AnalysisStatus, lost_by_leaving
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.source import AnalysisStatus, lost_by_leaving
 from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import Analyst, analysing

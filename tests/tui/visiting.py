@@ -20,11 +20,11 @@ from textual.widget import Widget
 
 from rtui.keyspace.rows.rows import Kind, Row
 from rtui.server.browse_options import BrowseOptions
+from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.cursor_detail import Detail
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.live_session import LiveSession
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.detail_pane import DetailPane
 
@@ -64,10 +64,10 @@ class Visitor:
         return isinstance(screen, BrowseScreen) and any(tree.size.width for tree in screen.query(KeyTree))
 
     @property
-    def session(self) -> LiveSession:
+    def session(self) -> BrowsingSession:
         """What the screen pulls from."""
         session = self.browse.session
-        assert isinstance(session, LiveSession)
+        assert isinstance(session, BrowsingSession)
         return session
 
     @property

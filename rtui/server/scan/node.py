@@ -9,11 +9,12 @@ from typing import Final, Protocol
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
-from rtui.server.scan.cursor import Dialect, pieces
+from rtui.server.scan.cursor import Dialect, dialect_of, pieces
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import Ranges, Slots, Span
 from rtui.server.scan.requests import QuerySource
 from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
@@ -35,6 +36,11 @@ class BulkSource(LaneSource, Protocol):
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
+
+
+def dialect_for(server: ServerIdentity) -> Dialect:
+    """How this server counts its cursors."""
+    return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Final
 from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis_source import AnalysisSource
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.source import AnalysisSource
 from rtui.tui.kit.command import Condition, Conditions
 
 KEEP: Final = SafeText("Keep them")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtui.server.analysing import ESTIMATE_KEYS
+from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.tui.analyse.panels import PANELS
 from rtui.tui.kit.command import Command, Condition, Group, Owner
 from rtui.tui.kit.table import TABLE_COMMANDS

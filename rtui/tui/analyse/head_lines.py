@@ -9,11 +9,11 @@ from rtui.analysis import humanize
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report, ServerReport
 from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysing import ESTIMATE_KEYS
+from rtui.server.analysis_run import ESTIMATE_KEYS
+from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.handshake import NoTouch
-from rtui.tui.analyse.source import AnalysisStatus
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted, prose, tab_line

@@ -9,13 +9,13 @@ from typing import Any
 
 from textual.screen import Screen
 
+from rtui.server.analysis_source import AnalysisSource, HotSessions
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.panel import HOT_SESSION, Panel
-from rtui.tui.analyse.source import AnalysisSource, HotSessions
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.command import Condition, Conditions
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from textual.app import App
 
 from rtui.analysis.report.document import Report
+from rtui.server.analysis_source import FixedAnalysis
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.analyse.source import FixedAnalysis
 from rtui.tui.app import RtuiApp, terminal_palette
 from rtui.tui.kit.themes import Palette
 

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis_source import AnalysisSource, AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.analysis_desk import AnalysisDesk
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
@@ -25,7 +26,6 @@ from rtui.tui.analyse.panel_desk import PanelDesk
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.panels import BY_ID, PANELS
 from rtui.tui.analyse.row_desk import RowDesk
-from rtui.tui.analyse.source import AnalysisSource, AnalysisStatus
 from rtui.tui.analyse.table_notes import key_of, meaning
 from rtui.tui.kit.banner import analyse_banner
 from rtui.tui.kit.bars import Banner, Bar, TabBar

@@ -9,11 +9,11 @@ from rtui.analysis.facts import KeyFacts, RowFacts
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis_source import AnalysisSource
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.source import AnalysisSource
 
 
 class Session(Protocol):

@@ -9,8 +9,7 @@ from typing import Any
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
-from rtui.server.keyspace_pass import dialect_for
-from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node import ScanNode, dialect_for
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rtui.analysis.report.document import Report, ServerReport
+from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.tui.analyse.source import AnalysisStatus
 
 SERVER = ServerReport("10.0.0.5:6379", "valkey", "9.1.2", "primary", 0, no_touch="on")
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
+from rtui.server.analysis_source import AnalysisStatus
 from rtui.tui.analyse.head_lines import offer_lines
 from rtui.tui.analyse.panel import Area, Choices, Listing
 from rtui.tui.analyse.panel_desk import PanelDesk
 from rtui.tui.analyse.panels import BY_ID, PANELS
-from rtui.tui.analyse.source import AnalysisStatus
 from rtui.tui.analyse.table_notes import nothing_lines
 from rtui.tui.kit.command import Condition
 from rtui.tui.kit.styled_text import Line

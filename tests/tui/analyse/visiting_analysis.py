@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from rtui.analysis.report.document import Report
+from rtui.server.analysis_session import AnalysisSession
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.live_analysis import LiveAnalysis
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
@@ -14,7 +14,7 @@ from rtui.tui.kit.bars import FooterBar
 from tests.tui.visiting import Visitor
 
 
-def analysis(visitor: Visitor) -> LiveAnalysis:
+def analysis(visitor: Visitor) -> AnalysisSession:
     """The analysis of the visitor's session."""
     return visitor.session.analysis
 

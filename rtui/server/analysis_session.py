@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysing import ESTIMATE_KEYS, Analysing, AnalysisOptions
+from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisOptions, AnalysisRun
+from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.browsing_status import Seen, seen_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, too_old
@@ -21,10 +22,9 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import supervised
-from rtui.tui.analyse.source import AnalysisStatus
 
 
-class LiveAnalysis:
+class AnalysisSession:
     """One analysis after the other; the last report stays until the next one has figures."""
 
     def __init__(
@@ -45,7 +45,7 @@ class LiveAnalysis:
         self._clock = clock
         self._seen: Seen | None = None
         """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
-        self._analysing: Analysing | None = None
+        self._analysing: AnalysisRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
         self._is_estimate = False
@@ -87,7 +87,7 @@ class LiveAnalysis:
         self._revision += 1 + (self.control.revision if self._analysing is None else self._analysing.revision)
         self._is_estimate = estimate
         options = replace(self._options(), pace=self.control.pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
-        self._analysing = Analysing(self._connection, options)
+        self._analysing = AnalysisRun(self._connection, options)
         self.control = self._analysing.control
         self._fault = None
         self._task = supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
@@ -118,7 +118,7 @@ class LiveAnalysis:
         task, self._task = self._task, None
         await _ended(task)
 
-    async def _run(self, before: asyncio.Task[None] | None, analysing: Analysing) -> None:
+    async def _run(self, before: asyncio.Task[None] | None, analysing: AnalysisRun) -> None:
         """Do all of it, when the one before has ended and other work rests."""
         await _ended(before)
         self._seen = seen_now(self._connection, self._clock())

@@ -20,10 +20,9 @@ from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.inspection.server_figures import key_sizes, memory_bound
-from rtui.server.keyspace_pass import dialect_for
 from rtui.server.scan.count_check import Standing, disagreement, missing, questions, standing
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
@@ -91,7 +90,7 @@ class AnalysisOptions:
         )
 
 
-class Analysing:
+class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
     def __init__(self, connection: Connection, options: AnalysisOptions) -> None:
