@@ -1,18 +1,38 @@
-"""Numbers known from a sample: a value with the interval in which the truth lies."""
+"""Estimates from random samples: a value with the 95 % interval in which the truth lies, and how likely chance is.
+
+Say that 1,000 of 1,000,000 keys were sampled, and that 250 of them are of the namespace `cart`, with 50,000 bytes.
+
+* Its share is 25 %; by Wilson's score interval the truth lies between 22.4 % and 27.8 % (`wilson`, `share`). In a
+  keyspace of 2,000 keys the interval would be narrower, since half of the keys have been seen.
+* The number of its keys is that share of all: 250,000, from 224,000 to 278,000 (`count`). Where the number of all keys
+  is an estimate itself, both uncertainties are added as squares.
+* Its bytes are extrapolated: 50 bytes a sampled key make 50 MB (`total`). How far that may be off follows from the
+  spread of the sizes by Student's t, as a factor rather than as a sum, since a sum of sizes cannot be negative. Two
+  things widen the interval where few large keys hold most of the bytes: the variance rests on those few alone, so it
+  has fewer degrees of freedom than there are keys; and up to three keys as large as the largest may have been missed.
+* A quantile lies between two of the sampled sizes (`quantile`): the number of sizes below the true median is binomial,
+  500 ± 31 of 1,000, so the median lies between the 469th and the 532nd size.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from rtui.keyspace.text.segments import Segment, Separators
 
 Z_95: Final = 1.959963984540054
 """Standard deviations on each side of the mean that hold 95 % of a normal distribution."""
+
+FEWEST_DEGREES: Final = 3.0
+"""At least so many degrees of freedom are assumed, or the interval of a single key would be boundless."""
+
+UNSEEN_LARGEST: Final = 3
+"""So many keys as large as the largest may be missing in a sample: the rule of three for what was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +44,22 @@ class Estimate:
     high: float
 
     def scaled(self, total: float) -> Estimate:
-        """The same estimate in another unit: a share of `total` as a count."""
+        """Return the same estimate in another unit: a share of `total` as a count."""
         return Estimate(self.low * total, self.value * total, self.high * total)
 
     def __contains__(self, truth: float) -> bool:
         return self.low <= truth <= self.high
 
 
+Population: TypeAlias = int | Estimate | None
+"""How many keys there are in all: exact, an estimate itself, or not known."""
+
+
 def wilson(successes: float, n: int, *, population: int | None = None) -> Estimate:
-    """The share behind `successes` of `n` draws, by Wilson's score interval at 95 %.
+    """Return the share behind `successes` of `n` draws, by Wilson's score interval at 95 %.
 
     With `population` the draws were distinct members of so many, and the interval narrows as the sample nears all of
-    them (finite population correction). Nothing drawn says nothing: 0 … 1.
+    them (finite population correction). Without any draw the share may be anything from 0 to 1.
     """
     if not 0 <= successes <= n:
         raise ValueError(f"{successes} of {n} is not a share")
@@ -53,7 +77,7 @@ def wilson(successes: float, n: int, *, population: int | None = None) -> Estima
     return Estimate(max(0.0, min(share, centre - half)), share, min(1.0, max(share, centre + half)))
 
 
-Path = tuple[Segment, ...]
+NamespacePath: TypeAlias = tuple[Segment, ...]
 """The segments of a namespace from the first one on, each with the separator that ends it."""
 
 
@@ -62,60 +86,39 @@ class NamespaceTally:
 
     def __init__(self, separators: Separators, *, depth: int = 2) -> None:
         self.drawn = 0
-        """Keys taken up so far."""
+        """Keys counted so far."""
         self._separators = separators
         self._depth = depth
-        self._counts: Counter[Path] = Counter()
+        self._counts: Counter[NamespacePath] = Counter()
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Take up more keys; a key's last segment is its own name and never a namespace."""
+        """Count more keys; a key's last segment is its own name and never a namespace."""
         for key in keys:
             self.drawn += 1
-            path: Path = ()
+            path: NamespacePath = ()
             for segment in islice(self._separators.segments(key), self._depth):
                 if not segment.separator:
                     break
                 path = (*path, segment)
                 self._counts[path] += 1
 
-    def shares(self, *, most: int | None = None, population: int | None = None) -> dict[Path, Estimate]:
-        """The share of each namespace, largest first; of the `most` largest only, when given."""
+    def shares(self, *, most: int | None = None, population: int | None = None) -> dict[NamespacePath, Estimate]:
+        """Return the share of each namespace, largest first; of the `most` largest only, when given."""
         return {
             path: wilson(count, self.drawn, population=population) for path, count in self._counts.most_common(most)
         }
 
 
-Population: TypeAlias = int | Estimate | None
-"""How many keys there are in all: exact, an estimate itself, or nobody knows."""
-
-FEWEST_DEGREES: Final = 3.0
-"""Degrees of freedom are not taken for fewer, or the interval of a single key would say nothing at all."""
-
-UNSEEN_LARGEST: Final = 3
-"""So many keys as large as the largest may be missing in a sample: the rule of three for what was not seen."""
-
-
-class Spread(Protocol):
-    """Sizes of sampled keys, of which quantiles can be had."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-
-    def quantiles(self, shares: Sequence[float], /) -> list[int]:
-        """The sizes at or below which these shares of all lie."""
-
-
 def share(found: float, n: int, population: Population = None) -> Estimate:
-    """The share of keys of which `found` were among n sampled ones."""
+    """Return the share of keys of which `found` were among n sampled ones."""
     size = _size(population)
     return wilson(found, n, population=None if size is None else max(n, size))
 
 
 def count(found: float, n: int, population: Population) -> Estimate | None:
-    """How many keys there are of which `found` were among n sampled ones; None for a population nobody knows.
+    """Return how many keys there are of which `found` were among n sampled ones: at least those.
 
-    There are at least those that were seen.
+    None where the population is not known.
     """
     if population is None:
         return None
@@ -130,16 +133,17 @@ def count(found: float, n: int, population: Population) -> Estimate | None:
 def total(
     sum_: float, squares: float, n: int, population: Population, *, largest: float | None = None
 ) -> Estimate | None:
-    """The sum over all keys, by the sum and the sum of squares over n sampled ones; None when it cannot be told.
+    """Return the sum over all keys, by the sum and the sum of squares over n sampled ones.
 
     For a part of the keys, such as a namespace, both sums are over those of the n that belong to it: that their number
-    is uncertain is then accounted for. `largest` is the largest of the sizes; it tells how much hangs on few keys.
+    is uncertain is then accounted for. `largest` is the largest of the sizes; it shows how much depends on few keys.
+    None where the population is not known or the sample empty.
     """
     if population is None or n == 0:
         return None
     among = population if isinstance(population, Estimate) else Estimate(population, population, population)
     value = sum_ / n * max(n, among.value)
-    below, above = _arms(sum_, squares, n, population, largest)
+    below, above = _log_reach(sum_, squares, n, population, largest)
     doubt = math.log(among.high / among.low) / 2 if among.low > 0 else 0.0
     low, high = value * math.exp(-math.hypot(below, doubt)), value * math.exp(math.hypot(above, doubt))
     return Estimate(max(min(sum_, value), low), value, high)
@@ -148,29 +152,30 @@ def total(
 def mean(
     sum_: float, squares: float, n: int, population: Population = None, *, largest: float | None = None
 ) -> Estimate | None:
-    """The mean of all sizes, by the sum and the sum of squares of n sampled ones; None where there are none."""
+    """Return the mean of all sizes, by the sum and the sum of squares of n sampled ones; None where n is 0."""
     if n == 0:
         return None
     value = sum_ / n
-    below, above = _arms(sum_, squares, n, population, largest)
+    below, above = _log_reach(sum_, squares, n, population, largest)
     return Estimate(value * math.exp(-below), value, value * math.exp(above))
 
 
-def quantile(spread: Spread, share_below: float, population: Population = None) -> Estimate | None:
-    """The size below which this share of all keys lies, between two of the sampled sizes; None without any.
+def quantile(
+    quantiles: Callable[[Sequence[float]], Sequence[int]], n: int, share_below: float, population: Population = None
+) -> Estimate | None:
+    """Return the size below which this share of all keys lies; None where n is 0.
 
-    The bounds are the sizes at the ranks that hold the share with 95 %: how many of n sizes lie below it is binomial,
-    whose quantiles are taken by their expansion of Cornish and Fisher. Where the sample is too small to have a size
-    beyond the upper one, as far as the largest is from the median is taken for its distance to the bound, in
-    magnitudes.
+    `quantiles` returns the sizes at or below which shares of the n sampled ones lie. The bounds are the sizes at the
+    ranks that hold the share with 95 %: how many of n sizes lie below it is binomial, and quantiles of that are
+    expanded by Cornish and Fisher. Where the sample is too small to have a size beyond the upper rank, the bound is
+    as far from the largest size as that is from the median, in orders of magnitude.
     """
-    n = spread.count
     if n == 0:
         return None
-    reach = Z_95 * math.sqrt(_unseen(n, population) * n * share_below * (1 - share_below))
+    reach = Z_95 * math.sqrt(_unseen_share(n, population) * n * share_below * (1 - share_below))
     middle = n * share_below + (Z_95**2 - 1) * (1 - 2 * share_below) / 6
     lower, upper = max(1, math.floor(middle - reach + 0.5)), math.floor(middle + reach + 0.5) + 1
-    low, value, high, median, largest = spread.quantiles([lower / n, share_below, min(1.0, upper / n), 0.5, 1.0])
+    low, value, high, median, largest = quantiles([lower / n, share_below, min(1.0, upper / n), 0.5, 1.0])
     bound = float(high) if upper <= n else largest * largest / max(1, median)
     return Estimate(float(min(low, value)), float(value), max(bound, float(value)))
 
@@ -179,50 +184,43 @@ def _size(population: Population) -> int | None:
     return round(population.value) if isinstance(population, Estimate) else population
 
 
-def _unseen(n: int, population: Population) -> float:
-    """The share of the population that is not in the sample: 1 where nobody knows."""
+def _unseen_share(n: int, population: Population) -> float:
+    """Return the share of the population that is not in the sample: 1 where its size is not known."""
     size = _size(population)
     return 1.0 if size is None else max(0.0, 1 - n / size) if size else 0.0
 
 
-def _arms(sum_: float, squares: float, n: int, population: Population, largest: float | None) -> tuple[float, float]:
-    """How far the interval of a sum or mean reaches down and up, on the scale of logarithms."""
+def _log_reach(
+    sum_: float, squares: float, n: int, population: Population, largest: float | None
+) -> tuple[float, float]:
+    """Return how far the interval of a sum or mean reaches down and up, as logarithms of factors.
+
+    The degrees of freedom of the variance are Satterthwaite's, 2 (Σd²)² / Σd⁴ for deviations d: with heavy tails the
+    largest is most of Σd⁴. Student's t is expanded by Abramowitz and Stegun, 26.7.5, right to a percent from 3 on.
+    """
     if sum_ <= 0:
         return 0.0, 0.0
-    unseen = _unseen(n, population)
+    unseen = _unseen_share(n, population)
     deviations = max(0.0, squares - sum_ * sum_ / n) if n > 1 else squares
     error = math.sqrt(unseen * deviations * n / max(1, n - 1)) / sum_
-    most = None if largest is None else abs(largest - sum_ / n)
-    reach = _student(_degrees(deviations, most, n)) * error
-    return reach, math.log(math.exp(reach) + UNSEEN_LARGEST * unseen * (largest or 0.0) / sum_)
-
-
-def _degrees(deviations: float, most: float | None, n: int) -> float:
-    """Degrees of freedom of a variance of which one deviation makes up so much.
-
-    By Satterthwaite a variance of n sizes has 2 (Σd²)² / Σd⁴, and of heavy tails the largest is most of Σd⁴.
-    """
-    if not most or not deviations:
-        return max(FEWEST_DEGREES, float(n - 1))
-    return max(FEWEST_DEGREES, min(float(n - 1), (deviations / most**2) ** 2))
-
-
-def _student(degrees: float) -> float:
-    """The quantile of Student's t that holds 95 % between its two signs, to a percent from 3 degrees on.
-
-    The expansion of Abramowitz and Stegun, 26.7.5.
-    """
+    largest_deviation = 0.0 if largest is None else abs(largest - sum_ / n)
+    degrees = float(n - 1)
+    if largest_deviation and deviations:
+        degrees = min(degrees, (deviations / largest_deviation**2) ** 2)
+    degrees = max(FEWEST_DEGREES, degrees)
     z = Z_95
-    return (
+    student = (
         z
         + (z**3 + z) / (4 * degrees)
         + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
         + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * degrees**3)
     )
+    reach = student * error
+    return reach, math.log(math.exp(reach) + UNSEEN_LARGEST * unseen * (largest or 0.0) / sum_)
 
 
 def binomial_tail(at_least: int, n: int, p: float) -> float:
-    """The probability of `at_least` successes or more in n trials of probability p."""
+    """Return the probability of `at_least` successes or more in n trials of probability p."""
     if at_least <= 0:
         return 1.0
     if at_least > n or p <= 0:
@@ -230,21 +228,16 @@ def binomial_tail(at_least: int, n: int, p: float) -> float:
     if p >= 1:
         return 1.0
     if at_least <= n * p:
-        return 1.0 - _tail_sum(n - at_least + 1, n, 1 - p)
-    return _tail_sum(at_least, n, p)
+        return 1.0 - _tail_above_mean(n - at_least + 1, n, 1 - p)
+    return _tail_above_mean(at_least, n, p)
 
 
-def _tail_sum(at_least: int, n: int, p: float) -> float:
-    """Add the terms from `at_least` above the mean upwards, until they no longer count."""
+def _tail_above_mean(at_least: int, n: int, p: float) -> float:
+    """Add up the terms from `at_least` on, which fall from there, until they no longer count."""
     if at_least > n:
         return 0.0
-    term = math.exp(
-        math.lgamma(n + 1)
-        - math.lgamma(at_least + 1)
-        - math.lgamma(n - at_least + 1)
-        + at_least * math.log(p)
-        + (n - at_least) * math.log1p(-p)
-    )
+    log_choices = math.lgamma(n + 1) - math.lgamma(at_least + 1) - math.lgamma(n - at_least + 1)
+    term = math.exp(log_choices + at_least * math.log(p) + (n - at_least) * math.log1p(-p))
     total = 0.0
     odds = p / (1 - p)
     for k in range(at_least, n + 1):

@@ -12,13 +12,13 @@ LFU_INITIAL: Final = 5
 """The access counter of a new key, from which it only grows by accesses (LFU_INIT_VAL in evict.c)."""
 
 LFU_HIGHEST: Final = 255
-"""Where the access counter stops: whatever is accessed more often reads the same."""
+"""The highest value of the access counter; keys accessed more often all have it."""
 
 DEFAULT_LFU_LOG_FACTOR: Final = 10
-"""`lfu-log-factor` of a server that nobody has set up otherwise."""
+"""The default of `lfu-log-factor`."""
 
 DEFAULT_LFU_DECAY_MINUTES: Final = 1
-"""`lfu-decay-time` of a server that nobody has set up otherwise."""
+"""The default of `lfu-decay-time`."""
 
 
 class Reason(StrEnum):
@@ -29,13 +29,13 @@ class Reason(StrEnum):
     UNKNOWN_COMMAND = "unknown command"
     """The server does not have the command, or has it under another name."""
     GONE = "gone"
-    """The key is no longer there; another may have taken its name, then the detail says so."""
+    """The key is no longer there, or has been replaced by another of its name, then the detail says so."""
     UNSUPPORTED = "unsupported"
-    """The server has the command, but nothing to answer: a policy, a type or an encoding stands against it."""
+    """The server has the command, but no answer with its eviction policy, or for this type or encoding."""
     NOT_ASKED = "not asked"
-    """rtui has not asked, mostly because asking would touch the key."""
+    """rtui has not asked, mostly because that would touch the key."""
     TOO_LARGE = "too large"
-    """Asking would cost too much."""
+    """Asking would cost the server too much."""
     FAILED = "failed"
     """The server answered with another error; the detail is its text."""
 
@@ -48,7 +48,7 @@ class Unknown:
     detail: str = ""
 
     def __bool__(self) -> bool:
-        """Count as nothing, so that `fact or default` does not take it for a value."""
+        """Return False, so that `fact or default` is the default."""
         return False
 
 
@@ -69,21 +69,21 @@ NO_EXPIRY: Final = -1
 """What PTTL replies for a key that does not expire: the form it has in columns of numbers and in reports."""
 
 Ttl = int | NoTtl | Unknown
-"""What is left of a key's life in milliseconds, or that it has no end, or why nobody knows."""
+"""A time to live in milliseconds, or that the key does not expire, or why that is not known."""
 
 
 class IdleBasis(StrEnum):
-    """What idle time counts from."""
+    """What idle time is counted from."""
 
     ACCESS = "access"
-    """The last time anybody read or wrote the key: every policy but the following."""
+    """The last read or write of the key: every eviction policy but the following."""
     WRITE = "write"
-    """The last time anybody wrote it: the `*-lrm` policies of Redis 8.6."""
+    """The last write: the `*-lrm` policies of Redis 8.6."""
 
 
 @dataclass(frozen=True, slots=True)
 class LfuSettings:
-    """How the server counts accesses; `assumed` when it was not asked and the defaults stand in."""
+    """How the server counts accesses; `assumed` where it was not asked and these are the defaults."""
 
     log_factor: int = DEFAULT_LFU_LOG_FACTOR
     decay_minutes: int = DEFAULT_LFU_DECAY_MINUTES
@@ -99,20 +99,20 @@ class Frequency:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether the counter is at its end, so that the rate is a lower bound: such keys can't be ranked."""
+        """Whether the counter has its highest value: the rate is a lower bound then, and such keys can't be ranked."""
         return self.counter >= LFU_HIGHEST
 
     @property
     def is_at_floor(self) -> bool:
-        """Whether the counter tells only that there is less than one access a decay time, or none at all."""
+        """Whether the counter says only that there is less than one access in a decay time, or none at all."""
         return self.counter <= LFU_INITIAL
 
     @property
     def per_minute(self) -> float | None:
-        """Accesses a minute that hold the counter where it is; None where it never decays and so tells no rate.
+        """Accesses a minute at which the counter stays the same; None where it never decays.
 
         One access raises it with probability 1 / ((counter - 5) × factor + 1), every decay time lowers it by one.
-        A counter of 5 or less says only that there is less than one access a decay time.
+        A counter of 5 or less says only that there is less than one access in a decay time.
         """
         if self.settings.decay_minutes <= 0:
             return None
@@ -121,14 +121,14 @@ class Frequency:
 
 
 def expiry_moment_s(asked_at_s: float, ttl: Ttl) -> float | None:
-    """Say when a key expires, in seconds since the epoch, by a TTL read at `asked_at_s`; None when it may not."""
+    """Return when a key expires, in seconds since the epoch, by a TTL read at `asked_at_s`; None where it does not."""
     return asked_at_s + ttl / 1000 if isinstance(ttl, int) else None
 
 
 def ttl_at(ttl: Ttl, asked_at_s: float, now_s: float) -> Ttl:
     """Return what is left at `now_s` of a time to live that was read at `asked_at_s`, 0 when it has run out.
 
-    A clock that was set back since counts as no time at all.
+    A clock that has been set back since counts as if no time had passed.
     """
     if not isinstance(ttl, int):
         return ttl
@@ -138,44 +138,44 @@ def ttl_at(ttl: Ttl, asked_at_s: float, now_s: float) -> Ttl:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts:
-    """The three facts that a listed key shows beside its name."""
+    """The three facts that are shown beside the name of a listed key."""
 
     key: bytes
     type: bytes | Unknown
     ttl_ms: Ttl
     memory_bytes: int | Unknown
-    """What MEMORY USAGE says with its default samples: an estimate for collections on most versions."""
+    """MEMORY USAGE with its default number of samples: an estimate for collections on most versions."""
     asked_at_s: float
-    """When the server was asked, in seconds since the epoch by the clock of this machine."""
+    """When the server was asked, in seconds since the epoch by this machine's clock."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether the key was no longer there when it was asked for."""
+        """Whether the key was gone when the server was asked."""
         return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
 
     @property
     def is_expired(self) -> bool:
-        """Whether the time to live has run out: the key is gone now, unless somebody has prolonged its life."""
+        """Whether the time to live has run out: the key is gone now, unless its TTL has been extended."""
         return self.ttl_ms == 0
 
     @property
     def expires_at_s(self) -> float | None:
-        """The moment of expiry in seconds since the epoch; None when there is none, or nobody knows."""
+        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
         return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     def at(self, now_s: float) -> RowFacts:
-        """Return the same facts with what is left of the time to live at a later moment."""
+        """Return the same facts with the time to live at a later moment."""
         left = ttl_at(self.ttl_ms, self.asked_at_s, now_s)
         return self if left == self.ttl_ms else replace(self, ttl_ms=left, asked_at_s=now_s)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFacts:
-    """All that is known of one key besides its value."""
+    """Everything that is known of one key besides its value."""
 
     key: bytes
     asked_at_s: float
-    """When the server was asked, in seconds since the epoch by the clock of this machine."""
+    """When the server was asked, in seconds since the epoch by this machine's clock."""
     type: bytes | Unknown
     encoding: bytes | Unknown
     length: int | Unknown
@@ -186,18 +186,18 @@ class KeyFacts:
     frequency: Frequency | Unknown
     idle_basis: IdleBasis = IdleBasis.ACCESS
     touched: bool = False
-    """Whether asking has itself counted as an access: NO-TOUCH was not on and a length was asked."""
+    """Whether asking counted as an access itself: NO-TOUCH was off and a length was asked for."""
     notes: tuple[str, ...] = ()
-    """What one should know to read the facts, in safe sentences."""
+    """What a reader has to know about the facts, in safe sentences."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether the key was no longer there when it was asked for."""
+        """Whether the key was gone when the server was asked."""
         return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
 
     @property
     def expires_at_s(self) -> float | None:
-        """The moment of expiry in seconds since the epoch; None when there is none, or nobody knows."""
+        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
         return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     @property
@@ -207,22 +207,22 @@ class KeyFacts:
 
     @property
     def row(self) -> RowFacts:
-        """The facts that the key shows where it is listed."""
+        """The facts that are shown where the key is listed."""
         return RowFacts(self.key, self.type, self.ttl_ms, self.memory_bytes, self.asked_at_s)
 
     @property
     def mean_element_bytes(self) -> float | None:
-        """Memory per element; None when either is not known or there are no elements."""
+        """Memory per element; None where either is not known or there are no elements."""
         if isinstance(self.memory_bytes, Unknown) or isinstance(self.length, Unknown) or not self.length:
             return None
         return self.memory_bytes / self.length
 
 
 def gone_row(key: bytes, asked_at_s: float) -> RowFacts:
-    """Make the facts of a listed key that has vanished."""
+    """Return the facts of a listed key that has vanished."""
     return RowFacts(key, GONE, GONE, GONE, asked_at_s)
 
 
 def gone_key(key: bytes, asked_at_s: float) -> KeyFacts:
-    """Make the facts of a key that has vanished."""
+    """Return the facts of a key that has vanished."""
     return KeyFacts(key, asked_at_s, GONE, GONE, GONE, GONE, GONE, GONE, GONE)

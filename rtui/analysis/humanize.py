@@ -1,4 +1,4 @@
-"""Figures as people read them: counts, bytes, durations, shares, with marks that say how far each can be trusted."""
+"""Figures as text: counts, bytes, durations, shares, with marks for lower bounds and estimates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtui.keyspace.text.display import SafeText
 
 
 class Mark(StrEnum):
-    """How far a figure can be trusted; it is written before the figure."""
+    """Whether a figure is exact, a lower bound or an estimate; written before the figure."""
 
     EXACT = ""
     AT_LEAST = "≥ "
@@ -22,13 +22,13 @@ class Mark(StrEnum):
 
 
 NOTHING: Final = SafeText("–")
-"""Stands where there is no value to show; never a zero."""
+"""Shown where there is no value; never a zero."""
 
 OTHER: Final = SafeText("(other)")
-"""Stands for all namespaces beyond the budget of nodes."""
+"""Shown for all namespaces beyond the budget of nodes together."""
 
 UNBOUNDED: Final = SafeText("∞")
-"""Stands for the upper bound of a number that may be any amount more."""
+"""Shown as the upper bound of a number that has none."""
 
 _BYTE_UNITS: Final = (" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
 _COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
@@ -40,7 +40,7 @@ SHORT_FROM: Final = 1000
 """From here on an estimated count is rounded to three figures and a unit."""
 
 _RATE_BY_SECOND: Final = 600
-"""From so many a minute on a rate is told by the second."""
+"""From so many a minute on a rate is shown per second."""
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -50,7 +50,7 @@ YEAR_MS: Final = 365 * DAY_MS
 
 
 def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a whole number with thousands marked: `≥ 286,423`."""
+    """Return a whole number with separators of thousands: `≥ 286,423`."""
     return SafeText(f"{mark}{value:,}")
 
 
@@ -60,7 +60,7 @@ def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str 
 
 
 def noun(number: float, singular: str, plural: str = "") -> str:
-    """Return a noun as it stands behind a number that is written by other means: `key` behind 1, else `keys`."""
+    """Return a noun as it follows a number: `key` after 1, else `keys`."""
     return singular if number == 1 else plural or plural_of(singular)
 
 
@@ -69,11 +69,11 @@ FACT_NAMES: Final = {
     "idle": "idle time",
     "frequency": "access frequency",
 }
-"""What facts are called that have a shorter name in reports."""
+"""The names on screen of facts that have a shorter name in reports."""
 
 
 def fact_name(fact: str) -> str:
-    """Return what a fact is called: `idle time`, `memory`."""
+    """Return the name of a fact on screen: `idle time`, `memory`."""
     return FACT_NAMES.get(fact, fact)
 
 
@@ -105,27 +105,27 @@ def size(value_bytes: float, mark: Mark = Mark.EXACT) -> SafeText:
     return SafeText(f"{mark}{_three_figures(value_bytes, 1024, _BYTE_UNITS, is_least=mark is Mark.AT_LEAST)}")
 
 
-Speller: TypeAlias = Callable[[float, Mark], SafeText]
-"""Writes a number in its unit with the mark that says how far it can be trusted."""
+NumberFormat: TypeAlias = Callable[[float, Mark], SafeText]
+"""Formats a number in its unit with a mark."""
 
 _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.,]+)(\D*)")
 
 
-def estimated(figure: Estimate, spell: Speller) -> SafeText:
+def estimated(figure: Estimate, format_number: NumberFormat) -> SafeText:
     """Return an estimate with its 95 % interval: `≈ 3.35 MiB (3.04–11.0 MiB)`, `≈27% (20–54%)`.
 
-    One without any width is no estimate: `60.0k`.
+    One whose bounds are equal is exact: `60.0k`.
     """
     if figure.low == figure.high:
-        return spell(figure.value, Mark.EXACT)
-    return SafeText(f"{spell(figure.value, Mark.ABOUT)} ({interval(figure, spell)})")
+        return format_number(figure.value, Mark.EXACT)
+    return SafeText(f"{format_number(figure.value, Mark.ABOUT)} ({interval(figure, format_number)})")
 
 
-def interval(figure: Estimate, spell: Speller) -> SafeText:
-    """Return a 95 % interval: `3.04–11.0 MiB`, `7.6–8.4%`; once where both ends read the same all the same."""
-    low = spell(figure.low, Mark.EXACT)
-    high = spell(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
-    if low == high and spell is share:
+def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
+    """Return a 95 % interval: `3.04–11.0 MiB`, `7.6–8.4%`; a single figure where both ends are formatted alike."""
+    low = format_number(figure.low, Mark.EXACT)
+    high = format_number(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
+    if low == high and format_number is share:
         return SafeText(f"{figure.low:.1%}–{figure.high:.1%}".replace("%–", "–"))
     if low == high:
         return low
@@ -151,7 +151,7 @@ def power_of_two(value: int) -> SafeText:
 def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least: bool) -> str:
     """Return a number in the first unit of which it rounds to less than a thousand; a negative one as 0.
 
-    There are at most three digits: from 1,000 bytes on a size is told in KiB, `0.98 KiB` rather than `1017 B`.
+    There are at most three digits: from 1,000 bytes on a size is in KiB, `0.98 KiB` rather than `1017 B`.
     """
     scaled: float = min(max(value, 0), _ABOVE_ALL_UNITS)
     for number, unit in enumerate(units):
@@ -174,7 +174,7 @@ def _figures(value: float, places: int, *, is_least: bool) -> str:
 
 
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a share in whole percent: `29%`, `<1%`; an inexact one says so: `≈29%`."""
+    """Return a share in whole percent: `29%`, `<1%`, estimated `≈29%`."""
     percent = fraction * _PERCENT_STEPS
     if 0 < percent < 0.5:
         return SafeText("<1%")
@@ -182,7 +182,7 @@ def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
 
 
 def duration(ms: int) -> SafeText:
-    """Return a span of time in its two largest units: `29m 59s`, `3h`, `12d 4h`, `420ms`."""
+    """Return a duration in its two largest units: `29m 59s`, `3h`, `12d 4h`, `420ms`."""
     if ms < 0:
         return SafeText("0s")
     if ms < SECOND_MS:
@@ -198,17 +198,17 @@ def duration(ms: int) -> SafeText:
 
 
 def seconds(value_s: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a span of seconds as `duration` does, nothing as `0s`."""
+    """Return a number of seconds as `duration` does, none as `0s`."""
     return SafeText(f"{mark}{duration(int(value_s * SECOND_MS)) if value_s else '0s'}")
 
 
 def short_duration(ms: int) -> SafeText:
-    """Return a span of time in its largest unit, for a column: `29m`, `3h`, `12d`."""
+    """Return a duration in its largest unit, for a column: `29m`, `3h`, `12d`."""
     return SafeText(duration(ms).split(" ", 1)[0])
 
 
 def rate(per_minute: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return how often something happens: `≥ 41/s`, `51/min`, `6/h`, `2/d`; what never happens is `0/min`."""
+    """Return a rate: `≥ 41/s`, `51/min`, `6/h`, `2/d`, and `0/min` for none."""
     if per_minute >= _RATE_BY_SECOND:
         return SafeText(f"{short_count(per_minute / 60, mark)}/s")
     if per_minute >= 1 or not per_minute:
@@ -219,7 +219,7 @@ def rate(per_minute: float, mark: Mark = Mark.EXACT) -> SafeText:
 
 
 def ratio(value: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return how many times something is: `1.0×`, `12×`."""
+    """Return a factor: `1.0×`, `12×`."""
     return SafeText(f"{mark}{value:.1f}×" if value < 9.95 else f"{mark}{value:,.0f}×")
 
 

@@ -143,7 +143,7 @@ def test_every_interval_holds_its_value(some: list[int], population: Population,
     n, whole, largest = len(some), moments(some), max(some)
     assert is_in_order(share(n // 3, n, population))
     assert is_in_order(mean(*whole, n, population, largest=largest))
-    assert is_in_order(quantile(Exact(some), q, population))
+    assert is_in_order(quantile(Exact(some).quantiles, len(some), q, population))
     if population is not None:
         assert is_in_order(count(n // 3, n, population))
         assert is_in_order(total(*whole, n, population, largest=largest))
@@ -167,7 +167,7 @@ def test_what_nobody_knows_is_no_number() -> None:
     assert total(3, 9, 10, None) is None
     assert total(0, 0, 0, 100) is None
     assert mean(0, 0, 0) is None
-    assert quantile(Exact([]), 0.5) is None
+    assert quantile(Exact([]).quantiles, 0, 0.5) is None
 
 
 def test_keys_that_were_seen_are_there() -> None:
@@ -191,7 +191,7 @@ def test_an_uncertain_population_widens_what_is_of_it(of: str) -> None:
 
 
 def test_a_quantile_beyond_the_sample_reaches_beyond_it() -> None:
-    estimate = quantile(Exact([100] * 30 + [1_000]), 0.99)
+    estimate = quantile(Exact([100] * 30 + [1_000]).quantiles, 31, 0.99)
     assert estimate == Estimate(100, 1_000, 10_000)
 
 
@@ -229,9 +229,9 @@ def coverage(size: Callable[[random.Random], float]) -> dict[str, float]:
                 ("total", total(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes),
                 ("part", total(*moments(mine), DRAWN, KEYS, largest=max(mine)), part_bytes),
                 ("mean", mean(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes / KEYS),
-                ("p50", quantile(spread, 0.5, KEYS), p50),
-                ("p90", quantile(spread, 0.9, KEYS), p90),
-                ("p99", quantile(spread, 0.99, KEYS), p99),
+                ("p50", quantile(spread.quantiles, spread.count, 0.5, KEYS), p50),
+                ("p90", quantile(spread.quantiles, spread.count, 0.9, KEYS), p90),
+                ("p99", quantile(spread.quantiles, spread.count, 0.99, KEYS), p99),
             ):
                 assert estimate is not None
                 hits[name] += truth in estimate

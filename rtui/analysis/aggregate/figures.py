@@ -123,7 +123,9 @@ class SampleFigures(Figures):
 
     def _spread(self, sketch: Sketch, mean: Estimate | None) -> Quantiles:
         whole = self._part(sketch.count)
-        p50, p90, p99 = (estimates.quantile(sketch, share, whole) or _NOTHING for share in SHARES)
+        p50, p90, p99 = (
+            estimates.quantile(sketch.quantiles, sketch.count, share, whole) or _NOTHING for share in SHARES
+        )
         return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
     def _part(self, count: int) -> int | None:

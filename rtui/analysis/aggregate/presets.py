@@ -1,4 +1,4 @@
-"""What counts as a big key: thresholds by type under the name of whoever set them."""
+"""Which keys count as big: thresholds by type, named after the vendors and tools that publish them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MIB: Final = 1024 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Above which size a key of one type is big; None where that measure does not count."""
+    """The sizes above which a key of one type is big; None where a measure does not count."""
 
     length: int | None = None
     """Bytes of a string, else the number of elements."""
     memory_bytes: int | None = None
 
     def exceeded(self, memory_bytes: int | None, length: int | None) -> bool:
-        """Whether one of the two is above its limit; what is not known is not above."""
+        """Whether a key is above one of both limits; a size that is not known is not."""
         return (self.length is not None and length is not None and length > self.length) or (
             self.memory_bytes is not None and memory_bytes is not None and memory_bytes > self.memory_bytes
         )
@@ -31,35 +31,35 @@ class Preset:
     """Thresholds of one origin."""
 
     name: str
-    """What `--big` takes."""
+    """The value of `--big`."""
     title: str
     """The thresholds in words."""
     source: str
-    """Who set them, and where it says so."""
+    """Who published them, and where."""
     string_bytes: int
     elements: int | None = None
-    """Of every type but strings, unless `by_type` says otherwise."""
+    """Of every type but strings and those in `by_type`."""
     memory_bytes: int | None = None
     """Of every type but strings."""
     by_type: dict[bytes, int | None] = field(default_factory=dict)
-    """Elements of the types that have a number of their own; None where their number does not count."""
+    """Elements of the types that have a number of their own; None where it does not count."""
 
-    def limits(self, kind: bytes | None) -> Limits:
-        """The limits of one type; of a type that may not be asked, those on memory alone."""
-        if kind == STRING.name:
+    def limits(self, key_type: bytes | None) -> Limits:
+        """Return the limits of one type; of an unknown type, those on memory alone."""
+        if key_type == STRING.name:
             return Limits(length=self.string_bytes)
-        if kind is None:
+        if key_type is None:
             return Limits(memory_bytes=self.memory_bytes or self.string_bytes)
-        return Limits(length=self.by_type.get(kind, self.elements), memory_bytes=self.memory_bytes)
+        return Limits(length=self.by_type.get(key_type, self.elements), memory_bytes=self.memory_bytes)
 
-    def is_big(self, kind: bytes | None, memory_bytes: int | None, length: int | None) -> bool:
+    def is_big(self, key_type: bytes | None, memory_bytes: int | None, length: int | None) -> bool:
         """Whether a key is above a threshold of its type.
 
-        A string of unknown length is judged by its memory, which is its length and some tens of bytes.
+        A string of unknown length is judged by its memory, which exceeds its length by some tens of bytes.
         """
-        if kind == STRING.name and length is None:
+        if key_type == STRING.name and length is None:
             length = memory_bytes
-        return self.limits(kind).exceeded(memory_bytes, length)
+        return self.limits(key_type).exceeded(memory_bytes, length)
 
 
 DEFAULT_PRESET: Final = "rtui"
@@ -117,12 +117,12 @@ _PRESETS: Final = (
 
 
 def names() -> tuple[str, ...]:
-    """The names of all presets, the default first."""
+    """Return the names of all presets, the default first."""
     return tuple(one.name for one in _PRESETS)
 
 
 def preset(name: str) -> Preset:
-    """The preset of this name; KeyError with the names there are for any other."""
+    """Return the preset of this name; raises KeyError, which lists the names, for any other."""
     for one in _PRESETS:
         if one.name == name:
             return one

@@ -50,7 +50,7 @@ def noun_of(figure: float | Estimate, singular: str) -> str:
     return humanize.noun(0 if isinstance(figure, Estimate) else figure, singular)
 
 
-def written(figure: Figure, spell: humanize.Speller, mark: Mark = Mark.EXACT) -> SafeText:
+def written(figure: Figure, spell: humanize.NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a figure outside of a table: an estimate with its interval, another number with `mark`."""
     return humanize.estimated(figure, spell) if isinstance(figure, Estimate) else spell(figure, mark)
 
@@ -87,7 +87,7 @@ def number_text(value: float, unit: Unit, mark: Mark, *, short: bool = False) ->
     return humanize.decimal(value, mark)
 
 
-def _speller(unit: Unit) -> humanize.Speller:
+def _speller(unit: Unit) -> humanize.NumberFormat:
     """Return what writes the ends of an estimate; of keys there are only whole ones."""
     return humanize.short_count if unit is Unit.KEYS else partial(_short_text, unit=unit)
 
