@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rtui.server.guard.acl import (
-    ON_REQUEST_GROUPS,
-    OPTIONAL_GROUPS,
-    AclError,
-    Release,
-    acl_line,
-    parse_release,
-)
+from rtui.server.guard.acl import ON_REQUEST_GROUPS, OPTIONAL_GROUPS, AclError, Release, acl_line, parse_release
 from rtui.server.guard.spec import CommandGroup
 
 DEFAULT_RELEASE = "redis-7.2"

@@ -14,7 +14,7 @@ import click
 from rtui.analysis.formats.json_read import LARGEST_FILE_BYTES, ReportFormatError, read_json
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import display_text
-from rtui.server.files import part_of, whole_file
+from rtui.server.files import atomic_file, create_part_file
 from rtui.server.wire.errors import RtuiError
 
 STANDARD_OUTPUT: Final = "-"
@@ -55,7 +55,7 @@ class ReportFile:
         try:
             place = self._place(self._path)
             if not _is_special(place):
-                descriptor, part = part_of(place)
+                descriptor, part = create_part_file(place)
                 os.close(descriptor)
                 part.unlink()
         except OSError as error:
@@ -110,7 +110,7 @@ def _is_special(place: Path) -> bool:
 
 def _replace(place: Path, data: bytes) -> None:
     """Put a file there that has the permissions of the old one."""
-    with whole_file(place) as file:
+    with atomic_file(place) as file:
         file.write(data)
         _take_after(file.fileno(), place)
     _settle(place.parent)

@@ -87,7 +87,7 @@ class Patience:
         self._timer = None
         state = self._connection.state
         reason = state.reason if isinstance(state, Lost) else None
-        if isinstance(reason, ConnectFailure) and reason.kind.passes:
+        if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
             self._changed()
             return
         why = f"the connection was lost and did not come back within {self._patience_s:g} s"

@@ -34,7 +34,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.tasks import ended, supervised
+from rtui.server.wire.tasks import failure_of, start_supervised
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -156,14 +156,14 @@ class AnalysisRun:
 
     async def run(self) -> None:
         """Do all of it; failures are in `progress` and the report, only cancellation is raised."""
-        reporting = supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
+        reporting = start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
         budget = self._options.budget_s
         alarm = None
         if budget is not None:
             why = SafeText(f"the {budget:g} s that it was given were over")
             alarm = asyncio.get_running_loop().call_later(budget, self.control.stop, why)
         try:
-            failure = await ended(self._inspect(), name="rtui inspection")
+            failure = await failure_of(self._inspect(), name="rtui inspection")
             if failure is not None:
                 self._fail(failure)
         finally:
@@ -171,7 +171,7 @@ class AnalysisRun:
                 alarm.cancel()
             reporting.cancel()
             await asyncio.gather(reporting, return_exceptions=True)
-        failure = await ended(self._finish(), name="rtui last report")
+        failure = await failure_of(self._finish(), name="rtui last report")
         if failure is not None:
             self._fail(failure)
         self._is_ended = True
@@ -217,7 +217,7 @@ class AnalysisRun:
         await self._hot.learn()
         self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
         size: int | None = None
-        if capabilities.may(Feature.DBSIZE):
+        if capabilities.allows(Feature.DBSIZE):
             now = await self._standing(server)
             size = now.size
             if self._counted_on is None or not self._counted_on.is_like(server.server):
@@ -268,7 +268,7 @@ class AnalysisRun:
 
     async def _finish(self) -> None:
         """Ask what is asked of the largest alone, and make the last report, whatever becomes of those questions."""
-        failure = await ended(self._ask_last(), name="rtui last questions")
+        failure = await failure_of(self._ask_last(), name="rtui last questions")
         if failure is not None and self._failure is None:
             self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
         summary, _ = await self._summary()
@@ -307,7 +307,7 @@ class AnalysisRun:
         found = findings.keys + findings.unread_keys
         is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self._only.is_open
         is_suspect = findings.vanished_keys > 0 or (is_whole and before is not None and found != before.size)
-        if before is None or not is_suspect or not self._capabilities.may(Feature.DBSIZE):
+        if before is None or not is_suspect or not self._capabilities.allows(Feature.DBSIZE):
             return
         after = await self._standing(self._connection)
         is_replica = self._connection.server.role == "replica"

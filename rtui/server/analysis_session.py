@@ -21,7 +21,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.tasks import supervised
+from rtui.server.wire.tasks import start_supervised
 
 
 class AnalysisSession:
@@ -90,7 +90,7 @@ class AnalysisSession:
         self._analysing = AnalysisRun(self._connection, options)
         self.control = self._analysing.control
         self._fault = None
-        self._task = supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
+        self._task = start_supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
 
     @property
     def offers_hot_session(self) -> bool:

@@ -31,9 +31,10 @@ from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerError
+from rtui.server.wire.errors import ConnectionLost, RtuiError
+from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
-from rtui.server.wire.tasks import supervised
+from rtui.server.wire.tasks import start_supervised
 
 if TYPE_CHECKING:
     from rtui.server.analysis_run import AnalysisOptions
@@ -200,7 +201,7 @@ class BrowsingSession:
         self._generation = self.connection.generation
         self.connection.on_change.append(self._follow)
         self._pass.begin(resume=self._resume)
-        self._care = supervised(self._look_after(), name="rtui server facts", failed=self._broke)
+        self._care = start_supervised(self._look_after(), name="rtui server facts", failed=self._broke)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
@@ -322,7 +323,7 @@ class BrowsingSession:
         self._is_rescan = is_rescan
         self._next = resume
         if self._replacing is None or self._replacing.done():
-            self._replacing = supervised(self._replace_pass(), name="rtui new pass", failed=self._broke)
+            self._replacing = start_supervised(self._replace_pass(), name="rtui new pass", failed=self._broke)
         await asyncio.shield(self._replacing)
 
     async def _replace_pass(self) -> None:
@@ -387,16 +388,16 @@ class BrowsingSession:
                 await self.connection.online()
                 await self.capabilities.probe(self.connection)
                 self._lfu = await lfu_settings(self.connection, self.capabilities)
-                if self.capabilities.may(Feature.INFO):
+                if self.capabilities.allows(Feature.INFO):
                     await self.connection.refresh()
-                if self.capabilities.may(Feature.DBSIZE):
+                if self.capabilities.allows(Feature.DBSIZE):
                     await self._refresh_size()
             await asyncio.sleep(REFRESH_EVERY_S)
 
     async def _refresh_size(self) -> None:
         scanned = self._pass if self._pass.progress.state is ScanState.DONE else None
         (reply,) = await self.connection.run(guard.dbsize())
-        self.capabilities.note(Feature.DBSIZE, reply)
+        self.capabilities.record(Feature.DBSIZE, reply)
         size = key_count(reply)
         if size is not None and scanned is self._pass:
             self._revision += size != self._size_since

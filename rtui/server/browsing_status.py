@@ -11,8 +11,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress
 from rtui.server.wire.connection import State
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 
 LEAST_CHANGE: Final = 10
 """A database that has gained or lost fewer keys than this has not become another one."""

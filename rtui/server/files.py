@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all: beside its place first, and there only when all of it is on the disk."""
+"""Writing a file whole or not at all: to a temporary file in the same folder first, renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def part_of(place: Path) -> tuple[int, Path]:
-    """A new open file beside a place, for its owner only; raises OSError, and ValueError for what is no name."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{place.name[:40]}.", suffix=".part", dir=place.parent)
+def create_part_file(path: Path) -> tuple[int, Path]:
+    """Create and open a temporary file beside a path, readable by its owner only.
+
+    Return its descriptor and path; raises OSError, and ValueError for what is no file name.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=path.parent)
     return descriptor, Path(name)
 
 
 @contextmanager
-def whole_file(place: Path) -> Iterator[BinaryIO]:
-    """A file to write to, put in its place at the end; nothing is left of it when that fails or is interrupted.
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write to, which replaces the file at the path at the end, or is removed after an exception.
 
-    Raises OSError, and ValueError for what is no name.
+    Raises OSError, and ValueError for what is no file name.
     """
-    descriptor, part = part_of(place)
+    descriptor, part = create_part_file(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(descriptor)
-        part.replace(place)
+        part.replace(path)
     except BaseException:
         with suppress(OSError):
             part.unlink()

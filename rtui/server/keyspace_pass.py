@@ -27,11 +27,11 @@ from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.retries import pause_s
-from rtui.server.wire.tasks import ended
+from rtui.server.wire.tasks import failure_of
 
 MAX_EXPECTED: Final = 400
 """Namespaces that a sample makes known at most; smaller ones are hardly known by it."""
@@ -209,7 +209,7 @@ class KeyspacePass:
 
     async def run(self, *, resume: bool) -> None:
         """Do all of it; a failure is in `progress`, only cancellation is raised."""
-        failure = await ended(self._fill(resume=resume), name="rtui pass")
+        failure = await failure_of(self._fill(resume=resume), name="rtui pass")
         if failure is not None:
             self._failure = failure.happened
         self._turns += 1
@@ -263,7 +263,7 @@ class KeyspacePass:
                 if losses >= MAX_LOSSES:
                     raise
                 self._wait(trouble.happened)
-                await asyncio.sleep(pause_s(attempt, Random()))
+                await asyncio.sleep(backoff_s(attempt, Random()))
         self._wait(None)
         self._before = standing(self._connection, counts)
         self.size = self._before.size

@@ -207,9 +207,9 @@ class RtuiApp(App[int]):
         """Show what nobody foresaw on the first screen; the others have their own way."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
-            from rtui.server.wire.tasks import foreseen  # noqa: PLC0415 - only then
+            from rtui.server.wire.tasks import as_rtui_error  # noqa: PLC0415 - only then
 
-            self._connect_failed(foreseen(error, "connecting"))
+            self._connect_failed(as_rtui_error(error, "connecting"))
 
     def on_resize(self) -> None:
         """Send everything again once the terminal keeps its size.

@@ -21,7 +21,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectFailure
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant

@@ -19,7 +19,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant

@@ -12,7 +12,7 @@ from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
-from rtui.server.wire.errors import ServerError
+from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server import zoo

@@ -5,8 +5,7 @@ import pytest
 from rtui.analysis.facts import LfuSettings
 from rtui.server.hot.counters import lfu_settings, parse_setting
 from rtui.server.wire.capability import Capabilities, Verdict
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Secret
 from tests.server.asking import raw
 from tests.server.targets import connected, target_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtui.server.scan.node import owned_slots, parse_slots
-from rtui.server.wire.errors import ServerError
+from rtui.server.wire.replies import ServerError
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
 

@@ -15,8 +15,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen

@@ -29,8 +29,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target
 from tests.made_report import empty_report
 

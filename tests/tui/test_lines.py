@@ -18,7 +18,7 @@ from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColum
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.tui.browse.columns import plan
 from rtui.tui.browse.key_lines import explanations, fact_lines, loading_lines, moment, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines

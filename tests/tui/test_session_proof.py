@@ -12,7 +12,7 @@ import pytest
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.guard.table import TABLE, find_spec
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret
 from tests.monitor import escapes_quotes
 from tests.server import zoo

@@ -18,7 +18,7 @@ from rtui.keyspace.rows.rows import Kind
 from rtui.server.facts.preview.page import Preview
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret, Target
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, ColumnsScreen

@@ -12,8 +12,7 @@ from typing import Final, cast
 
 from rtui.analysis.facts import GONE, NO_TTL, Reason, Ttl, Unknown
 from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unknown_from
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 MAX_INTEGER: Final = (1 << 63) - 1
 """The largest integer of the protocol."""

@@ -32,9 +32,8 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, KeyReader, Querier, Verdict, unknown_from
-from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
 """How to read the facts of a replica."""
@@ -88,7 +87,7 @@ async def _query_rows(
         evidence, group = next(iter(groups.items()))
         writes = [{evidence: group[:1]}, {**groups, evidence: group[1:]}]
     for write in writes:
-        commands = [command for command in wanted if querier.capabilities.may(command.spec.name)]
+        commands = [command for command in wanted if querier.capabilities.allows(command.spec.name)]
         keys = [key for group in write.values() for key in group]
         if not commands or not keys:
             continue
@@ -99,7 +98,7 @@ async def _query_rows(
         ]
         replies = await querier.connection.run(*batches)
         names = [command.spec.name for command in commands]
-        querier.learn(names * len(keys), replies)
+        querier.record(names * len(keys), replies)
         for key, at in zip(keys, range(0, len(replies), len(names)), strict=True):
             answers[key].replies.update(zip(names, replies[at : at + len(names)], strict=True))
 
@@ -144,7 +143,7 @@ async def key_facts(
     if querier.touches and typed.length is not None:  # before it is sent: nobody may be waiting for the reply any more
         used_s = None if isinstance(use.idle_s, Unknown) else asked_at_s - use.idle_s
         counter = None if isinstance(use.counter, Unknown) else use.counter
-        querier.own_reads.note(key, clock(), used_s=used_s, counter=counter)
+        querier.own_reads.add(key, clock(), used_s=used_s, counter=counter)
     length = await _query_typed(querier, typed, watch, answers, round_trip_s)
     if answers.is_gone or (length == 0 and type_of(typed.evidence.key_type).removed_when_empty):
         return gone_key(key, asked_at_s)
@@ -174,7 +173,7 @@ class _Use:
 
     def without_own_reads(self, own_reads: OwnReads, key: bytes, asked_at_s: float) -> _Use:
         """Return it as it would be if rtui had not read the key, or with a note on what its reading has changed."""
-        read = own_reads.of(key)
+        read = own_reads.get(key)
         if read is None:
             return self
         if isinstance(self.idle_s, Unknown):
@@ -245,7 +244,7 @@ def _typed_queries(
         evidence=evidence,
         memory=guard.memory_usage(key, evidence) if asks_memory else None,
         why_no_memory=why_no_memory,
-        is_watched=is_watched and asks_memory and querier.capabilities.may(Feature.MEMORY_USAGE),
+        is_watched=is_watched and asks_memory and querier.capabilities.allows(Feature.MEMORY_USAGE),
         length=None if command is None else command(key),
         why_no_length=why_no_length,
     )

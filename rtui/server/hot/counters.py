@@ -140,6 +140,6 @@ def _why_nothing(capabilities: Capabilities) -> tuple[str, ...]:
     refused = [
         f"{feature} can't be used: {capabilities.reason(feature)}."
         for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
-        if not capabilities.may(feature)
+        if not capabilities.allows(feature)
     ]
     return tuple(refused) or ("No key was there whose frequency or idle time is known.",)

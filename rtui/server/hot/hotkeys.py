@@ -15,9 +15,8 @@ from rtui.server import guard
 from rtui.server.guard.evidence import Metric
 from rtui.server.hot.counters import Source
 from rtui.server.wire.capability import Querier, Verdict
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.identity import ServerIdentity, number, parse_fields
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
+from rtui.server.wire.replies import Reply, ServerError
 
 MAX_KEYS: Final = 1000
 """Most keys of one list that are read: Valkey keeps up to so many, Redis 64."""
@@ -98,7 +97,11 @@ def _slot_count(reply: Reply) -> int:
     """Slots are listed one by one or as first and last; none are named where all are meant."""
     count = 0
     for one in reply if isinstance(reply, list) else []:
-        ends = [number for end in (one if isinstance(one, list) else [one]) if (number := _number(end)) is not None]
+        ends = [
+            parse_number
+            for end in (one if isinstance(one, list) else [one])
+            if (parse_number := _number(end)) is not None
+        ]
         count += max(ends) - min(ends) + 1 if ends else 0
     return count or SLOTS
 
@@ -211,7 +214,7 @@ def _of_window(window: HotWindow, info: Reply) -> Source:
         reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
         return Source(better=(reason,))
     keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in window)
-    window_ms = number(parse_fields(info), "hotkeys_last_window_duration_ms")
+    window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms")
     length = (
         f"the last window of {duration(window_ms)}" if window_ms is not None and window_ms > 0 else "the last window"
     )

@@ -16,8 +16,7 @@ from rtui.server.hot.counters import Source, counted_source, lfu_settings
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, KeyReader, Querier
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 _METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"network-bytes-in", b"network-bytes-out"))
 """What a node may count of a slot, as it names it."""

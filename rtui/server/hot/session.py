@@ -8,8 +8,9 @@ from rtui.analysis.humanize import duration, moment
 from rtui.server import guard
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import HotSession, parse_hotkeys, too_old
-from rtui.server.wire.capability import CommandRunner, Verdict, judge
-from rtui.server.wire.errors import RtuiError, ServerError
+from rtui.server.wire.capability import CommandRunner, Verdict, capability_from
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.replies import ServerError
 
 TITLE = "No hot-key session"
 """What the user reads first when none was started."""
@@ -63,7 +64,7 @@ def _refuse(earlier: HotSession, consent: Consent) -> None:
 
 
 def _raise(error: ServerError, rule: str) -> NoReturn:
-    verdict = judge(error).verdict
+    verdict = capability_from(error).verdict
     if verdict is Verdict.DENIED:
         raise SessionError(TITLE, f"The user may not do this: {error.text}", f"The ACL rule +{rule} allows it.")
     if verdict is Verdict.UNKNOWN_COMMAND:

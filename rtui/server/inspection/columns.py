@@ -15,8 +15,8 @@ from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.facts.answers import Expected
 from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import is_key_refusal
-from rtui.server.wire.errors import ServerBusyError, ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.replies import Reply, ServerError
 
 FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths")
 """The columns of `InspectedBatch`, by their names."""

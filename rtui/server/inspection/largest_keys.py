@@ -69,7 +69,7 @@ def _mark(touched: Mapping[bytes, KeyRecord], learner: Learner, own_reads: OwnRe
     now_s = time.time()
     for key, record in touched.items():
         used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
-        own_reads.note(key, now_s, used_s=used_s, counter=record.frequency)
+        own_reads.add(key, now_s, used_s=used_s, counter=record.frequency)
         learner.learn(key, note=TOUCHED)
 
 
@@ -87,6 +87,6 @@ def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Comm
     if record.encoding is None and plan.asks_encodings:
         found.append((record, "encoding", guard.object_encoding(record.key)))
     length = queries_of(record.kind).length
-    if record.length is None and length is not None and plan.capabilities.may(length.spec.name):
+    if record.length is None and length is not None and plan.capabilities.allows(length.spec.name):
         found.append((record, "length", length(record.key)))
     return found

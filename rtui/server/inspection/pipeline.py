@@ -34,7 +34,7 @@ from rtui.server.inspection.columns import Answers, WaitingKeys, rows_at
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
 from rtui.server.inspection.stages import Query, Stage, encoding_query, first_query, second_query, timed_query
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import concerns_command
+from rtui.server.wire.capability import refuses_command
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
@@ -219,7 +219,7 @@ class InspectionPipeline:
             if chosen:
                 self._for_encoding.setdefault(batch.key_type, []).extend(chosen)
         if batch.idle_s is not None and self.plan.resets_idle_times:
-            idle_s, count = self.own_reads.without_own(batch.keys, batch.idle_s, self._clock())
+            idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
         if (
@@ -258,8 +258,8 @@ class InspectionPipeline:
     def _learn_refusals(self, asks: Sequence[KeyCommand], found: Answers) -> None:
         """Remember which commands are refused for every key, and count answers that are no value of the fact."""
         for index, error in found.errors.items():
-            if concerns_command(error) or "maxmemory" in error.text.lower():
-                self.plan.capabilities.note(asks[index].spec.name, error)
+            if refuses_command(error) or "maxmemory" in error.text.lower():
+                self.plan.capabilities.record(asks[index].spec.name, error)
         for index, count in found.unread.items():
             self.unread[asks[index].spec.name] += count
 

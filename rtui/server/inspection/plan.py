@@ -11,8 +11,7 @@ from rtui.server.facts.types import length_commands, queries_of
 from rtui.server.guard.batch import KeyCommand
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
 from rtui.server.wire.capability import Capabilities, Verdict
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import Lane
 
 _RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
@@ -170,4 +169,4 @@ class Plan:
         return ColumnReport(_STATES[found.verdict], found.reason)
 
     def _may(self, ask: KeyCommand) -> bool:
-        return self.capabilities.may(ask.spec.name)
+        return self.capabilities.allows(ask.spec.name)

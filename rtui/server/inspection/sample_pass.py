@@ -17,11 +17,11 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.requests import KeyQueries
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, Sample, sample
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.retries import pause_s
-from rtui.server.wire.tasks import ended
+from rtui.server.wire.tasks import failure_of
 
 BATCH_US: Final = 120.0
 """Server time of a write at the gentlest pace, and …"""
@@ -110,7 +110,7 @@ class SamplePass:
         self._began = self._loop.time()
         self._state = ScanState.SAMPLING
         try:
-            failure = await ended(self._draw_and_inspect(), name="rtui sample")
+            failure = await failure_of(self._draw_and_inspect(), name="rtui sample")
             self._state = ScanState.STOPPED if self.control.is_stopped else ScanState.DONE
             if failure is not None:
                 self._state, self._reason = ScanState.FAILED, failure.happened
@@ -197,7 +197,7 @@ class SamplePass:
                 except ServerBusyError as busy:
                     attempt += 1
                     self._wait(busy.happened)
-                    await control.wait_for_stop(pause_s(attempt, Random()))
+                    await control.wait_for_stop(backoff_s(attempt, Random()))
                 else:
                     attempt = 0
                     self._wait(None)

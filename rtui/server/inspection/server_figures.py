@@ -9,7 +9,7 @@ from rtui.analysis.report.document import KeySizes
 from rtui.server import guard
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.identity import ServerIdentity, identity, number, parse_fields
+from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, parse_number
 from rtui.server.wire.replies import Reply
 
 _NAME: Final = re.compile(r"db([0-9]{1,10})_(distrib_[a-z0-9_]{1,50})", re.ASCII)
@@ -29,7 +29,7 @@ async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: i
 def parse_key_sizes(reply: Reply, db: int) -> tuple[KeySizes, ...]:
     """Read `db0_distrib_strings_sizes:0=1,1=4,2K=7`: lower bounds in binary units and keys, lowest first."""
     found = []
-    for field, value in parse_fields(reply).items():
+    for field, value in parse_info(reply).items():
         name = _NAME.fullmatch(field)
         if name is not None and int(name[1]) == db and (bins := _bins(value)):
             found.append(KeySizes(name[2], bins))
@@ -69,12 +69,12 @@ def parse_memory_bound(memory: Reply, keyspace: Reply, db: int, entry_bytes: int
     Keys cannot have more than the server uses beside what it used when it had none; nor more than its data set of all
     databases, with the entries of this database's keys.
     """
-    fields = parse_fields(memory)
-    used, dataset = number(fields, "used_memory"), number(fields, "used_memory_dataset")
+    fields = parse_info(memory)
+    used, dataset = parse_number(fields, "used_memory"), parse_number(fields, "used_memory_dataset")
     if used is None:
         return None
-    bound = max(0, used - (number(fields, "used_memory_startup") or 0))
-    databases = identity((keyspace,)).databases
+    bound = max(0, used - (parse_number(fields, "used_memory_startup") or 0))
+    databases = parse_identity((keyspace,)).databases
     if dataset and databases is not None:
         bound = min(bound, dataset + entry_bytes * databases.get(db, 0))
     return bound

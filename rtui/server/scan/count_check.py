@@ -16,7 +16,7 @@ from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.page import key_count
 from rtui.server.wire.capability import CommandRunner
-from rtui.server.wire.identity import number, parse_fields
+from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.replies import Reply
 
 _REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")
@@ -49,13 +49,13 @@ def questions(connection: CommandRunner) -> tuple[Command, ...]:
 
 def standing(connection: CommandRunner, replies: list[Reply]) -> Standing:
     """Read the replies to `questions`."""
-    stats, persistence = (parse_fields(reply) for reply in (*replies[1:], None, None)[:2])
+    stats, persistence = (parse_info(reply) for reply in (*replies[1:], None, None)[:2])
     return Standing(
         size=key_count(replies[0]),
         run_id=connection.server.run_id,
-        removed=sum(number(stats, name) or 0 for name in _REMOVED),
-        writes=number(persistence, "rdb_changes_since_last_save"),
-        saved_at=number(persistence, "rdb_last_save_time"),
+        removed=sum(parse_number(stats, name) or 0 for name in _REMOVED),
+        writes=parse_number(persistence, "rdb_changes_since_last_save"),
+        saved_at=parse_number(persistence, "rdb_last_save_time"),
     )
 
 

@@ -19,9 +19,10 @@ from rtui.server.scan.ranges import CursorOrderError, Range
 from rtui.server.scan.requests import Purpose, Request, RequestsUnderWay
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
-from rtui.server.wire.lane import Lane, Reply
-from rtui.server.wire.retries import pause_s
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply
 
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
@@ -160,7 +161,7 @@ class NodeScan:
                     raise
                 self.is_waiting, self.waits_for = True, trouble.happened
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
-                    await self._control.wait_for_stop(pause_s(attempt, Random()))
+                    await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:
                 self._restart(ScanNote.PLAIN)
                 self.reset(opaque=True)

@@ -8,8 +8,8 @@ from typing import Final, cast
 
 from rtui.keyspace.text.glob import Matcher, check_pattern
 from rtui.server import guard
-from rtui.server.wire.errors import ScanRefusedError, ServerBusyError, ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.replies import Reply, ServerError
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
 """Error replies that pass."""

@@ -18,10 +18,10 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.retries import pause_s
 
 CALL_KEYS: Final = 10
 """COUNT of one call: neighbours in a hash table have nothing in common, so ten at a time are as good as one."""
@@ -122,7 +122,7 @@ class _Busy:
         self._attempt += 1
         if self._on_wait is not None:
             self._on_wait(reason)
-        await self._control.wait_for_stop(pause_s(self._attempt, Random()))
+        await self._control.wait_for_stop(backoff_s(self._attempt, Random()))
 
     def over(self) -> None:
         """Take up that the server has answered."""

@@ -17,7 +17,7 @@ from typing import Final
 import platformdirs
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.files import whole_file
+from rtui.server.files import atomic_file
 from rtui.server.scan.cursor import POSITION_END
 from rtui.server.scan.ranges import Span
 
@@ -100,7 +100,7 @@ class SaveFile:
             "remaining": [[f"{span.start:x}", f"{span.end:x}"] for span in savepoint.remaining],
             "saved_at": savepoint.saved_at_s,
         }
-        with whole_file(self.path) as file:
+        with atomic_file(self.path) as file:
             file.write(json.dumps(content).encode())
 
     def load(self) -> Savepoint | None:

@@ -12,7 +12,7 @@ from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import Span
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.tasks import ended
+from rtui.server.wire.tasks import failure_of
 
 
 class Scan:
@@ -126,7 +126,7 @@ class Scan:
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:
-            failure = await ended(self._scan_nodes(), name="rtui scan")
+            failure = await failure_of(self._scan_nodes(), name="rtui scan")
             if failure is not None:
                 self._final, self._reason = ScanState.FAILED, failure.happened
         finally:

@@ -15,8 +15,7 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import most_watched
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import ScanNote
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 
 class ServerClock:

@@ -1,4 +1,8 @@
-"""Asking about keys: what is known to be refused is not sent again, and refusals are remembered."""
+"""What this server lets this user do: `Capabilities` holds a verdict on each command, `Querier` obeys and updates them.
+
+Verdicts come from a probe, which sends each optional command once in a form that reads no key, and from the error
+replies to later commands. A command that is known to be refused is not sent again, since the server logs each attempt.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,13 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.handshake import NoTouch
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 
 class CommandRunner(Protocol):
-    """What questions about keys need of a connection."""
+    """A `Connection` or a single `Lane`, for commands that do not count as a use of a key."""
 
     @property
     def server(self) -> ServerIdentity:
@@ -31,11 +33,11 @@ class CommandRunner(Protocol):
         """Whether reading leaves idle times and frequencies alone."""
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
-        """Send the commands in one write; the replies in order, error replies as values."""
+        """Send the commands in one write; return the replies in order, error replies as values."""
 
 
 class KeyReader(CommandRunner, Protocol):
-    """What looking into values needs of a connection."""
+    """A `Connection`, which also knows which keys rtui has read."""
 
     @property
     def own_reads(self) -> OwnReads:
@@ -44,7 +46,7 @@ class KeyReader(CommandRunner, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Querier:
-    """A connection and what is known of its rights."""
+    """Sends commands on a connection unless they are known to be refused, and updates what is known."""
 
     connection: CommandRunner
     capabilities: Capabilities
@@ -57,37 +59,37 @@ class Querier:
         return self.connection.no_touch is not NoTouch.ON
 
     async def run(self, *commands: Command) -> list[Reply]:
-        """Send single commands in one write; one that is known to be refused is answered by its refusal, unsent."""
+        """Send single commands in one write; return the replies, for one that is known to be refused its refusal."""
         refused = {
             command.name: ServerError(self.capabilities.reason(command.name))
             for command in commands
-            if not self.capabilities.may(command.name)
+            if not self.capabilities.allows(command.name)
         }
         sent = [command for command in commands if command.name not in refused]
         answers = iter(await self.connection.run(*sent) if sent else [])
         replies = [refused[command.name] if command.name in refused else next(answers) for command in commands]
-        self.learn([command.name for command in commands], replies)
+        self.record([command.name for command in commands], replies)
         return replies
 
-    def learn(self, names: list[str], replies: list[Reply]) -> None:
-        """Remember what a reply says about its command, and that the user may read some keys only."""
+    def record(self, names: list[str], replies: list[Reply]) -> None:
+        """Update the capabilities from replies; `names` are the commands."""
         for name, reply in zip(names, replies, strict=True):
             if isinstance(reply, ServerError):
-                if concerns_command(reply) or is_key_refusal(reply):
-                    self.capabilities.note(name, reply)
+                if refuses_command(reply) or is_key_refusal(reply):
+                    self.capabilities.record(name, reply)
             elif self.capabilities.verdict(name) is Verdict.UNTRIED:
-                self.capabilities.note(name, reply)
+                self.capabilities.record(name, reply)
 
 
 PROBE_TYPE: Final = b"string"
 """The type that the probe of SCAN TYPE asks for."""
 
 NO_REASON: Final = SafeText("")
-"""What there is to say about a plain yes."""
+"""The reason of a plain yes."""
 
 
 class Feature(StrEnum):
-    """A command that rtui can do without; the value is its name, `SCAN TYPE` being SCAN with that option."""
+    """A command whose support is probed; the value is its name, `SCAN TYPE` being SCAN with that option."""
 
     INFO = "INFO"
     DBSIZE = "DBSIZE"
@@ -121,14 +123,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """A verdict and, unless it is a plain yes, the reason in words."""
+    """A verdict and, unless it is a plain yes, the reason."""
 
     verdict: Verdict
     reason: SafeText = NO_REASON
 
     @property
     def usable(self) -> bool:
-        """Whether asking makes sense: it works, or nobody has tried."""
+        """Whether it may be sent: it works, or was not tried yet."""
         return self.verdict in {Verdict.YES, Verdict.UNTRIED}
 
 
@@ -136,10 +138,10 @@ _UNTRIED: Final = Capability(Verdict.UNTRIED)
 _YES: Final = Capability(Verdict.YES)
 
 _PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "NOAUTH", "OOM"})
-"""Error codes that say something about now, nothing about the command."""
+"""Error codes of a passing state, which say nothing about the command."""
 
 _ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
-"""Error codes of a command that was let through."""
+"""Error codes of a command that the server has run."""
 
 _REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
 """Words with which proxies and managed services refuse a command."""
@@ -164,11 +166,11 @@ _PROBES: Final[Mapping[Feature, Callable[[], Command]]] = {
     Feature.XLEN: lambda: guard.xlen(PROBE_KEY),
     Feature.HPTTL: lambda: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
 }
-"""One command a feature, none of which reads or changes a key."""
+"""The command that probes each feature; none reads or changes a key."""
 
 
 class Capabilities:
-    """The verdicts on one server; a feature nobody asked about is untried, and may be tried."""
+    """The verdicts on one server; a feature that was not probed is untried, and may be tried."""
 
     def __init__(self) -> None:
         self._found: dict[str, Capability] = {}
@@ -188,32 +190,32 @@ class Capabilities:
         """Why it can't be used; empty when it can."""
         return self[feature].reason
 
-    def may(self, feature: str) -> bool:
-        """Whether sending it makes sense."""
+    def allows(self, feature: str) -> bool:
+        """Whether the command may be sent."""
         return self[feature].usable
 
     def missing(self) -> dict[str, Capability]:
-        """Every feature found to be unusable."""
+        """Return every feature that can't be used."""
         return {feature: found for feature, found in self._found.items() if not found.usable}
 
-    def note(self, feature: str, reply: Reply) -> Verdict:
-        """Learn from a reply to this feature's command; refused keys and passing troubles change nothing."""
+    def record(self, feature: str, reply: Reply) -> Verdict:
+        """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
         if isinstance(reply, ServerError) and is_key_refusal(reply):
             self.keys_limited = True
-        judged = judge(reply)
-        if judged.verdict is not Verdict.UNTRIED and judged != self._found.get(feature):
-            self._found[feature] = judged
+        found = capability_from(reply)
+        if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
+            self._found[feature] = found
             self.revision += 1
         return self.verdict(feature)
 
     def forget(self) -> None:
-        """Start again, as after a reconnect to a server that may be another one."""
+        """Forget everything, as after a reconnect to what may be another server."""
         self._found.clear()
         self.keys_limited = False
         self.revision += 1
 
     async def renew(self, connection: CommandRunner) -> None:
-        """Find everything out anew, as after a reconnect; what was known holds until then. Raises `ConnectionLost`."""
+        """Probe everything again, as after a reconnect; the old verdicts hold until then. Raises `ConnectionLost`."""
         fresh = Capabilities()
         await fresh.probe(connection)
         self._found, self.keys_limited = fresh._found, fresh.keys_limited
@@ -225,13 +227,11 @@ class Capabilities:
         if untried:
             replies = await connection.run(*[_PROBES[feature]() for feature in untried])
             for feature, reply in zip(untried, replies, strict=True):
-                self.note(feature, reply)
-        self._apply_policy(connection.server)
-
-    def _apply_policy(self, server: ServerIdentity) -> None:
-        """A missing key answers nil to both OBJECT commands; which of them works for others follows from the policy."""
+                self.record(feature, reply)
+        server = connection.server
         if server.is_lfu is None:
             return
+        # A missing key answers nil to both OBJECT commands; which of them works follows from the eviction policy.
         absent = Feature.OBJECT_IDLETIME if server.is_lfu else Feature.OBJECT_FREQ
         if self.verdict(absent) is Verdict.YES:
             kept = "frequencies, not idle times" if server.is_lfu else "idle times, not frequencies"
@@ -240,8 +240,8 @@ class Capabilities:
             self.revision += 1
 
 
-def judge(reply: Reply) -> Capability:
-    """What a reply says about the command it answers; `UNTRIED` when it says nothing."""
+def capability_from(reply: Reply) -> Capability:
+    """Return what a reply says about its command; `UNTRIED` when it says nothing."""
     if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
         return _YES
     if reply.code in _PASSING:
@@ -271,7 +271,7 @@ _REASONS: Final = {
 
 
 def unknown_from(error: ServerError) -> Unknown:
-    """Say what an error reply to a question about a key means; the detail is the server's own text."""
+    """Return why a value is unknown, by the error reply to a command on the key, with the server's text as detail."""
     if is_key_refusal(error):
         return Unknown(Reason.DENIED, f"this key: {error.text}")
     if error.code == "WRONGTYPE":
@@ -281,18 +281,18 @@ def unknown_from(error: ServerError) -> Unknown:
         return Unknown(Reason.GONE, error.text)
     if "maxmemory policy" in text or "maxmemory-policy" in text:
         return Unknown(Reason.UNSUPPORTED, error.text)
-    verdict = judge(error).verdict
+    verdict = capability_from(error).verdict
     if verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND):
         return Unknown(_REASONS[verdict], error.text)
     return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))
 
 
 def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:
-    """Say why a feature is not asked for; None when it may be."""
+    """Return why a value is unknown because its command may not be sent; None when it may."""
     found = capabilities[feature]
     return None if found.usable else Unknown(_REASONS[found.verdict], found.reason)
 
 
-def concerns_command(error: ServerError) -> bool:
-    """Whether the server would refuse the command for every key, so that asking again is of no use."""
-    return judge(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
+def refuses_command(error: ServerError) -> bool:
+    """Whether the server refuses the command for every key, so that it is not worth sending again."""
+    return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)

@@ -1,4 +1,9 @@
-"""A server as the rest of rtui sees it: a lane for what the user asks, one for bulk work, both remade when lost."""
+"""Connection: two lanes to one server, one for the user's requests and one for bulk work, both reconnected when lost.
+
+A task supervises the interactive lane: it sends PING while nothing else is sent, and when the lane ends it makes a new
+one, after pauses that grow with each failure. The bulk lane is made when a caller asks for it, and closed whenever the
+interactive one ends, so that both always reach the same server.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +15,26 @@ from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
-from rtui.server.wire.failures import lost_failure
-from rtui.server.wire.handshake import Learned, NoTouch, arrive, identify
-from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane, Peer
-from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply
-from rtui.server.wire.retries import (
+from rtui.server.wire.backoff import (
     HEALTHY_S,
     LONGEST_LOADING_PAUSE_S,
     LONGEST_PAUSE_S,
     LONGEST_REFUSED_PAUSE_S,
-    Retries,
+    Backoff,
 )
+from rtui.server.wire.dial import ServerAddress
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
+from rtui.server.wire.failures import lost_failure
+from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify, identify
+from rtui.server.wire.identity import NoTouch, ServerIdentity
+from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
+from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Target
-from rtui.server.wire.tasks import supervised
+from rtui.server.wire.tasks import start_supervised
 
 HEARTBEAT_S: Final = 5.0
-"""A lane without traffic is asked PING this often, so that a server that vanished is noticed without a user's doing."""
+"""An idle lane sends PING this often, so that a vanished server is noticed without a request of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +44,27 @@ class Online:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Not connected, yet or any more; tried again by itself. `attempt` counts the failed tries from 1 on."""
+    """Not connected, yet or any more; it reconnects by itself. `attempt` counts the failed attempts from 1 on."""
 
     reason: RtuiError | None
     attempt: int
     retry_at: float
-    """On the event loop's clock."""
+    """On the clock of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Ended by rtui; it does not come back."""
+    """Closed by rtui for good."""
 
     reason: RtuiError | None = None
-    """Why, unless somebody closed it: a fault of rtui itself."""
+    """A fault of rtui itself, if that is why."""
 
 
 State: TypeAlias = Online | Lost | Closed
 
 
 class Connection:
-    """Two lanes to one target. `run` and `ask` fail at once while it is lost; `online` and `bulk` wait."""
+    """Two lanes to one target. `run` and `ask` fail at once while the connection is lost; `online` and `bulk` wait."""
 
     def __init__(
         self,
@@ -74,36 +80,32 @@ class Connection:
         self.target = target
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
-        """Raised by every change of state or of what is known of the server."""
+        """Raised by every change of `state` or `server`."""
         self.on_change: list[Callable[[], None]] = []
-        """Called, without arguments, after each such change."""
+        """Callbacks, without arguments, after each such change."""
         self.server = ServerIdentity()
+        self.no_touch = NoTouch.UNSUPPORTED
+        """Whether reading leaves idle times and frequencies alone."""
         self.own_reads = OwnReads()
-        """The keys that were read through this connection where the server counts that as a use."""
+        """The keys that rtui has read through this connection where the server counts that as a use."""
         self.generation = 0
-        """How often the connection has been made: what the server said earlier may not hold after it grew."""
+        """Number of times the connection was made: what is known of the server may not hold after it grew."""
         self._connect_timeout_s = connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._heartbeat_s = heartbeat_s
         rng = rng if rng is not None else Random()
         self._sleep = sleep
-        self._learned = Learned()
-        self._no_touch = NoTouch.UNSUPPORTED
+        self._outcome = HandshakeOutcome()
         self._main: Lane | None = None
-        self._main_retries = Retries(rng, healthy_s)
+        self._main_backoff = Backoff(rng, healthy_s)
         self._bulk: Lane | None = None
-        self._bulk_retries = Retries(rng, healthy_s)
+        self._bulk_backoff = Backoff(rng, healthy_s)
         self._bulk_due_at = 0.0
         self._openings: set[asyncio.Task[Lane]] = set()
         self._bulk_lock = asyncio.Lock()
         self._online = asyncio.Event()
-        self._hurry = asyncio.Event()
-        self._keeper: asyncio.Task[None] | None = None
-
-    @property
-    def no_touch(self) -> NoTouch:
-        """Whether reading leaves idle times and frequencies alone."""
-        return self._no_touch
+        self._skip_pause = asyncio.Event()
+        self._supervisor: asyncio.Task[None] | None = None
 
     @property
     def run_id(self) -> str | None:
@@ -115,11 +117,6 @@ class Connection:
         """Whether `run` can send."""
         return isinstance(self.state, Online)
 
-    @property
-    def silent_s(self) -> float:
-        """How long the server has owed the user an answer; 0 when it owes none."""
-        return 0.0 if self._main is None else self._main.silent_s
-
     async def open(self) -> None:
         """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else.
 
@@ -128,69 +125,67 @@ class Connection:
         attempt = 0
         while True:
             try:
-                lane = await self._connect(self._opened_main)
+                lane = await self._connect(self._open_main)
                 break
             except ConnectFailure as failed:
-                if not failed.kind.passes:
+                if not failed.kind.is_temporary:
                     raise
-                self._main_retries.attempt_failed()
+                self._main_backoff.attempt_failed()
                 attempt += 1
                 await self._pause(failed, attempt)
-        self._arrived(lane)
-        self._keeper = supervised(self._keep(lane), name="rtui connection", failed=self._keeper_failed)
+        self._adopt(lane)
+        self._supervisor = start_supervised(
+            self._supervise(lane), name="rtui connection", failed=self._supervisor_failed
+        )
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
-        """Send on the interactive lane and give the replies in order; `ConnectionLost` at once while it is lost."""
+        """Send on the interactive lane and return the replies in order; `ConnectionLost` at once while it is lost."""
         if self._main is None:
             self._raise_lost()
         return self._main.run(*commands)
 
     async def ask(self, command: Command) -> Reply:
-        """One command on the interactive lane; an error reply is raised as `ServerError`."""
+        """Send one command on the interactive lane; an error reply is raised as `ServerError`."""
         if self._main is None:
             self._raise_lost()
         return await self._main.ask(command)
 
     async def online(self) -> None:
-        """Return as soon as there is a connection; raises `ConnectionLost` once it is closed for good."""
+        """Wait until the connection is online; raises `ConnectionLost` once it is closed for good."""
         while not self.is_online:
             if isinstance(self.state, Closed):
                 self._raise_lost()
             await self._online.wait()
 
     async def bulk(self) -> Lane:
-        """The lane for bulk work, opened when first asked for and again after a loss; waits while offline.
+        """Return the lane for bulk work, opened at the first call and again after a loss; waits while offline.
 
-        A lane that was lost is made again after a pause, which grows with every loss in a row.
+        A lane that was lost is opened again after a pause, which grows with each loss in a row.
         """
         async with self._bulk_lock:
             while True:
                 await self.online()
                 if self._bulk is not None and self._bulk.is_open:
                     return self._bulk
-                self._plan_bulk()
+                lane, self._bulk = self._bulk, None
+                if lane is not None:
+                    self._bulk_backoff.connection_ended(lane.worked_s)
+                    self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_backoff.pause_s()
                 wait_s = self._bulk_due_at - asyncio.get_running_loop().time()
                 if wait_s > 0:
                     await self._wait(wait_s)
                     self._bulk_due_at = 0.0
                     continue
                 try:
-                    self._bulk = await self._connect(self._opened_bulk)
+                    self._bulk = await self._connect(self._open_bulk)
                 except ConnectFailure as failed:
-                    self._bulk_retries.attempt_failed()
-                    self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_retries.pause_s()
+                    self._bulk_backoff.attempt_failed()
+                    self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_backoff.pause_s()
                     if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
                         raise
 
-    def _plan_bulk(self) -> None:
-        """Set when the bulk lane is made again, if it has ended."""
-        lane, self._bulk = self._bulk, None
-        if lane is not None:
-            self._bulk_retries.lane_ended(lane)
-            self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_retries.pause_s()
-
     async def refresh(self) -> ServerIdentity:
-        """Ask the server again what it says of itself (memory, load); raises `ConnectionLost`."""
+        """Read again what the server says of itself (memory, load); raises `ConnectionLost`."""
         if self._main is None:
             self._raise_lost()
         lane = self._main
@@ -200,23 +195,23 @@ class Connection:
         return self.server
 
     def forget_denied(self) -> None:
-        """Let what the server has denied be asked once more, since somebody wants to know again."""
+        """Let commands that the server has denied be sent once more."""
         for lane in (self._main, self._bulk):
             if lane is not None:
                 lane.forget_denied()
 
     def retry_now(self) -> None:
-        """Cut the pause before the next attempt short."""
-        self._hurry.set()
+        """Skip the rest of the pause before the next attempt."""
+        self._skip_pause.set()
 
     async def close(self) -> None:
-        """Close both lanes, one that is just being opened too; returns when nothing runs any more."""
-        keeper, self._keeper = self._keeper, None
+        """Close both lanes, also one that is just being opened; returns when no task runs any more."""
+        supervisor, self._supervisor = self._supervisor, None
         self._end(Closed())
         openings = tuple(self._openings)
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+        if supervisor is not None:
+            supervisor.cancel()
+            await asyncio.gather(supervisor, return_exceptions=True)
         for opened in await asyncio.gather(*openings, return_exceptions=True):
             if isinstance(opened, Lane):
                 opened.close()
@@ -231,7 +226,7 @@ class Connection:
             if lane is not None:
                 lane.close()
         self._main = self._bulk = None
-        self._hurry.set()
+        self._skip_pause.set()
 
     def _raise_lost(self) -> NoReturn:
         if isinstance(self.state, Closed):
@@ -240,7 +235,7 @@ class Connection:
         raise ConnectionLost("It was never open." if reason is None else reason.happened)
 
     async def _connect(self, opened: Callable[[], Coroutine[None, None, Lane]]) -> Lane:
-        """One attempt at a ready lane, which `close` ends; raises `ConnectFailure`, or `ConnectionLost` when closed."""
+        """Attempt once to open a lane, which `close` cancels; raises `ConnectFailure`, `ConnectionLost` when closed."""
         if isinstance(self.state, Closed):
             self._raise_lost()
         opening = asyncio.create_task(opened(), name="rtui opening")
@@ -250,32 +245,30 @@ class Connection:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
             opening.cancel()
-            opening.add_done_callback(_close_opened)  # it may have become ready at this very moment
+            opening.add_done_callback(_close_abandoned)  # it may have become ready at this very moment
             raise
         if isinstance(self.state, Closed):
-            _close_opened(opening)
+            _close_abandoned(opening)
             self._raise_lost()
         return opening.result()
 
-    async def _opened_main(self) -> Lane:
-        """A lane to whoever answers now, of whom nothing is known beforehand."""
-        self._learned = Learned()
-        return await self._ready(await self._new_lane(None), ServerIdentity())
+    async def _open_main(self) -> Lane:
+        """Open the interactive lane, to a server of which nothing is known yet."""
+        self._outcome = HandshakeOutcome()
+        return await self._open_lane(None, ServerIdentity())
 
-    async def _opened_bulk(self) -> Lane:
-        """Another lane to the server of the interactive one, as far as that can be chosen."""
-        return await self._ready(await self._new_lane(None if self._main is None else self._main.peer), self.server)
+    async def _open_bulk(self) -> Lane:
+        """Open another lane to the server of the interactive one, as far as that can be chosen."""
+        return await self._open_lane(None if self._main is None else self._main.peer, self.server)
 
-    async def _new_lane(self, peer: Peer | None) -> Lane:
-        return await Lane.open(
+    async def _open_lane(self, peer: ServerAddress | None, before: ServerIdentity) -> Lane:
+        """Open a lane, with its handshake; `before` is the server of the last one. Raises `ConnectFailure`."""
+        lane = await Lane.open(
             self.target, timeout_s=self._connect_timeout_s, reply_timeout_s=self._reply_timeout_s, peer=peer
         )
-
-    async def _ready(self, lane: Lane, before: ServerIdentity) -> Lane:
-        """The lane after handshake and identity; closed when either fails. `before` is who answered the last one."""
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                lane.server = await arrive(lane, self._learned, before)
+                lane.server = await handshake_and_identify(lane, self._outcome, before)
         except TimeoutError:
             lane.close()
             happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
@@ -286,26 +279,26 @@ class Connection:
         except BaseException:
             lane.close()
             raise
-        lane.ready()
+        lane.mark_ready()
         return lane
 
     def _learn_identity(self, found: ServerIdentity) -> None:
-        """Take up what the server says; another run of it counts as another connection."""
+        """Update `server`; another run of the server counts as another connection."""
         restarted = found.run_id != self.server.run_id
         self.server = found
         if restarted:
             self.generation += 1
         self._changed()
 
-    def _arrived(self, lane: Lane) -> None:
+    def _adopt(self, lane: Lane) -> None:
         self._main = lane
-        self.server, self._no_touch = lane.server, lane.no_touch
+        self.server, self.no_touch = lane.server, lane.no_touch
         self.generation += 1
-        # Runs before whoever awaits a reply on the lane hears of the loss, so that they see the state it left behind.
-        lane.closed.add_done_callback(self._ended)
+        # Runs before callers that await a reply on the lane hear of the loss, so that they see the new state.
+        lane.closed.add_done_callback(self._main_ended)
         self._set_state(Online())
 
-    def _ended(self, closed: asyncio.Future[ConnectionLost]) -> None:
+    def _main_ended(self, closed: asyncio.Future[ConnectionLost]) -> None:
         if isinstance(self.state, Closed):
             return
         self._main = None
@@ -313,49 +306,45 @@ class Connection:
             self._bulk.close()
         self._set_state(Lost(closed.result(), 0, asyncio.get_running_loop().time()))
 
-    async def _keep(self, lane: Lane) -> None:
-        """Watch the interactive lane and make a new one whenever it is lost."""
+    async def _supervise(self, lane: Lane) -> None:
+        """Send heartbeats on the interactive lane while it is idle, and make a new lane whenever it has ended."""
         while True:
-            await self._watch(lane)
-            self._main_retries.lane_ended(lane)
-            lane = await self._again(lane.closed.result())
-            self._arrived(lane)
+            while lane.is_open:
+                sent = lane.traffic.commands
+                await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
+                if lane.is_open and lane.traffic.commands == sent:
+                    lane.run(guard.ping())
+            self._main_backoff.connection_ended(lane.worked_s)
+            lane = await self._reconnect(lane.closed.result())
+            self._adopt(lane)
 
-    def _keeper_failed(self, failure: RtuiError) -> None:
-        """Nobody would connect again: say so, instead of leaving everybody waiting."""
+    def _supervisor_failed(self, failure: RtuiError) -> None:
+        """Close the connection: without the supervisor it would never come back, and callers would wait forever."""
         if not isinstance(self.state, Closed):
             self._end(Closed(failure))
 
-    async def _watch(self, lane: Lane) -> None:
-        """Return when the lane has ended; asks PING when nothing else is sent."""
-        while lane.is_open:
-            sent = lane.traffic.commands
-            await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
-            if lane.is_open and lane.traffic.commands == sent:
-                lane.run(guard.ping())
-
-    async def _again(self, reason: RtuiError) -> Lane:
-        """Another interactive lane, after as many attempts as that takes, each after a pause."""
+    async def _reconnect(self, reason: RtuiError) -> Lane:
+        """Make another interactive lane, with a pause before each attempt."""
         attempt = 0
         while True:
             await self._pause(reason, attempt)
             try:
-                return await self._connect(self._opened_main)
+                return await self._connect(self._open_main)
             except RtuiError as failed:
-                self._main_retries.attempt_failed()
+                self._main_backoff.attempt_failed()
                 attempt += 1
                 reason = failed
 
     async def _pause(self, reason: RtuiError, attempt: int) -> None:
-        """Say why and until when, then wait that long or until somebody is in a hurry."""
-        pause_s = self._main_retries.pause_s(_longest_pause_s(reason))
+        """Set the state to `Lost`, and wait for the pause before the next attempt."""
+        pause_s = self._main_backoff.pause_s(_longest_pause_s(reason))
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))
         await self._wait(pause_s)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait so long, or until somebody is in a hurry or closes the connection."""
-        self._hurry.clear()
-        waits = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._hurry.wait())]
+        """Wait so long, or until `retry_now` or `close` is called."""
+        self._skip_pause.clear()
+        waits = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._skip_pause.wait())]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -377,14 +366,14 @@ class Connection:
 
 
 def _longest_pause_s(reason: RtuiError) -> float:
-    """The longest pause before another attempt that may end for the same reason."""
+    """Return the longest pause before another attempt that may fail for the same reason."""
     kind = reason.kind if isinstance(reason, ConnectFailure) else FailureKind.CLOSED
-    if kind.passes:
+    if kind.is_temporary:
         return LONGEST_LOADING_PAUSE_S
     return LONGEST_REFUSED_PAUSE_S if kind.refuses_user else LONGEST_PAUSE_S
 
 
-def _close_opened(opening: asyncio.Task[Lane]) -> None:
-    """Close what an attempt has opened, if it has, where nobody takes it any more."""
+def _close_abandoned(opening: asyncio.Task[Lane]) -> None:
+    """Close the lane of an attempt that has opened one after it was given up."""
     if opening.done() and not opening.cancelled() and opening.exception() is None:
         opening.result().close()

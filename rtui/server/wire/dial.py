@@ -1,4 +1,4 @@
-"""A TLS context from what the user said about certificates."""
+"""Opening a socket to a target: name resolution, TCP or unix socket, and the TLS context."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -14,90 +13,46 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.wire.target import Target, Tls
 
-
-def context(tls: Tls) -> ssl.SSLContext:
-    """A client context that checks certificate and host name unless `insecure`; `TargetError` for unusable files.
-
-    `ConnectFailure` when no further file can be opened.
-    """
-    made = ssl.create_default_context() if tls.insecure else _checking(tls)
-    if tls.insecure:
-        made.check_hostname = False
-        made.verify_mode = ssl.CERT_NONE
-    if tls.cert is not None or tls.key is not None:
-        _load_own_certificate(made, tls)
-    return made
-
-
-def _checking(tls: Tls) -> ssl.SSLContext:
-    """With an authority of one's own, only that is trusted; else those of the system."""
-    try:
-        return ssl.create_default_context(cafile=tls.cacert, capath=tls.cacertdir)
-    except (OSError, ValueError) as error:
-        raise limit_failure(error) or _unusable("CA certificate", "--cacert and --cacertdir", error) from None
-
-
-def _load_own_certificate(made: ssl.SSLContext, tls: Tls) -> None:
-    if tls.cert is None:
-        happened = "There is a key without its certificate."
-        raise TargetError("TLS can't be set up", happened, "Give both --cert and --key.")
-    try:
-        made.load_cert_chain(tls.cert, tls.key, password=_no_passphrase)
-    except (OSError, ValueError) as error:
-        raise limit_failure(error) or _unusable("client certificate or its key", "--cert and --key", error) from None
-
-
-def _no_passphrase() -> str:
-    """An encrypted key would make OpenSSL ask on the terminal; it fails instead."""
-    return ""
-
-
-def _unusable(what: str, options: str, error: Exception) -> TargetError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    happened = f"The {what} can't be used: {reason}."
-    return TargetError("TLS can't be set up", happened, f"Check the PEM files of {options}.")
-
-
 KEEPALIVE_S: Final = (15, 5, 3)
 """Idle seconds before a keep-alive probe, seconds between probes, probes without answer: dead within half a minute."""
 
 LEAST_SHARE_S: Final = 0.1
-"""Every address of a name is given at least this long."""
+"""Least time for each address of a name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """The address a lane reached, so that a second lane reaches the same server behind the same name."""
+class ServerAddress:
+    """The address that a connection reached, so that a second one reaches the same server behind the same name."""
 
     family: int
     address: tuple[str, int] | tuple[str, int, int, int]
 
 
-async def dial(target: Target, timeout_s: float, peer: Peer | None) -> tuple[socket.socket, Peer | None]:
-    """A connected, non-blocking socket; each address of the name gets its share of the time.
+async def dial(
+    target: Target, timeout_s: float, first: ServerAddress | None
+) -> tuple[socket.socket, ServerAddress | None]:
+    """Connect to a target; return a non-blocking socket, and the address unless it is a unix socket.
 
-    `peer` is tried first; the name is resolved when there is none or it can't be reached. Raises `ConnectFailure`.
+    `first` is tried first; the name is resolved when there is none or it can't be reached. Then the addresses are tried
+    one after another, and each gets its share of the time that is left. Raises `ConnectFailure`: the last one, without
+    those that say only what this machine can't do.
     """
     if target.socket_path is not None:
-        return await _joined(socket.AF_UNIX, target.socket_path, target, timeout_s), None
-    if peer is not None:
+        return await _connect(socket.AF_UNIX, target.socket_path, target, timeout_s), None
+    if first is not None:
         try:
-            return await _joined(peer.family, peer.address, target, timeout_s), peer
+            return await _connect(first.family, first.address, target, timeout_s), first
         except ConnectFailure as failed:
             if failed.kind is FailureKind.LIMIT:
                 raise
-    return await _first_reached(await _resolved(target, timeout_s), target, timeout_s)
-
-
-async def _first_reached(peers: Sequence[Peer], target: Target, timeout_s: float) -> tuple[socket.socket, Peer]:
-    """Connect to the first address that answers; raises the failure that says most when none does."""
     loop = asyncio.get_running_loop()
-    started = loop.time()
+    addresses = await _resolve(target, timeout_s)
+    started_s = loop.time()
     failures: list[ConnectFailure] = []
-    for left, candidate in zip(range(len(peers), 0, -1), peers, strict=True):
-        share_s = max(LEAST_SHARE_S, (timeout_s - (loop.time() - started)) / left)
+    for index, candidate in enumerate(addresses):
+        share_s = max(LEAST_SHARE_S, (timeout_s - (loop.time() - started_s)) / (len(addresses) - index))
         try:
-            return await _joined(candidate.family, candidate.address, target, share_s), candidate
+            return await _connect(candidate.family, candidate.address, target, share_s), candidate
         except ConnectFailure as failed:
             if failed.kind is FailureKind.LIMIT:
                 raise
@@ -108,21 +63,19 @@ async def _first_reached(peers: Sequence[Peer], target: Target, timeout_s: float
     raise (telling or failures or [name_failure(target)])[-1]
 
 
-async def _resolved(target: Target, timeout_s: float) -> Sequence[Peer]:
-    loop = asyncio.get_running_loop()
+async def _resolve(target: Target, timeout_s: float) -> list[ServerAddress]:
     try:
         async with asyncio.timeout(timeout_s):
-            found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except TimeoutError:
         raise timeout_failure(target, timeout_s, connected=False) from None
     except (OSError, ValueError, OverflowError) as error:  # UnicodeError is a ValueError
-        limit = limit_failure(error)
-        raise limit if limit is not None else name_failure(target) from None
-    return [Peer(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
+        raise limit_failure(error) or name_failure(target) from None
+    return [ServerAddress(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
 
 
-async def _joined(family: int, address: object, target: Target, timeout_s: float) -> socket.socket:
-    """A socket connected to one address; raises `ConnectFailure`."""
+async def _connect(family: int, address: object, target: Target, timeout_s: float) -> socket.socket:
+    """Connect to one address; raises `ConnectFailure`."""
     try:
         sock = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
@@ -130,7 +83,7 @@ async def _joined(family: int, address: object, target: Target, timeout_s: float
     try:
         sock.setblocking(False)
         if family != socket.AF_UNIX:
-            _tune(sock)
+            _set_options(sock)
         async with asyncio.timeout(timeout_s):
             await asyncio.get_running_loop().sock_connect(sock, cast("tuple[str, int]", address))
     except TimeoutError:
@@ -145,20 +98,50 @@ async def _joined(family: int, address: object, target: Target, timeout_s: float
     return sock
 
 
-def _tune(sock: socket.socket) -> None:
-    """No delay for small requests, and keep-alive probes so that a peer that vanished is noticed without traffic.
+def _set_options(sock: socket.socket) -> None:
+    """Turn off the delay of small requests, and turn on keep-alive probes, which notice a vanished server.
 
-    What the system refuses is left as it is: the connection works without it.
+    The connection works also without an option that the system refuses.
     """
-    _set(sock, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    _set(sock, socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    options = [(socket.IPPROTO_TCP, "TCP_NODELAY", 1), (socket.SOL_SOCKET, "SO_KEEPALIVE", 1)]
     names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
-    for name, value in zip(names, KEEPALIVE_S, strict=True):
-        option = getattr(socket, name, None)
-        if option is not None:
-            _set(sock, socket.IPPROTO_TCP, option, value)
+    options += [(socket.IPPROTO_TCP, name, value) for name, value in zip(names, KEEPALIVE_S, strict=True)]
+    for level, name, value in options:
+        if hasattr(socket, name):
+            with contextlib.suppress(OSError):
+                sock.setsockopt(level, getattr(socket, name), value)
 
 
-def _set(sock: socket.socket, level: int, option: int, value: int) -> None:
-    with contextlib.suppress(OSError):
-        sock.setsockopt(level, option, value)
+def tls_context(tls: Tls) -> ssl.SSLContext:
+    """Make a client context that checks certificate and host name unless `insecure`.
+
+    With an authority of one's own only that is trusted, else those of the system. Raises `TargetError` for unusable
+    files, `ConnectFailure` when no further file can be opened.
+    """
+    if tls.insecure:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        try:
+            context = ssl.create_default_context(cafile=tls.cacert, capath=tls.cacertdir)
+        except (OSError, ValueError) as error:
+            raise limit_failure(error) or _unusable("CA certificate", "--cacert and --cacertdir", error) from None
+    if tls.cert is None and tls.key is not None:
+        happened = "There is a key without its certificate."
+        raise TargetError("TLS can't be set up", happened, "Give both --cert and --key.")
+    if tls.cert is not None:
+        try:
+            # Without a passphrase OpenSSL would ask for one on the terminal; an encrypted key fails instead.
+            context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
+        except (OSError, ValueError) as error:
+            raise limit_failure(error) or _unusable(
+                "client certificate or its key", "--cert and --key", error
+            ) from None
+    return context
+
+
+def _unusable(what: str, options: str, error: Exception) -> TargetError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    happened = f"The {what} can't be used: {reason}."
+    return TargetError("TLS can't be set up", happened, f"Check the PEM files of {options}.")

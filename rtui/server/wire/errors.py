@@ -1,17 +1,20 @@
-"""What can go wrong between rtui, its user and a server: each with a title, what happened and what to try."""
+"""The exceptions that users may see, each with a title, what happened and what to try.
+
+`failures` words the ways in which connecting fails.
+"""
 
 from __future__ import annotations
 
 import traceback
 from enum import StrEnum
 from pathlib import PurePath
-from typing import final
 
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.wire.replies import ServerError
 
 
 class RtuiError(Exception):
-    """A failure that the user can read: a short `title`, what `happened`, a `remedy`; all safe to show."""
+    """An exception that is shown to the user: a short `title`, what `happened`, a `remedy`; all safe to show."""
 
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)
@@ -35,25 +38,21 @@ class ScanRefusedError(RtuiError):
 
 
 class ServerBusyError(RtuiError):
-    """The server can't answer just now, such as while a script runs or its data is loaded; waiting may cure it."""
+    """The server can't answer for now, such as while a script runs or it loads its data; waiting may help."""
 
     def __init__(self, happened: str) -> None:
         super().__init__("The server is busy", happened)
 
 
 class InternalError(RtuiError):
-    """A fault of rtui itself; says where it was, nothing of the data, and holds the exception as its cause."""
+    """A fault of rtui itself; says where it was, nothing of the data, and has the exception as its cause."""
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__("rtui has failed", f"{fault_text(error)}.", "Please report it.")
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+        happened = f"a fault of rtui itself ({type(error).__name__}{place})."
+        super().__init__("rtui has failed", happened, "Please report it.")
         self.__cause__ = error
-
-
-def fault_text(error: BaseException) -> SafeText:
-    """Say which exception nobody foresaw, and where: `a fault of rtui itself (KeyError at store.py:171)`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return display_text(f"a fault of rtui itself ({type(error).__name__}{place})")
 
 
 class FailureKind(StrEnum):
@@ -79,13 +78,13 @@ class FailureKind(StrEnum):
     CLOSED = "closed"
 
     @property
-    def passes(self) -> bool:
-        """Whether waiting may cure it, so that the first connection too is tried again."""
+    def is_temporary(self) -> bool:
+        """Whether waiting may help, so that even the first connection is tried again."""
         return self is FailureKind.LOADING
 
     @property
     def refuses_user(self) -> bool:
-        """Whether the server is there and turns this user away, so that waiting alone cures nothing."""
+        """Whether the server is up and refuses this user, so that waiting alone does not help."""
         return self in {
             FailureKind.NOAUTH,
             FailureKind.WRONGPASS,
@@ -103,33 +102,8 @@ class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wr
         self.kind = kind
 
 
-@final
-class ServerError(Exception):
-    """An error reply, kept as a value inside lists of replies; `code` is its first word (`NOPERM`) or `ERR`."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        head, _, rest = message.partition(" ")
-        known = head.isascii() and head.isupper() and head.isalnum()
-        self.code: str = head if known else "ERR"
-        self._rest = rest if known else message
-
-    @property
-    def denies_command(self) -> bool:
-        """Whether the user may not run this command at all, whatever the key: the server logs every such try."""
-        return self.code == "NOPERM" and "to run the" in self._rest.lower()
-
-    @property
-    def text(self) -> SafeText:
-        """The message without its code, safe to show."""
-        return display_text(self._rest)
-
-    def __str__(self) -> str:
-        return f"{self.code} {self.text}"
-
-
 class ConnectionLost(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """A connection that was there and is gone; every reply still awaited on it fails with this."""
+    """A connection that was open and is gone; every reply still awaited on it fails with this."""
 
     def __init__(
         self,
@@ -137,9 +111,9 @@ class ConnectionLost(RtuiError):  # noqa: N818 - what happened, not what went wr
         remedy: str = "",
         *,
         kind: FailureKind = FailureKind.CLOSED,
-        said: ServerError | None = None,
+        last_error: ServerError | None = None,
     ) -> None:
         super().__init__("Connection lost", happened, remedy)
         self.kind = kind
-        self.said = said
-        """The last error the server sent before it hung up, which may be why."""
+        self.last_error = last_error
+        """The last error that the server sent before it closed the connection, which may be why."""

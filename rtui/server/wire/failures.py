@@ -1,13 +1,13 @@
-"""Every way in which connecting fails, put into words: what happened and what to try."""
+"""The ways in which connecting fails, as `ConnectFailure`s: what happened and what to try."""
 
 from __future__ import annotations
 
 import errno
 import ssl
-from collections.abc import Callable
 from typing import Final
 
-from rtui.server.wire.errors import ConnectFailure, FailureKind, ServerError
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 
 _TITLES: Final = {
@@ -33,7 +33,7 @@ _TITLES: Final = {
 
 
 def failure(kind: FailureKind, happened: str, remedy: str = "") -> ConnectFailure:
-    """A `ConnectFailure` with the title of its kind."""
+    """Make a `ConnectFailure` with the title of its kind."""
     return ConnectFailure(kind, _TITLES[kind], happened, remedy)
 
 
@@ -47,7 +47,7 @@ def name_failure(target: Target) -> ConnectFailure:
 
 
 def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> ConnectFailure:
-    """Nobody answered: neither to the connection attempt, or (`connected`) to the first commands."""
+    """There was no answer to the connection attempt or, with `connected`, to the first commands."""
     if connected:
         return failure(
             FailureKind.TIMEOUT,
@@ -62,7 +62,7 @@ def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> Con
 
 
 def limit_failure(error: Exception) -> ConnectFailure | None:
-    """This machine gives out no further socket or memory for one; `None` for any other error."""
+    """This machine has no further socket or memory; None for any other error."""
     if not isinstance(error, OSError):
         return None
     if error.errno in {errno.EMFILE, errno.ENFILE}:
@@ -82,12 +82,19 @@ def limit_failure(error: Exception) -> ConnectFailure | None:
 
 
 def os_failure(target: Target, error: OSError) -> ConnectFailure:
-    """A TCP or unix connection that the system refused."""
+    """The system refused a TCP or unix connection."""
     limit = limit_failure(error)
     if limit is not None:
         return limit
     if target.socket_path is not None:
-        return _socket_failure(target, error)
+        happened, remedy = {
+            errno.ENOENT: ("does not exist", "Check the path; the server names it in its unixsocket setting."),
+            errno.EACCES: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
+            errno.EPERM: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
+            errno.ECONNREFUSED: ("has no server behind it", "Start the server, or remove the file it left behind."),
+            errno.ENOTSOCK: ("is not a socket", "Check the path; the server names it in its unixsocket setting."),
+        }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
+        return failure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
     if error.errno == errno.ECONNREFUSED:
         return failure(
             FailureKind.REFUSED,
@@ -98,23 +105,19 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
     return failure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")
 
 
-def _socket_failure(target: Target, error: OSError) -> ConnectFailure:
-    happened, remedy = {
-        errno.ENOENT: ("does not exist", "Check the path; the server names it in its unixsocket setting."),
-        errno.EACCES: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
-        errno.EPERM: ("may not be opened by you", "Join the socket's group, or see the server's unixsocketperm."),
-        errno.ECONNREFUSED: ("has no server behind it", "Start the server, or remove the file it left behind."),
-        errno.ENOTSOCK: ("is not a socket", "Check the path; the server names it in its unixsocket setting."),
-    }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
-    return failure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
-
-
 def tls_failure(target: Target, error: Exception) -> ConnectFailure:
-    """A TLS handshake that failed, with the certificate's fault where it was that."""
+    """The TLS handshake failed, perhaps over the certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = error.verify_message or str(error)
         happened = f"The certificate of {target.label} is not accepted: {reason}."
-        return failure(FailureKind.TLS, happened, _certificate_remedy(reason))
+        lowered = reason.lower()
+        if "expired" in lowered or "not yet valid" in lowered:
+            remedy = "Renew the server's certificate, or check this machine's clock."
+        elif "hostname mismatch" in lowered or "ip address mismatch" in lowered:
+            remedy = "Connect by a name that the certificate holds, or give that name with --sni."
+        else:
+            remedy = "Give the authority that signed it with --cacert; --insecure accepts any certificate."
+        return failure(FailureKind.TLS, happened, remedy)
     reason = getattr(error, "reason", None) or str(error) or type(error).__name__
     if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or not isinstance(error, ssl.SSLError):
         return failure(
@@ -129,17 +132,8 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
     )
 
 
-def _certificate_remedy(reason: str) -> str:
-    lowered = reason.lower()
-    if "expired" in lowered or "not yet valid" in lowered:
-        return "Renew the server's certificate, or check this machine's clock."
-    if "hostname mismatch" in lowered or "ip address mismatch" in lowered:
-        return "Connect by a name that the certificate holds, or give that name with --sni."
-    return "Give the authority that signed it with --cacert; --insecure accepts any certificate."
-
-
 def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFailure:
-    """The connection ended before the handshake did."""
+    """The connection ended during the handshake."""
     if kind is FailureKind.PROTOCOL:
         remedy = "Check host and port. A TLS port answers like this too: then add --tls."
     elif kind is FailureKind.TIMEOUT:
@@ -153,25 +147,62 @@ def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFai
     return failure(kind, f"{target.label}: {happened}", remedy)
 
 
-def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
-    """What an error reply of the handshake means for the connection; `None` when it can go on without."""
-    reason = _BY_CODE.get(error.code)
-    if reason is not None:
-        return reason(target, error)
+def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noqa: PLR0911 - one for each code
+    """Return what an error reply to the handshake means; None when the connection works all the same."""
     text = error.text.lower()
+    match error.code:
+        case "NOAUTH":
+            return failure(
+                FailureKind.NOAUTH,
+                f"{target.label} answers nothing without a password.",
+                "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
+            )
+        case "WRONGPASS":
+            return _wrong_password(target)
+        case "NOPERM":
+            return _no_permission(target, error)
+        case "LOADING":
+            return loading_failure(target)
+        case "MASTERDOWN":
+            return failure(
+                FailureKind.MASTERDOWN,
+                f"{target.label} has no link to its primary and does not serve old data (replica-serve-stale-data no).",
+                "Connect to the primary or wait until the replica has caught up.",
+            )
+        case "DENIED":
+            return failure(
+                FailureKind.PROTECTED,
+                f"{target.label} has no password and only answers clients on its own machine.",
+                "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
+            )
     if "max number of clients" in text or "max clients" in text:
         return failure(
             FailureKind.MAX_CLIENTS,
             f"{target.label} answers: {error.text}.",
             "Close other clients or raise the server's maxclients.",
         )
-    if "loading" in text and "dataset" in text:
-        return _loading(target, error)
-    return None
+    return loading_failure(target) if "loading" in text and "dataset" in text else None
+
+
+def _wrong_password(target: Target) -> ConnectFailure:
+    user = f"user {target.user}" if target.user is not None else "the default user"
+    return failure(
+        FailureKind.WRONGPASS,
+        f"{target.label} does not accept this password for {user}.",
+        "Check user and password; a disabled user is refused the same way.",
+    )
+
+
+def _no_permission(target: Target, error: ServerError) -> ConnectFailure:
+    return failure(
+        FailureKind.NOPERM,
+        f"{target.label} answers: {error.text}.",
+        "`rtui acl` prints the ACL SETUSER line with all that rtui needs.",
+    )
 
 
 def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
-    """What an error reply to AUTH or HELLO means; it is not repeated, since servers quote what they do not know."""
+    """Return what an error reply to AUTH or HELLO means, without its text, since servers quote arguments in it."""
     text = error.text.lower()
     known = refusal(target, error)
     if known is not None and known.kind is not FailureKind.NOPERM:
@@ -188,13 +219,13 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
             f"{target.label} does not know AUTH, or not with a user.",
             "Leave user and password out, or the user alone: servers before 6.0 have none.",
         )
-    return _wrongpass(target, error)
+    return _wrong_password(target)
 
 
 def database_failure(target: Target, error: ServerError) -> ConnectFailure:
-    """SELECT was refused."""
+    """The server refused SELECT."""
     if error.code == "NOPERM":
-        return _noperm(target, error)
+        return _no_permission(target, error)
     return failure(
         FailureKind.DATABASE,
         f"{target.label} refuses database {target.db}: {error.text}.",
@@ -202,33 +233,8 @@ def database_failure(target: Target, error: ServerError) -> ConnectFailure:
     )
 
 
-def _noauth(target: Target, error: ServerError) -> ConnectFailure:
-    return failure(
-        FailureKind.NOAUTH,
-        f"{target.label} answers nothing without a password.",
-        "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
-    )
-
-
-def _wrongpass(target: Target, error: ServerError) -> ConnectFailure:
-    who = f"user {target.user}" if target.user is not None else "the default user"
-    return failure(
-        FailureKind.WRONGPASS,
-        f"{target.label} does not accept this password for {who}.",
-        "Check user and password; a disabled user is refused the same way.",
-    )
-
-
-def _noperm(target: Target, error: ServerError) -> ConnectFailure:
-    return failure(
-        FailureKind.NOPERM,
-        f"{target.label} answers: {error.text}.",
-        "`rtui acl` prints the ACL SETUSER line with all that rtui needs.",
-    )
-
-
-def loading_failure(target: Target, percent: int | None, eta_s: int | None) -> ConnectFailure:
-    """The server reads its data set; how far it is, as far as it says so."""
+def loading_failure(target: Target, percent: int | None = None, eta_s: int | None = None) -> ConnectFailure:
+    """The server is loading its data set; with its progress as far as it reports that."""
     done = "" if percent is None else f" It is {percent} % through."
     left = "" if eta_s is None else f" It expects to need {eta_s:,} s more."
     return failure(
@@ -238,40 +244,10 @@ def loading_failure(target: Target, percent: int | None, eta_s: int | None) -> C
     )
 
 
-def _loading(target: Target, error: ServerError) -> ConnectFailure:
-    return loading_failure(target, None, None)
-
-
 def sentinel_failure(target: Target) -> ConnectFailure:
-    """A Sentinel answers, which has no keys."""
+    """The server is a Sentinel, which has no keys."""
     return failure(
         FailureKind.SENTINEL,
         f"{target.label} watches over other servers and holds no keys itself.",
         "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them.",
     )
-
-
-def _masterdown(target: Target, error: ServerError) -> ConnectFailure:
-    return failure(
-        FailureKind.MASTERDOWN,
-        f"{target.label} has no link to its primary and does not serve old data (replica-serve-stale-data no).",
-        "Connect to the primary or wait until the replica has caught up.",
-    )
-
-
-def _protected(target: Target, error: ServerError) -> ConnectFailure:
-    return failure(
-        FailureKind.PROTECTED,
-        f"{target.label} has no password and only answers clients on its own machine.",
-        "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
-    )
-
-
-_BY_CODE: Final[dict[str, Callable[[Target, ServerError], ConnectFailure]]] = {
-    "NOAUTH": _noauth,
-    "WRONGPASS": _wrongpass,
-    "NOPERM": _noperm,
-    "LOADING": _loading,
-    "MASTERDOWN": _masterdown,
-    "DENIED": _protected,
-}

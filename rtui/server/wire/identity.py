@@ -1,4 +1,4 @@
-"""Which server this is and in what state, as far as it says so: every field may be unknown."""
+"""What a server says of itself in INFO, HELLO and CLUSTER INFO; every field may be unknown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final, Literal
 from rtui.keyspace.text.display import SafeText, display_text
 
 MAX_INFO_BYTES: Final = 1 << 20
-"""More of an INFO reply than this is not read: a real one has some ten kilobytes."""
+"""Longest part of an INFO reply that is read: a real one has some ten kilobytes."""
 
 Product = Literal["redis", "valkey", "other"]
-"""Whose program the server is; `other` may behave differently in places, such as in what a cursor means."""
+"""The program that the server runs; `other` may behave differently, such as in what a cursor means."""
 
 _FOREIGN: Final = {
     "dragonfly_version": "dragonfly",
@@ -22,7 +22,7 @@ _FOREIGN: Final = {
     "kvrocks_version": "kvrocks",
     "mvcc_depth": "keydb",
 }
-"""Fields of INFO that compatible servers have beside `redis_version`."""
+"""Fields of INFO by which compatible servers are recognised."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
@@ -38,13 +38,13 @@ class NoTouch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What `INFO` (or, without it, `HELLO`) and `CLUSTER INFO` tell; `None` is unknown, never zero."""
+    """What INFO (or, without it, HELLO) and CLUSTER INFO say; None is unknown, never zero."""
 
     product: Product | None = None
     product_name: SafeText | None = None
     version: tuple[int, ...] | None = None
     run_id: str | None = None
-    """Changes with every start of the server: a scan's cursor means something only while it stays."""
+    """Changes with each start of the server: cursors of a scan are valid only while it stays the same."""
     mode: SafeText | None = None
     role: Literal["primary", "replica"] | None = None
     primary_link_up: bool | None = None
@@ -57,15 +57,15 @@ class ServerIdentity:
     used_memory_bytes: int | None = None
     used_memory_rss_bytes: int | None = None
     maxmemory_bytes: int | None = None
-    """0 is the server's own way of saying that there is no limit."""
+    """0 means no limit, as the server says it."""
     ops_per_s: int | None = None
     connected_clients: int | None = None
     uptime_s: int | None = None
     databases: Mapping[int, int] | None = None
-    """Keys a database, expired ones that still lie there included; databases without keys are absent."""
+    """Number of keys by database, with expired ones that are not deleted yet; empty databases are absent."""
 
     def is_like(self, other: ServerIdentity) -> bool:
-        """Whether what was learnt of this server holds for the other: the same run of it, version and policy."""
+        """Whether what is known of this server holds for the other: the same run id, version and policy."""
         return (self.run_id, self.product, self.version, self.maxmemory_policy) == (
             other.run_id,
             other.product,
@@ -96,7 +96,7 @@ class ServerIdentity:
 
     @property
     def cluster_note(self) -> str | None:
-        """The plain words that only a part of a cluster is seen; `None` on a server of its own."""
+        """Says that only a part of a cluster is seen; None for a server that is no node of a cluster."""
         if not self.cluster_enabled:
             return None
         if self.cluster_known_nodes is None:
@@ -104,8 +104,8 @@ class ServerIdentity:
         return f"one node of {self.cluster_known_nodes}"
 
 
-def parse_fields(reply: object) -> dict[str, str]:
-    """The `name:value` lines of INFO or CLUSTER INFO; anything else than bytes has none."""
+def parse_info(reply: object) -> dict[str, str]:
+    """Read the `name:value` lines of INFO or CLUSTER INFO; empty for anything but bytes."""
     if not isinstance(reply, bytes):
         return {}
     fields: dict[str, str] = {}
@@ -116,40 +116,40 @@ def parse_fields(reply: object) -> dict[str, str]:
     return fields
 
 
-def identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
-    """Read the replies to INFO (one a section), CLUSTER INFO and HELLO; each may be missing or an error."""
-    fields = {name: value for section in info for name, value in parse_fields(section).items()}
-    nodes = parse_fields(cluster_info)
-    greeted = _hello_fields(hello)
-    name = _product_name(fields, greeted)
-    role = fields.get("role") or greeted.get("role")
-    mode = _first(fields, "server_mode", "redis_mode") or greeted.get("mode")
+def parse_identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
+    """Read the replies to INFO (one for each section), CLUSTER INFO and HELLO; each may be missing or an error."""
+    fields = {name: value for section in info for name, value in parse_info(section).items()}
+    nodes = parse_info(cluster_info)
+    greeting = _hello_fields(hello)
+    name = _product_name(fields, greeting)
+    role = fields.get("role") or greeting.get("role")
+    mode = _first(fields, "server_mode", "redis_mode") or greeting.get("mode")
     enabled = _flag(fields, "cluster_enabled")
     return ServerIdentity(
         product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
         product_name=None if name is None else display_text(name),
-        version=_version(_first(fields, "valkey_version", "redis_version") or greeted.get("version")),
+        version=_version(_first(fields, "valkey_version", "redis_version") or greeting.get("version")),
         run_id=fields.get("run_id") or None,
         mode=None if mode is None else display_text(mode),
         role=None if role is None else "primary" if role == "master" else "replica",
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
         loading=_flag(fields, "loading"),
         cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
-        cluster_known_nodes=number(nodes, "cluster_known_nodes"),
-        cluster_size=number(nodes, "cluster_size"),
+        cluster_known_nodes=parse_number(nodes, "cluster_known_nodes"),
+        cluster_size=parse_number(nodes, "cluster_size"),
         maxmemory_policy=display_text(fields["maxmemory_policy"]) if "maxmemory_policy" in fields else None,
-        used_memory_bytes=number(fields, "used_memory"),
-        used_memory_rss_bytes=number(fields, "used_memory_rss"),
-        maxmemory_bytes=number(fields, "maxmemory"),
-        ops_per_s=number(fields, "instantaneous_ops_per_sec"),
-        connected_clients=number(fields, "connected_clients"),
-        uptime_s=number(fields, "uptime_in_seconds"),
+        used_memory_bytes=parse_number(fields, "used_memory"),
+        used_memory_rss_bytes=parse_number(fields, "used_memory_rss"),
+        maxmemory_bytes=parse_number(fields, "maxmemory"),
+        ops_per_s=parse_number(fields, "instantaneous_ops_per_sec"),
+        connected_clients=parse_number(fields, "connected_clients"),
+        uptime_s=parse_number(fields, "uptime_in_seconds"),
         databases=_databases(fields) if fields else None,
     )
 
 
 def _hello_fields(hello: object) -> dict[str, str]:
-    """The text fields of a HELLO reply, a flat list under protocol 2 and a map under 3."""
+    """Read the text fields of a HELLO reply, a flat list in protocol 2 and a map in 3."""
     if isinstance(hello, dict):
         pairs = list(hello.items())
     elif isinstance(hello, list):
@@ -163,7 +163,7 @@ def _hello_fields(hello: object) -> dict[str, str]:
     }
 
 
-def _product_name(fields: Mapping[str, str], greeted: Mapping[str, str]) -> str | None:
+def _product_name(fields: Mapping[str, str], greeting: Mapping[str, str]) -> str | None:
     for field, name in _FOREIGN.items():
         if field in fields:
             return name
@@ -173,21 +173,21 @@ def _product_name(fields: Mapping[str, str], greeted: Mapping[str, str]) -> str 
         return "valkey"
     if "redis_version" in fields:
         return "redis"
-    return greeted.get("server")
+    return greeting.get("server")
 
 
 def _first(fields: Mapping[str, str], *names: str) -> str | None:
     return next((fields[name] for name in names if name in fields), None)
 
 
-def number(fields: Mapping[str, str], name: str) -> int | None:
-    """A field that is a whole number, or `None`."""
+def parse_number(fields: Mapping[str, str], name: str) -> int | None:
+    """Read a field that is a whole number, None for any other."""
     text = fields.get(name, "")
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def _flag(fields: Mapping[str, str], name: str) -> bool | None:
-    value = number(fields, name)
+    value = parse_number(fields, name)
     return None if value is None else value != 0
 
 

@@ -1,10 +1,14 @@
-"""One connection that only guard commands travel on: requests out in one write, replies in order, a future a run."""
+"""Lane: one connection that only guard commands travel on.
+
+`run` writes any number of commands at once and returns a future of their replies. It may be called again before
+earlier writes are answered (pipelining): a server replies in order, so a queue of pending writes is all that matches
+replies to callers. Bytes from the socket go straight into the parser of hiredis, and the future of a write is done when
+its last reply is parsed. When the connection ends, all pending futures fail with `ConnectionLost`.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import socket
-import ssl
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, cast
@@ -13,34 +17,32 @@ import hiredis
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.guard.command import Command
-from rtui.server.wire import dial as tls
-from rtui.server.wire.dial import Peer, dial
-from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError
+from rtui.server.wire.dial import ServerAddress, dial, tls_context
+from rtui.server.wire.errors import ConnectionLost, FailureKind
 from rtui.server.wire.failures import os_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.replies import Reply, as_resp2
-from rtui.server.wire.target import Protocol, Target
-
-__all__ = ["CONNECT_TIMEOUT_S", "REPLY_TIMEOUT_S", "Lane", "Peer", "Reply", "Traffic"]
+from rtui.server.wire.replies import Reply, ServerError, as_resp2
+from rtui.server.wire.target import ProtocolVersion, Target
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""How long name, TCP, TLS and the first answers may each take."""
+"""How long resolving the name, TCP, TLS and the handshake may each take."""
 
 REPLY_TIMEOUT_S: Final = 20.0
-"""How long a server that owes replies may send nothing at all before the connection is given up."""
+"""How long a server may send nothing at all, while replies are pending, before the connection is given up."""
 
 READ_BUFFER_BYTES: Final = 256 * 1024
-"""What one read may take from the socket: big reads make replies cheap."""
+"""Most bytes that one read takes from the socket: large reads make parsing cheap."""
 
 MAX_REPLY_BYTES: Final = 512 << 20
-"""So much may come for one write before its replies are complete; no command of the closed list asks for as much."""
+"""Most bytes that may arrive before the replies to one write are complete; no guard command asks for as much."""
 
-_NOTHING: Final = object()
+_INCOMPLETE: Final = object()
+"""What the parser returns while no whole reply has arrived."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What went through a lane so far."""
+    """What has gone through a lane so far."""
 
     commands: int = 0
     bytes_out: int = 0
@@ -48,8 +50,8 @@ class Traffic:
 
 
 @dataclass(slots=True, eq=False)
-class _Run:
-    """Requests that were written together, and what has come back for them."""
+class _PendingWrite:
+    """Commands that were written together, and the replies to them so far."""
 
     commands: tuple[Command, ...]
     expected: int
@@ -58,40 +60,40 @@ class _Run:
 
 
 class Lane:
-    """A pipelined connection; `run` may be called again before earlier runs are answered. Made by `open`."""
+    """A pipelined connection, made by `open`."""
 
     def __init__(
         self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_reply_bytes: int = MAX_REPLY_BYTES
     ) -> None:
         self.target = target
         self.traffic = Traffic()
-        self.peer: Peer | None = None
-        self.protocol: Protocol = 2
-        """What the handshake settled on."""
+        self.peer: ServerAddress | None = None
+        self.protocol: ProtocolVersion = 2
+        """The version of the Redis protocol, by the handshake."""
         self.server = ServerIdentity()
-        """Who answers on this lane, by its handshake."""
+        """The server at the other end, by the handshake."""
         self.no_touch = NoTouch.UNSUPPORTED
-        """Whether reading on this lane leaves idle times and frequencies alone, by its handshake."""
+        """Whether reading leaves idle times and frequencies alone, by the handshake."""
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
         """Done, with the reason, as soon as the connection is gone."""
         self.ended_at: float | None = None
-        """When that was, on the event loop's clock."""
-        self._ready_at: float | None = None
-        self._answered_at = 0.0
+        """When that was, on the clock of the event loop."""
+        self._ready_s: float | None = None
+        self._last_reply_s = 0.0
         self._reply_timeout_s = reply_timeout_s
-        self._wire = _Wire(self)
+        self._protocol = _LaneProtocol(self)
         self._transport: asyncio.Transport | None = None
-        self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_NOTHING)
+        self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
         self._denied: dict[str, ServerError] = {}
-        """By name, commands that this user may not run, with the server's words."""
-        self._owed: deque[_Run] = deque()
-        self._unsent: deque[tuple[bytes, _Run]] = deque()
+        """The error replies of commands that this user may not run, by name."""
+        self._pending: deque[_PendingWrite] = deque()
+        self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
         self._max_reply_bytes = max_reply_bytes
         self._incomplete_bytes = 0
-        self._heard_at = 0.0
-        self._watch: asyncio.TimerHandle | None = None
+        self._last_data_s = 0.0
+        self._silence_timer: asyncio.TimerHandle | None = None
 
     @classmethod
     async def open(
@@ -101,36 +103,34 @@ class Lane:
         timeout_s: float = CONNECT_TIMEOUT_S,
         reply_timeout_s: float = REPLY_TIMEOUT_S,
         max_reply_bytes: int = MAX_REPLY_BYTES,
-        peer: Peer | None = None,
+        peer: ServerAddress | None = None,
     ) -> Lane:
         """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
         lane = cls(target, reply_timeout_s=reply_timeout_s, max_reply_bytes=max_reply_bytes)
-        secured = None if target.tls is None or target.socket_path is not None else tls.context(target.tls)
+        tls = target.tls if target.socket_path is None else None
+        secured = None if tls is None else tls_context(tls)
         sock, lane.peer = await dial(target, timeout_s, peer)
         try:
-            await lane._attach(sock, secured, timeout_s)
-        except BaseException:
+            if tls is None:
+                await lane._loop.create_connection(lambda: lane._protocol, sock=sock)
+                return lane
+            name = tls.sni or target.host
+            async with asyncio.timeout(timeout_s):
+                await lane._loop.create_connection(lambda: lane._protocol, sock=sock, ssl=secured, server_hostname=name)
+        except OSError as error:  # TimeoutError and ssl.SSLError are OSErrors
             sock.close()
+            if tls is None:
+                raise os_failure(target, error) from None
+            timed_out = isinstance(error, TimeoutError)
+            raise tls_failure(
+                target, TimeoutError(f"no answer within {timeout_s:g} s") if timed_out else error
+            ) from None
+        except BaseException as error:
+            sock.close()
+            if tls is not None and isinstance(error, ValueError):
+                raise tls_failure(target, error) from None
             raise
         return lane
-
-    async def _attach(self, sock: socket.socket, secured: ssl.SSLContext | None, timeout_s: float) -> None:
-        """Let the event loop read the socket, through TLS where there is a context."""
-        target = self.target
-        if secured is None or target.tls is None:
-            try:
-                await self._loop.create_connection(lambda: self._wire, sock=sock)
-            except OSError as error:
-                raise os_failure(target, error) from None
-            return
-        name = target.tls.sni or target.host
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._loop.create_connection(lambda: self._wire, sock=sock, ssl=secured, server_hostname=name)
-        except TimeoutError:
-            raise tls_failure(target, TimeoutError(f"no answer within {timeout_s:g} s")) from None
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            raise tls_failure(target, error) from None
 
     @property
     def is_open(self) -> bool:
@@ -138,37 +138,33 @@ class Lane:
         return self._transport is not None and not self.closed.done()
 
     @property
-    def silent_s(self) -> float:
-        """How long the server has owed an answer without sending anything; 0 when it owes none."""
-        return self._loop.time() - self._heard_at if self._owed else 0.0
-
-    @property
     def worked_s(self) -> float | None:
-        """How long after its handshake the lane last brought a reply; None when it has brought none since."""
-        if self._ready_at is None or self._answered_at <= self._ready_at:
+        """How long after its handshake the lane last brought a reply; None for no reply since."""
+        if self._ready_s is None or self._last_reply_s <= self._ready_s:
             return None
-        return self._answered_at - self._ready_at
+        return self._last_reply_s - self._ready_s
 
-    def ready(self) -> None:
-        """The handshake is over: what is answered from now on is work."""
-        self._ready_at = self._loop.time()
+    def mark_ready(self) -> None:
+        """Note the end of the handshake: replies from now on count as work."""
+        self._ready_s = self._loop.time()
 
     @property
-    def owed(self) -> int:
-        """Replies that are still to come, to requests that wait for room in the socket too."""
-        return sum(run.expected - len(run.replies) for run in self._owed) + sum(run.expected for _, run in self._unsent)
+    def pending_replies(self) -> int:
+        """Number of replies that are still to come, also to requests that wait for room in the socket."""
+        pending = [*self._pending, *(write for _, write in self._unsent)]
+        return sum(write.expected - len(write.replies) for write in pending)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
 
-        A command that the server has denied to this user is not sent again: it is answered with what the server said.
+        A command that the server has denied to this user is not sent again: its reply is the earlier error.
         """
         if self._denied and any(command.name in self._denied for command in commands):
             return self._run_allowed(commands)
         return self._run(commands)
 
     def _run_allowed(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
-        """Send what is not denied, and answer the rest in its place."""
+        """Send the commands that are not denied, and put the known errors among their replies."""
         denied = dict(self._denied)
         sent = self._run(tuple(command for command in commands if command.name not in denied))
         done: asyncio.Future[list[Reply]] = self._loop.create_future()
@@ -180,14 +176,9 @@ class Lane:
             if error is not None:
                 _fail(done, cast(ConnectionLost, error))
                 return
-            said = iter(replied.result())
-            done.set_result(
-                [
-                    denied[command.name] if command.name in denied else next(said)
-                    for command in commands
-                    for _ in range(command.replies)
-                ]
-            )
+            replies = iter(replied.result())
+            names = [command.name for command in commands for _ in range(command.replies)]
+            done.set_result([denied[name] if name in denied else next(replies) for name in names])
 
         sent.add_done_callback(answer)
         return done
@@ -208,41 +199,41 @@ class Lane:
             return done
         self.traffic.commands += expected
         packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
-        run = _Run(commands, expected, done)
+        write = _PendingWrite(commands, expected, done)
         if self._paused or self._unsent:
-            self._unsent.append((packed, run))
+            self._unsent.append((packed, write))
         else:
-            self._send(packed, run)
+            self._send(packed, write)
         return done
 
     async def ask(self, command: Command) -> Reply:
-        """One command, one reply; an error reply is raised as `ServerError`."""
+        """Send one command and return its reply; an error reply is raised as `ServerError`."""
         (reply,) = await self.run(command)
         if isinstance(reply, ServerError):
             raise reply
         return reply
 
     def forget_denied(self) -> None:
-        """Send commands again that the server has denied."""
+        """Forget which commands the server has denied, so that they are sent again."""
         self._denied.clear()
 
     def close(self) -> None:
-        """Close at once; replies still owed fail."""
+        """Close at once; pending replies fail."""
         self._end(ConnectionLost("It was closed by rtui."))
 
-    def _send(self, packed: bytes, run: _Run) -> None:
+    def _send(self, packed: bytes, write: _PendingWrite) -> None:
         assert self._transport is not None  # noqa: S101 - is_open was checked
-        if not self._owed:
-            self._heard_at = self._loop.time()
-            if self._watch is None:
-                self._watch = self._loop.call_later(self._reply_timeout_s, self._check_silence)
-        self._owed.append(run)
+        if not self._pending:
+            self._last_data_s = self._loop.time()
+            if self._silence_timer is None:
+                self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
+        self._pending.append(write)
         self.traffic.bytes_out += len(packed)
         self._transport.write(packed)
 
     def _received(self, data: bytearray, count: int) -> None:
-        """Hand the new bytes to the parser and settle every run they complete."""
-        self._heard_at = self._answered_at = self._loop.time()
+        """Parse new bytes, and finish every pending write whose replies are complete."""
+        self._last_data_s = self._last_reply_s = self._loop.time()
         self.traffic.bytes_in += count
         self._incomplete_bytes += count
         if self._incomplete_bytes > self._max_reply_bytes:
@@ -251,76 +242,77 @@ class Lane:
             return
         reader = self._reader
         reader.feed(cast(bytes, data), 0, count)
-        gets = reader.gets if self.protocol == 2 else self._next_asked
-        owed = self._owed
+        gets = reader.gets if self.protocol == 2 else self._next_reply
+        pending = self._pending
         try:
-            while owed:
-                run = owed[0]
-                append = run.replies.append
-                for _ in range(run.expected - len(run.replies)):
+            while pending:
+                write = pending[0]
+                append = write.replies.append
+                for _ in range(write.expected - len(write.replies)):
                     reply = gets()
-                    if reply is _NOTHING:
+                    if reply is _INCOMPLETE:
                         return
                     append(reply)
-                owed.popleft()
+                pending.popleft()
                 self._incomplete_bytes = 0
-                if len(run.commands) == run.expected:
-                    self._note_denied(run)
-                if not run.done.done():
-                    run.done.set_result(run.replies if self.protocol == 2 else _as_resp2(run))
-            self._unasked(gets())
+                replies = write.replies
+                if len(write.commands) == write.expected:  # one reply each
+                    for command, reply in zip(write.commands, replies, strict=True):
+                        if isinstance(reply, ServerError) and reply.denies_command:
+                            self._denied[command.name] = reply
+                if self.protocol == 3:
+                    names = [command.name for command in write.commands for _ in range(command.replies)]
+                    replies = list(map(as_resp2, names, replies))
+                if not write.done.done():
+                    write.done.set_result(replies)
+            self._handle_unexpected(gets())
         except hiredis.ProtocolError as error:
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
 
-    def _note_denied(self, run: _Run) -> None:
-        """Remember which of these commands, one reply each, the user may not run."""
-        for command, reply in zip(run.commands, run.replies, strict=True):
-            if isinstance(reply, ServerError) and reply.denies_command:
-                self._denied[command.name] = reply
-
-    def _next_asked(self) -> Reply:
-        """The next reply to a request; what protocol 3 pushes in between is let go."""
+    def _next_reply(self) -> Reply:
+        """Parse the next reply to a request; push messages of protocol 3 in between are dropped."""
         reply = self._reader.gets()
         while isinstance(reply, hiredis.PushNotification):
             reply = self._reader.gets()
         return cast(Reply, reply)
 
-    def _unasked(self, reply: object) -> None:
-        """A reply nobody asked for: an error says why the server hangs up, anything else breaks the protocol."""
-        if reply is _NOTHING or isinstance(reply, hiredis.PushNotification):
+    def _handle_unexpected(self, reply: object) -> None:
+        """End the connection over a reply without a request: an error says why the server closes it."""
+        if reply is _INCOMPLETE or isinstance(reply, hiredis.PushNotification):
             return
         if isinstance(reply, ServerError):
-            # Its text is not shown: an error may quote a request, and a request may hold a password.
-            self._end(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", said=reply))
+            # Its text is not shown: an error may quote a request, and a request may contain a password.
+            self._end(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", last_error=reply))
             return
         self._end(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
 
     def _check_silence(self) -> None:
-        self._watch = None
-        if not self._owed:
+        self._silence_timer = None
+        if not self._pending:
             return
-        silent_s = self._loop.time() - self._heard_at
+        silent_s = self._loop.time() - self._last_data_s
         if silent_s >= self._reply_timeout_s:
             happened = f"The server has owed an answer for {self._reply_timeout_s:g} s."
             self._end(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
             return
-        self._watch = self._loop.call_later(self._reply_timeout_s - silent_s, self._check_silence)
+        self._silence_timer = self._loop.call_later(self._reply_timeout_s - silent_s, self._check_silence)
 
     def _end(self, reason: ConnectionLost) -> None:
         if self.closed.done():
             return
-        if reason.said is None and self._owed:
-            reason.said = next((one for one in reversed(self._owed[0].replies) if isinstance(one, ServerError)), None)
+        if reason.last_error is None and self._pending:
+            errors = (one for one in reversed(self._pending[0].replies) if isinstance(one, ServerError))
+            reason.last_error = next(errors, None)
         self.ended_at = self._loop.time()
         self.closed.set_result(reason)
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
-        for run in self._owed:
-            _fail(run.done, reason)
-        for _, run in self._unsent:
-            _fail(run.done, reason)
-        self._owed.clear()
+        if self._silence_timer is not None:
+            self._silence_timer.cancel()
+            self._silence_timer = None
+        for write in self._pending:
+            _fail(write.done, reason)
+        for _, write in self._unsent:
+            _fail(write.done, reason)
+        self._pending.clear()
         self._unsent.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -331,8 +323,8 @@ class Lane:
             self._send(*self._unsent.popleft())
 
 
-class _Wire(asyncio.BufferedProtocol):
-    """What the event loop calls; keeps those calls out of the lane's own interface."""
+class _LaneProtocol(asyncio.BufferedProtocol):
+    """The asyncio protocol of a lane, which keeps the event loop's callbacks out of the lane's own interface."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -364,13 +356,10 @@ class _Wire(asyncio.BufferedProtocol):
             self._lane._end(ConnectionLost(f"The connection broke: {reason}."))
 
 
-def _as_resp2(run: _Run) -> list[Reply]:
-    names = [command.name for command in run.commands for _ in range(command.replies)]
-    return list(map(as_resp2, names, run.replies))
-
-
 def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:
-    """Settle a run that gets no answer; nobody needs to be listening any more."""
+    """Make the future fail; its exception counts as retrieved, since the caller may be gone."""
     if not done.done():
-        done.set_exception(ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, said=reason.said))
+        done.set_exception(
+            ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, last_error=reason.last_error)
+        )
         done.exception()

@@ -1,9 +1,9 @@
-"""A password as a value that can't be shown by accident."""
+"""Where to connect: `Target` with its password and TLS options, and the parsing of URLs and `host:port`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn, final
 from urllib.parse import unquote_to_bytes
 
@@ -11,12 +11,12 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.errors import TargetError
 
 MASK: Final = "•••"
-"""What stands wherever a secret would be shown."""
+"""Shown in place of a password."""
 
 
 @final
 class Secret:
-    """A string that only `reveal()` gives away: repr, str and format show a mask, pickling is refused."""
+    """A password. Only `reveal()` returns it: repr, str and format show a mask, and it can't be pickled."""
 
     __slots__ = ("_value",)
 
@@ -24,12 +24,8 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The secret itself; bytes that are not UTF-8 are surrogate escapes (`os.fsencode` style)."""
+        """Return the password; bytes that are not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
         return self._value
-
-    def scrub(self, text: str) -> str:
-        """`text` with every occurrence of the secret masked."""
-        return text.replace(self._value, MASK) if self._value else text
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -55,11 +51,11 @@ class Secret:
         return self
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a secret is never written anywhere")
+        raise TypeError("a secret can't be pickled")
 
 
 DEFAULT_HOST: Final = "127.0.0.1"
-"""Where redis-cli connects when it is told nothing."""
+"""Where redis-cli connects by default."""
 
 DEFAULT_PORT: Final = 6379
 """The port of Redis and Valkey."""
@@ -68,7 +64,7 @@ MAX_PORT: Final = 65_535
 """The highest TCP port."""
 
 MAX_DB: Final = 2_147_483_647
-"""The highest index that SELECT could name; the server decides which exist."""
+"""The highest index that SELECT takes; the server decides which databases exist."""
 
 SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
 """The URL schemes that name a target."""
@@ -82,13 +78,13 @@ _SHAPES: Final = (
     "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db or unix:///path/to/socket."
 )
 
-Protocol = Literal[2, 3]
-"""The versions of the wire protocol."""
+ProtocolVersion = Literal[2, 3]
+"""Versions of the Redis protocol (RESP)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How a TLS connection proves who it talks to, and itself; paths are PEM files."""
+    """How a TLS connection checks the server's certificate, and which one it presents; paths are PEM files."""
 
     cacert: str | None = None
     cacertdir: str | None = None
@@ -96,12 +92,12 @@ class Tls:
     key: str | None = None
     sni: str | None = None
     insecure: bool = False
-    """Accept any certificate: the traffic is hidden from others, but not from whoever answers."""
+    """Accept any certificate: traffic is encrypted, but the server may be anybody's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One server to browse. `repr` is safe: the password is a `Secret`."""
+    """One server and database to connect to. `repr` is safe: the password is a `Secret`."""
 
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
@@ -111,9 +107,9 @@ class Target:
     db: int = 0
     tls: Tls | None = None
     cluster: bool = False
-    protocol: Protocol | None = None
+    protocol: ProtocolVersion | None = None
     name: str | None = None
-    """What the user calls this server (the profile's name), if anything."""
+    """The name of the profile, if there is one."""
 
     @property
     def label(self) -> SafeText:
@@ -124,7 +120,7 @@ class Target:
         return display_text(f"{host}:{self.port}")
 
     def redis_cli_args(self) -> tuple[str, ...]:
-        """The arguments with which redis-cli reaches the same database; it asks for the password, so none is copied."""
+        """The arguments with which redis-cli connects to the same database; it prompts for the password."""
         args = ["-s", self.socket_path] if self.socket_path is not None else ["-h", self.host, "-p", str(self.port)]
         if self.user is not None:
             args += ["--user", self.user]
@@ -135,24 +131,14 @@ class Target:
         if self.cluster:
             args.append("-c")
         if self.tls is not None:
-            args += _tls_args(self.tls)
+            args.append("--tls")
+            for option in ("cacert", "cacertdir", "cert", "key", "sni"):
+                value: str | None = getattr(self.tls, option)
+                if value is not None:
+                    args += [f"--{option}", value]
+            if self.tls.insecure:
+                args.append("--insecure")
         return tuple(args)
-
-
-def _tls_args(tls: Tls) -> list[str]:
-    args = ["--tls"]
-    for option, value in (
-        ("--cacert", tls.cacert),
-        ("--cacertdir", tls.cacertdir),
-        ("--cert", tls.cert),
-        ("--key", tls.key),
-        ("--sni", tls.sni),
-    ):
-        if value is not None:
-            args += [option, value]
-    if tls.insecure:
-        args.append("--insecure")
-    return args
 
 
 def parse_target(text: str) -> Target:
@@ -175,63 +161,39 @@ def parse_target(text: str) -> Target:
 
 
 def _parse_url(scheme: str, rest: str) -> Target:
+    """Read what follows `scheme://`: credentials, host and port, path and query; a fragment has no meaning here."""
     if scheme not in SCHEMES:
         raise _wrong("Its scheme is none of " + ", ".join(SCHEMES) + ".", _SHAPES)
-    authority, path, query = _split(rest)
-    credentials, at, place = authority.rpartition("@")
-    if "@" in path + query and not (scheme == "unix" and not place):
+    end = min((index for index in map(rest.find, "/?#") if index >= 0), default=len(rest))
+    credentials, _, address = rest[:end].rpartition("@")
+    path, _, query = rest[end:].partition("?")
+    if "@" in path + query and not (scheme == "unix" and not address):
         raise _wrong(
             "There is an @ after the host, so the password seems to hold a character with a meaning in URLs.",
             "Write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25, or use REDISCLI_AUTH or --askpass.",
         )
-    user, password = _credentials(credentials) if at else (None, None)
-    parameters = _parameters(query)
-    protocol = _protocol(parameters.get("protocol"))
-    if scheme == "unix":
-        if place:
-            raise _wrong("A unix URL has no host.", "Three slashes begin the path: unix:///run/redis.sock.")
-        socket_path = _checked_path(_decoded(path))
-        db = _db(parameters.get("db", ""))
-        return Target(socket_path=socket_path, user=user, password=password, db=db, protocol=protocol)
-    host, port = _host_and_port(place)
-    db = _db(parameters.get("db") or path.strip("/"))
-    tls = Tls() if scheme in _TLS_SCHEMES else None
-    return Target(host=host, port=port, user=user, password=password, db=db, tls=tls, protocol=protocol)
-
-
-def _split(rest: str) -> tuple[str, str, str]:
-    """Authority, path and query of what follows `scheme://`; a fragment means nothing here and stays where it is."""
-    end = min((i for i in (rest.find(c) for c in "/?#") if i >= 0), default=len(rest))
-    authority, rest = rest[:end], rest[end:]
-    path, _, query = rest.partition("?")
-    return authority, path, query
-
-
-def _credentials(text: str) -> tuple[str | None, Secret | None]:
-    user, colon, password = text.partition(":")
-    if not colon:
-        return _decoded(user) or None, None
-    return _decoded(user) or None, Secret(_decoded(password)) if password else None
-
-
-def _parameters(query: str) -> dict[str, str]:
+    user, _, password = credentials.partition(":")
     parameters: dict[str, str] = {}
     for pair in query.split("&") if query else []:
         name, _, value = pair.partition("=")
         if name not in {"db", "protocol"} or name in parameters:
             raise _wrong("After the ? only db=… and protocol=2 or 3 are understood, each once.", _SHAPES)
         parameters[name] = value
-    return parameters
-
-
-def _protocol(text: str | None) -> Protocol | None:
-    if text is None:
-        return None
-    if text == "2":
-        return 2
-    if text == "3":
-        return 3
-    raise _wrong("The protocol is neither 2 nor 3.", _SHAPES)
+    protocols: dict[str | None, ProtocolVersion | None] = {None: None, "2": 2, "3": 3}
+    if parameters.get("protocol") not in protocols:
+        raise _wrong("The protocol is neither 2 nor 3.", _SHAPES)
+    target = Target(
+        user=_decoded(user) or None,
+        password=Secret(_decoded(password)) if password else None,
+        protocol=protocols[parameters.get("protocol")],
+    )
+    if scheme == "unix":
+        if address:
+            raise _wrong("A unix URL has no host.", "Three slashes begin the path: unix:///run/redis.sock.")
+        return replace(target, socket_path=_checked_path(_decoded(path)), db=_db(parameters.get("db", "")))
+    host, port = _host_and_port(address)
+    db = _db(parameters.get("db") or path.strip("/"))
+    return replace(target, host=host, port=port, db=db, tls=Tls() if scheme in _TLS_SCHEMES else None)
 
 
 def _db(text: str) -> int:

@@ -13,7 +13,7 @@ from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
-from rtui.server.wire.handshake import NoTouch
+from rtui.server.wire.identity import NoTouch
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted, prose, tab_line

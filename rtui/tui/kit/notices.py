@@ -9,7 +9,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.tasks import foreseen
+from rtui.server.wire.tasks import as_rtui_error
 from rtui.tui.kit.format import display_text
 
 MOST_FRAMES = 12
@@ -33,4 +33,4 @@ def failure_notice(error: BaseException) -> SafeText:
         return error.happened
     if isinstance(error, PatternError | GuardError):
         return display_text(str(error))
-    return foreseen(error, "a worker of the interface").happened
+    return as_rtui_error(error, "a worker of the interface").happened

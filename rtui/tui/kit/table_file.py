@@ -16,7 +16,7 @@ from rtui.analysis.formats.markdown import table_markdown
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, quoted
-from rtui.server.files import whole_file
+from rtui.server.files import atomic_file
 from rtui.tui.kit.format import display_text
 
 
@@ -90,7 +90,7 @@ def write_table(table: Table, name: str) -> SafeText:
         raise TableFileError(f"The name must end in {', '.join(SUFFIXES)}.")
     try:
         data = write(table).encode()
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(data)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -9,8 +9,8 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotSource, KeyRecord
 from rtui.server.hot.counters import ASSUMED, NO_RATE, READS_COUNT, Source, counted_source
 from rtui.server.wire.capability import Capabilities, Feature
-from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import ServerError
 from tests.server.hot.summaries import ASKED_AT_S, counted, idle, summary_of
 
 KNOWN = LfuSettings(10, 1, assumed=False)
@@ -75,9 +75,9 @@ def test_idle_times_where_there_are_no_counters() -> None:
 
 def test_keys_whose_last_use_was_rtuis_own_do_not_lead_the_list() -> None:
     own_reads = OwnReads()
-    own_reads.note(b"old", ASKED_AT_S - 1, used_s=ASKED_AT_S - 10_000)
-    own_reads.note(b"unknown", ASKED_AT_S - 1)
-    own_reads.note(b"used since", ASKED_AT_S - 30, used_s=ASKED_AT_S - 10_000)
+    own_reads.add(b"old", ASKED_AT_S - 1, used_s=ASKED_AT_S - 10_000)
+    own_reads.add(b"unknown", ASKED_AT_S - 1)
+    own_reads.add(b"used since", ASKED_AT_S - 30, used_s=ASKED_AT_S - 10_000)
     records = (idle(b"old", 1), idle(b"unknown", 0), idle(b"used since", 5), idle(b"late", 90))
     found = source_of(*records, is_lfu_policy=False, own_reads=own_reads)
     assert [(one.record.key, one.value) for one in found.lists[0].keys] == [(b"used since", 5.0), (b"late", 90.0)]
@@ -86,7 +86,7 @@ def test_keys_whose_last_use_was_rtuis_own_do_not_lead_the_list() -> None:
 
 def test_under_a_policy_that_counts_writes_reads_change_nothing() -> None:
     own_reads = OwnReads()
-    own_reads.note(b"a", ASKED_AT_S - 1, used_s=ASKED_AT_S - 60)
+    own_reads.add(b"a", ASKED_AT_S - 1, used_s=ASKED_AT_S - 60)
     found = source_of(idle(b"a", 1), is_lfu_policy=False, basis=IdleBasis.WRITE, own_reads=own_reads)
     assert [one.value for one in found.lists[0].keys] == [1.0]
     assert READS_COUNT not in found.better
@@ -103,7 +103,7 @@ def test_a_policy_that_nobody_knows_goes_by_what_was_found() -> None:
 
 def test_nothing_is_said_with_the_reason() -> None:
     capabilities = Capabilities()
-    capabilities.note(Feature.OBJECT_IDLETIME, ServerError("NOPERM this user has no permissions to run it"))
+    capabilities.record(Feature.OBJECT_IDLETIME, ServerError("NOPERM this user has no permissions to run it"))
     found = source_of(KeyRecord(b"a"), capabilities=capabilities)
     assert not found.lists
     assert "OBJECT IDLETIME" in found.better[0]

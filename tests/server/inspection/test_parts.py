@@ -12,9 +12,9 @@ from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.inspection.columns import WaitingKeys, read_answers
 from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
-from rtui.server.wire.errors import ServerBusyError, ServerError
+from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import Product
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 REFUSED = ServerError("NOPERM User x has no permissions to run the 'pttl' command")
 KEY_REFUSED = ServerError("NOPERM No permissions to access a key")

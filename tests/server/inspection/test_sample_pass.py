@@ -144,7 +144,7 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
     asked = sorted(types)[:5]
     touched = [] if zoo.has_no_touch(server) else asked
     assert learnt.notes == dict.fromkeys(touched, TOUCHED)
-    assert [key for key in types if own_reads.of(key) is not None] == touched
+    assert [key for key in types if own_reads.get(key) is not None] == touched
     assert set(learnt.lengths) == set(learnt.encodings) == set(asked)
     assert learnt.lengths == {key: client.execute_command(zoo.LENGTHS[types[key]], key) for key in asked}
     assert learnt.encodings == {key: client.object("encoding", key) for key in asked}

@@ -10,9 +10,9 @@ import pytest
 
 import rtui
 from rtui.server import guard
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.handshake import Learned, NoTouch, shake
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.handshake import HandshakeOutcome, handshake
+from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, lane_to, target_of
@@ -102,7 +102,7 @@ async def test_protocol_3_is_spoken_when_asked_for(server: Server) -> None:
     for protocol in (2, 3):
         target = target_of(server, protocol=protocol, user="app", password=Secret("pw"))
         async with lane_to(target) as lane:
-            await shake(lane, target, Learned())
+            await handshake(lane, target, HandshakeOutcome())
             assert lane.protocol == protocol
             if server.version >= (7, 0):
                 assert newest_client(server)["resp"] == str(protocol)
@@ -139,10 +139,10 @@ async def old_server() -> AsyncIterator[tuple[int, list[list[bytes]]]]:
 async def test_without_hello_protocol_2_will_do() -> None:
     async with old_server() as (port, asked):
         target = Target(port=port, protocol=3, password=Secret("pw"))
-        learned = Learned()
+        learned = HandshakeOutcome()
         for _ in range(2):
             async with lane_to(target) as lane:
-                await shake(lane, target, learned)
+                await handshake(lane, target, learned)
                 assert lane.protocol == 2
     assert [argv for argv in asked if argv[0] == b"HELLO"] == [[b"HELLO", b"3", b"AUTH", b"default", b"pw"]]
     assert [argv for argv in asked if argv[0] == b"AUTH"] == [[b"AUTH", b"pw"]] * 2

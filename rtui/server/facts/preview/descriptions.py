@@ -15,8 +15,7 @@ from rtui.server.facts.preview.page import Page, Preview, PreviewCell, PreviewKi
 from rtui.server.facts.preview.source import ValueReader, byte_items, cell, items, mapping, optional
 from rtui.server.guard.batch import KeyCommand
 from rtui.server.wire.capability import unknown_from
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 _JSON_SIZES: Final[dict[bytes, tuple[str, KeyCommand]]] = {
     b"object": ("members", guard.json_objlen),

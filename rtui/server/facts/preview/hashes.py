@@ -42,8 +42,7 @@ from rtui.server.facts.preview.source import (
 from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.command import Command
 from rtui.server.guard.key_entries import MAX_ELEMENTS
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 MAX_TTL_FIELDS: Final = 1_000
 """Fields of one page whose time to live is asked."""

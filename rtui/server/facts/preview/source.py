@@ -15,9 +15,8 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import CollectionEvidence
 from rtui.server.guard.spec import Version
 from rtui.server.wire.capability import Querier, unknown_from
-from rtui.server.wire.errors import ServerError
 from rtui.server.wire.own_reads import STALE_S
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 
 
 class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
@@ -102,7 +101,7 @@ class ValueReader:
             found = own_reads.idle(self.key, idle_s, now_s)
             used_s = used_s if found.is_own_read else now_s - idle_s
         counter = facts.frequency.counter if isinstance(facts.frequency, Frequency) else None
-        own_reads.note(self.key, now_s, used_s=used_s, counter=counter)
+        own_reads.add(self.key, now_s, used_s=used_s, counter=counter)
 
     async def more(self, *commands: Command) -> list[Reply]:
         """Send further commands of the same page."""

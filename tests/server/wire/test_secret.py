@@ -57,8 +57,3 @@ def test_only_the_same_secret_is_equal() -> None:
 def test_an_empty_one_is_false() -> None:
     assert not Secret("")
     assert Secret(" ")
-
-
-def test_it_is_scrubbed_from_text() -> None:
-    assert Secret("pw").scrub("AUTH pw pw") == f"AUTH {MASK} {MASK}"
-    assert Secret("").scrub("text") == "text"

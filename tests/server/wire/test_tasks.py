@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from rtui.server.wire.errors import ConnectionLost, InternalError, RtuiError
-from rtui.server.wire.tasks import ended, supervised
+from rtui.server.wire.tasks import failure_of, start_supervised
 
 HELD = "s3cret"
 
@@ -19,13 +19,13 @@ async def _raise(error: BaseException) -> None:
 
 
 async def test_work_that_ends_well_has_no_failure() -> None:
-    assert await ended(asyncio.sleep(0), name="work") is None
+    assert await failure_of(asyncio.sleep(0), name="work") is None
 
 
 async def test_a_failure_that_is_meant_for_the_user_is_given_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     lost = ConnectionLost("The server closed the connection.")
-    assert await ended(_raise(lost), name="work") is lost
-    assert await ended(_raise(BaseExceptionGroup("", [lost])), name="work") is lost
+    assert await failure_of(_raise(lost), name="work") is lost
+    assert await failure_of(_raise(BaseExceptionGroup("", [lost])), name="work") is lost
     assert not caplog.records
 
 
@@ -34,7 +34,7 @@ async def test_what_nobody_foresaw_is_logged_and_says_where_without_data(caplog:
         async with asyncio.TaskGroup() as group:
             group.create_task(_raise(KeyError(HELD)))
 
-    failure = await ended(work(), name="work")
+    failure = await failure_of(work(), name="work")
     assert isinstance(failure, InternalError)
     assert failure.happened.startswith("a fault of rtui itself (KeyError at test_tasks.py:")
     assert HELD not in str(failure)
@@ -53,7 +53,7 @@ async def test_cancelled_it_ends_the_work_first() -> None:
             await asyncio.sleep(0)
             cleaned.set()
 
-    waiting = asyncio.create_task(ended(work(), name="work"))
+    waiting = asyncio.create_task(failure_of(work(), name="work"))
     await began.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,9 +63,9 @@ async def test_cancelled_it_ends_the_work_first() -> None:
 
 async def test_a_supervised_task_tells_its_failure_and_never_raises() -> None:
     told: list[RtuiError] = []
-    await supervised(_raise(ValueError()), name="work", failed=told.append)
+    await start_supervised(_raise(ValueError()), name="work", failed=told.append)
     assert [type(one.__cause__) for one in told] == [ValueError]
-    task = supervised(asyncio.Event().wait(), name="work", failed=told.append)
+    task = start_supervised(asyncio.Event().wait(), name="work", failed=told.append)
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -77,7 +77,7 @@ async def test_a_supervised_task_tells_its_failure_and_never_raises() -> None:
 async def test_cancelled_before_it_begins_it_leaves_nothing() -> None:
     told: list[RtuiError] = []
     work = _raise(ValueError())
-    task = supervised(work, name="work", failed=told.append)
+    task = start_supervised(work, name="work", failed=told.append)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED

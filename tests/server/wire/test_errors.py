@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerError, TargetError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, TargetError
+from rtui.server.wire.replies import ServerError
 
 
 @given(st.text())
@@ -52,4 +53,4 @@ def test_every_error_has_its_parts() -> None:
 
 
 def test_only_loading_is_waited_for() -> None:
-    assert [kind for kind in FailureKind if kind.passes] == [FailureKind.LOADING]
+    assert [kind for kind in FailureKind if kind.is_temporary] == [FailureKind.LOADING]

@@ -10,8 +10,9 @@ import pytest
 
 from rtui.server import guard
 from rtui.server.guard.batch import build_batch
-from rtui.server.wire.errors import ConnectionLost, FailureKind, ServerError
+from rtui.server.wire.errors import ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import lane_to, target_of
@@ -31,9 +32,9 @@ async def test_runs_overlap_and_keep_their_replies_apart(server: Server) -> None
             lane.run(build_batch(guard.strlen, [b"k%d" % i for i in range(start, start + 5)]))
             for start in range(0, 500, 5)
         ]
-        assert lane.owed == 500
+        assert lane.pending_replies == 500
         assert await asyncio.gather(*runs) == [list(range(start, start + 5)) for start in range(0, 500, 5)]
-        assert lane.owed == 0
+        assert lane.pending_replies == 0
 
 
 async def test_over_a_unix_socket(unix_server: Server) -> None:
@@ -103,11 +104,11 @@ async def test_requests_wait_while_the_server_does_not_read(valkey: Server) -> N
         runs = [lane.run(build_batch(guard.exists, keys)) for _ in range(8)]
         await asyncio.sleep(0)
         assert lane.traffic.bytes_out < 8 * 4_000_000
-        assert lane.owed == 8_000
+        assert lane.pending_replies == 8_000
         valkey.thaw()
         for replies in await asyncio.gather(*runs):
             assert replies == [0] * 1_000
-        assert lane.owed == 0
+        assert lane.pending_replies == 0
 
 
 async def test_a_silent_server_is_given_up(valkey: Server) -> None:
@@ -135,7 +136,6 @@ async def test_a_slow_answer_in_pieces_is_not_silence() -> None:
 
 async def test_an_idle_lane_is_not_silent(valkey: Server) -> None:
     async with lane_to(target_of(valkey), reply_timeout_s=0.02) as lane:
-        assert lane.silent_s == 0.0
         await lane.run(guard.ping())
         await asyncio.wait([lane.closed], timeout=0.1)
         assert lane.is_open

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.identity import ServerIdentity, identity
+from rtui.server.wire.identity import ServerIdentity, parse_identity
+from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Secret
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -81,9 +81,9 @@ async def test_without_info_hello_tells_some(server: Server) -> None:
 
 def test_without_anything_all_is_unknown() -> None:
     error = ServerError("NOPERM no")
-    assert identity([error], error, error) == ServerIdentity()
-    assert identity([None]) == ServerIdentity()
-    assert identity([]) == ServerIdentity()
+    assert parse_identity([error], error, error) == ServerIdentity()
+    assert parse_identity([None]) == ServerIdentity()
+    assert parse_identity([]) == ServerIdentity()
 
 
 @pytest.mark.parametrize(
@@ -99,34 +99,36 @@ def test_without_anything_all_is_unknown() -> None:
     ],
 )
 def test_whose_program_it_is(info: bytes, product: str | None, name: str | None) -> None:
-    found = identity([info])
+    found = parse_identity([info])
     assert (found.product, found.product_name) == (product, name)
 
 
 def test_valkey_says_its_own_version() -> None:
-    found = identity([b"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\n"])
+    found = parse_identity([b"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2\r\n"])
     assert found.version == (9, 1, 2)
     assert found.version_text == "9.1.2"
 
 
 @given(LINES)
 def test_nonsense_is_unknown_and_never_hostile(lines: list[tuple[str, bytes]]) -> None:
-    found = identity([b"\r\n".join(name.encode() + b":" + value for name, value in lines)])
+    found = parse_identity([b"\r\n".join(name.encode() + b":" + value for name, value in lines)])
     for text in (found.product_name, found.mode, found.maxmemory_policy, found.version_text or ""):
         assert HOSTILE.search(text or "") is None
 
 
 @given(st.binary(), st.one_of(st.none(), st.binary(), st.lists(st.one_of(st.binary(), st.integers()))))
 def test_anything_can_be_read(info: bytes, hello: object) -> None:
-    identity([info], info, hello)
+    parse_identity([info], info, hello)
 
 
 def test_numbers_that_are_none() -> None:
-    found = identity([b"used_memory:many\r\nmaxmemory:\r\ncluster_enabled:?\r\ndb0:keys=x\r\ndb1:keys=3,expires=1\r\n"])
+    found = parse_identity(
+        [b"used_memory:many\r\nmaxmemory:\r\ncluster_enabled:?\r\ndb0:keys=x\r\ndb1:keys=3,expires=1\r\n"]
+    )
     assert (found.used_memory_bytes, found.maxmemory_bytes, found.cluster_enabled) == (None, None, None)
     assert found.databases == {1: 3}
 
 
 def test_a_cluster_that_does_not_tell_its_size() -> None:
-    assert identity([b"cluster_enabled:1\r\n"]).cluster_note == "one node of a cluster"
-    assert identity([b"cluster_enabled:1\r\n"], b"cluster_known_nodes:6\r\n").cluster_note == "one node of 6"
+    assert parse_identity([b"cluster_enabled:1\r\n"]).cluster_note == "one node of a cluster"
+    assert parse_identity([b"cluster_enabled:1\r\n"], b"cluster_known_nodes:6\r\n").cluster_note == "one node of 6"

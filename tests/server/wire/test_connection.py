@@ -15,8 +15,8 @@ from rtui.server import guard
 from rtui.server.guard.batch import build_batch
 from rtui.server.wire.connection import Closed, Connection, Lost, Online
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.handshake import Learned, NoTouch, arrive
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
@@ -214,13 +214,13 @@ async def _open_when_there(connection: Connection) -> None:
 
 
 async def test_another_server_is_asked_again_for_what_the_last_one_refused(valkey: Server) -> None:
-    learned = Learned({"no-touch", "lib-name"}, NoTouch.UNSUPPORTED)
+    learned = HandshakeOutcome({"no-touch", "lib-name"}, NoTouch.UNSUPPORTED)
     async with lane_to(target_of(valkey)) as lane:
-        same = await arrive(lane, learned, ServerIdentity())
+        same = await handshake_and_identify(lane, learned, ServerIdentity())
         assert learned.refused
-        await arrive(lane, learned, same)
+        await handshake_and_identify(lane, learned, same)
         assert learned.refused
-        await arrive(lane, learned, replace(same, run_id="another"))
+        await handshake_and_identify(lane, learned, replace(same, run_id="another"))
         assert learned.no_touch is NoTouch.ON
         assert learned.refused == set()
 

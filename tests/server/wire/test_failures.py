@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, FailureKind, ServerError, TargetError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal
-from rtui.server.wire.target import Protocol, Secret, Target, Tls
+from rtui.server.wire.replies import ServerError
+from rtui.server.wire.target import ProtocolVersion, Secret, Target, Tls
 from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port
 
-PROTOCOLS: tuple[Protocol, ...] = (2, 3)
+PROTOCOLS: tuple[ProtocolVersion, ...] = (2, 3)
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.wire.dial import context
+from rtui.server.wire.dial import tls_context
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.target import Target, Tls
@@ -34,7 +34,7 @@ subjectAltName = DNS:localhost,IP:127.0.0.1
 
 
 def test_everything_is_checked_unless_told_otherwise() -> None:
-    strict, lax = context(Tls()), context(Tls(insecure=True))
+    strict, lax = tls_context(Tls()), tls_context(Tls(insecure=True))
     assert strict.verify_mode is ssl.CERT_REQUIRED
     assert strict.check_hostname
     assert strict.minimum_version >= ssl.TLSVersion.TLSv1_2
@@ -43,7 +43,7 @@ def test_everything_is_checked_unless_told_otherwise() -> None:
 
 def test_an_authority_of_ones_own_replaces_the_systems(tls_server: Server) -> None:
     assert tls_server.tls is not None
-    own = context(Tls(cacert=str(tls_server.tls.ca)))
+    own = tls_context(Tls(cacert=str(tls_server.tls.ca)))
     assert len(own.get_ca_certs()) == 1
 
 

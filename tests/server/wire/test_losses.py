@@ -20,10 +20,11 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
 from rtui.server.wire.connection import Closed, Connection, Lost
+from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.lane import Lane, Peer
-from rtui.server.wire.retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
+from rtui.server.wire.lane import Lane
 from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
@@ -352,7 +353,7 @@ async def test_socket_options_that_the_system_refuses_are_left_out(
 
 
 async def test_an_address_that_is_no_longer_reached_is_resolved_again(valkey: Server) -> None:
-    gone = Peer(socket.AF_INET, ("127.0.0.1", free_port()))
+    gone = ServerAddress(socket.AF_INET, ("127.0.0.1", free_port()))
     lane = await Lane.open(target_of(valkey), peer=gone)
     try:
         assert await lane.ask(guard.ping()) == b"PONG"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rtui.server import guard
-from rtui.server.wire.capability import Capabilities, Feature, Verdict, judge
-from rtui.server.wire.errors import ServerError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.capability import Capabilities, Feature, Verdict, capability_from
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Secret
 from tests.conftest import Pool
 from tests.server.targets import connected, target_of
@@ -50,7 +49,7 @@ async def test_what_each_version_has(server: Server) -> None:
         else:
             assert found.verdict(feature) is Verdict.UNKNOWN_COMMAND
             assert found.reason(feature)
-            assert not found.may(feature)
+            assert not found.allows(feature)
 
 
 async def test_frequencies_instead_of_idle_times(lfu_server: Server) -> None:
@@ -82,7 +81,7 @@ def command_of(feature: Feature) -> str:
 async def test_with_scan_alone(server: Server) -> None:
     server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "-@all", "+scan")
     found = await found_on(server, user="app", password=Secret("pw"))
-    usable = {feature for feature in Feature if found.may(feature)}
+    usable = {feature for feature in Feature if found.allows(feature)}
     assert usable == {Feature.SCAN, Feature.SCAN_TYPE}
 
 
@@ -141,11 +140,11 @@ async def test_a_refusal_later_on_is_learned(valkey: Server) -> None:
         valkey.admin.execute_command("ACL", "SETUSER", "app", "-hlen")
         revision = capabilities.revision
         (reply,) = await connection.run(guard.hlen(b"k"))
-        assert capabilities.note(Feature.HLEN, reply) is Verdict.DENIED
+        assert capabilities.record(Feature.HLEN, reply) is Verdict.DENIED
         assert capabilities.revision > revision
     capabilities.forget()
     assert capabilities.verdict(Feature.HLEN) is Verdict.UNTRIED
-    assert capabilities.may(Feature.HLEN)
+    assert capabilities.allows(Feature.HLEN)
 
 
 @pytest.mark.parametrize(
@@ -180,4 +179,4 @@ async def test_a_refusal_later_on_is_learned(valkey: Server) -> None:
     ],
 )
 def test_what_a_reply_says(reply: Reply, verdict: Verdict) -> None:
-    assert judge(reply).verdict is verdict
+    assert capability_from(reply).verdict is verdict
