@@ -268,6 +268,8 @@ class AnalysisRun:
 
     async def _finish(self) -> None:
         """Ask what is asked of the largest alone, and make the last report, whatever becomes of those questions."""
+        for _ in self._findings.add_held():
+            await asyncio.sleep(0)
         failure = await failure_of(self._ask_last(), name="rtui last questions")
         if failure is not None and self._failure is None:
             self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, Report
+from rtui.keyspace.slices import Slicer
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
@@ -94,6 +97,25 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
     assert analysis.report.head.coverage.kind is CoverageKind.EXACT
     assert analysis.report.head.scope.pace == "full"
     assert analysis.report.summary.root.stats.keys == MANY
+
+
+async def test_the_biggest_keys_are_complete_whenever_the_last_report_before_was_made(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that came while that report was added up."""
+    for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
+        monkeypatch.setattr(f"rtui.server.analysis_run.{name}", 0.0)
+    monkeypatch.setattr("rtui.server.analysis_run.REPORT_SHARE", 1e9)
+    monkeypatch.setattr("rtui.analysis.aggregate.aggregates.Slicer", partial(Slicer, slice_s=0.0))
+    random = Random(3)
+    names = [b"namespace-%d:%b" % (index % 500, name) for index, name in enumerate(numbered(MANY))]
+    client = valkey.client()
+    for start in range(0, MANY, 1_000):
+        client.mset({name: b"v" * random.randrange(1, 4_000) for name in names[start : start + 1_000]})
+    async with connected(target_of(valkey)) as connection:
+        report = await reported(analysing(connection))
+    assert len(report.summary.big.by_memory) == 100
+    assert all(record.encoding and record.length for record in report.summary.big.by_memory)
 
 
 async def test_stopped_it_says_what_it_has(valkey: Server) -> None:

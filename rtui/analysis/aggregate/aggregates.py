@@ -169,12 +169,17 @@ class Aggregates:
                 self._placement.unplaced.hide()
         yield summary
 
+    def add_held(self) -> Slices[None]:
+        """Add what was held while a summary was made, in slices, so that `big` knows every key."""
+        slicer = Slicer()
+        while self._held:
+            self._add(*self._held.pop(0))
+            yield from slicer.pause()
+
     def _summary(self, sample: SampledKeyspace | None, *, is_final: bool) -> Slices[Summary]:
         root, slicer, unplaced = self.tree.root, Slicer(), self._placement.unplaced
-        while self._held and self._summaries == 1:
-            self._add(*self._held.pop(0))
-            if slicer.over():
-                yield
+        if self._summaries == 1:
+            yield from self.add_held()
         for buffer in self._placement.buffers:
             self._waiting -= buffer.flush()
             if slicer.over():
