@@ -31,7 +31,7 @@ from rtui.server.hot.session import SessionError, start_session
 from rtui.server.inspection.server_figures import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.wire import retries as pauses
+from rtui.server.wire import backoff
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
@@ -62,7 +62,7 @@ Work = Callable[[FaultProxy, Server], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr(pauses, "FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.0005)
 
 
 def opening_s(proxy: FaultProxy) -> float:
