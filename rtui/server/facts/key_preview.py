@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rtui.analysis.facts import KeyFacts, Unknown
-from rtui.server.facts.preview.page import FIRST, STRING_WINDOW_BYTES, Page, Preview, PreviewKind
-from rtui.server.facts.preview.source import Refused, ValueReader
+from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewKind
+from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, Refused, ValueReader
 from rtui.server.facts.types import queries_of
 from rtui.server.wire.capability import Capabilities, KeyReader, Querier
 
@@ -28,19 +28,11 @@ async def key_preview(
     if isinstance(facts.type, Unknown):
         return Preview(facts.key, facts.type, PreviewKind.NOTHING, page, refusal=facts.type)
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
-    source = ValueReader(querier, facts, window_bytes)
+    reader = ValueReader(querier, facts, page, window_bytes)
     try:
-        shown = await queries_of(facts.type).preview(source, page)
+        shown = await queries_of(facts.type).preview(reader)
     except Refused as refused:
-        return Preview(
-            key=facts.key,
-            type=facts.type,
-            kind=PreviewKind.NOTHING,
-            page=page,
-            total=facts.length,
-            refusal=refused.why,
-            touched=source.touches,
-        )
+        return replace(reader.preview(PreviewKind.NOTHING), refusal=refused.why)
     is_empty = not shown.rows and (shown.window is None or not shown.window.data)
     if not is_empty or page.number == 1 or shown.next_page is not None:
         return shown

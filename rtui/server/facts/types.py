@@ -14,10 +14,10 @@ from rtui.server import guard
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
 from rtui.server.facts.preview.descriptions import description_from, read_json, read_nothing
 from rtui.server.facts.preview.hashes import read_hash
-from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.preview.source import ValueReader
+from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
+from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.guard.batch import KeyCommand
 
 
@@ -27,8 +27,8 @@ class TypeQueries:
 
     length: KeyCommand | None = None
     """The command that answers the length in constant time."""
-    preview: Callable[[ValueReader, Page], Awaitable[Preview]] = read_nothing
-    """Reads one page of the value, within the bounds of `preview.page`."""
+    preview: Callable[[ValueReader], Awaitable[Preview]] = read_nothing
+    """Reads one page of the value, within the bounds of `preview.value_reader`."""
 
 
 QUERIES: Final[dict[bytes, TypeQueries]] = {

@@ -1,4 +1,14 @@
-"""The values and times to live of named hash fields: sizes are asked first, and large values stay on the server."""
+"""Previews of hashes: names first, then the sizes of their values, then the values that are small.
+
+A value of a hash may be as large as a string, and HSCAN brings names and values together. So a page is read in one of
+four ways:
+
+* a compact hash of up to 256 KiB in one reply, since HSCAN answers with the whole of it whatever COUNT says;
+* a table by HSCAN NOVALUES (Redis 7.4, Valkey 8.0), HSTRLEN of each name, and HMGET of the values up to 16 KiB;
+* on older servers by random names (HRANDFIELD), HSTRLEN and HMGET; where average fields are small, further pages
+  walk over the table by HSCAN with values;
+* a compact hash of very many fields by random fields alone, since looking up one field walks over all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts, Reason
+from rtui.analysis.facts import Reason
 from rtui.server import guard
-from rtui.server.facts.preview.collections import scanned
-from rtui.server.facts.preview.page import (
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, Unread
+from rtui.server.facts.preview.value_reader import (
     CAUTIOUS_ITEMS,
     PAGE_BYTES,
     PAGE_ITEMS,
-    SAMPLE_ITEMS,
-    VALUE_BYTES,
-    VALUES_BYTES,
-    Meaning,
-    Page,
-    Preview,
-    PreviewCell,
-    PreviewColumn,
-    PreviewKind,
-    Unread,
-    all_at_once,
-    no_sample,
-    page_items,
-    size_notes,
-    too_large,
-)
-from rtui.server.facts.preview.source import (
     Refused,
     ValueReader,
     byte_items,
@@ -41,41 +34,100 @@ from rtui.server.facts.preview.source import (
 )
 from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.command import Command
-from rtui.server.guard.key_entries import MAX_ELEMENTS
+from rtui.server.guard.key_entries import MAX_ELEMENTS, MAX_RANDOM
 from rtui.server.wire.replies import Reply, ServerError
+
+VALUE_BYTES: Final = 16 * 1024
+"""Largest value that is read; of larger ones the size is shown."""
+
+VALUES_BYTES: Final = 256 * 1024
+"""What the values of one page may add up to."""
 
 MAX_TTL_FIELDS: Final = 1_000
 """Fields of one page whose time to live is asked."""
 
+COLUMNS: Final = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
+TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
+"""Beside them where fields expire."""
+
 _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
 """Encodings in which no field can expire: one that can moves the hash into another encoding."""
 
+_UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
+_LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
 
-async def sizes_and_ttls(
-    source: ValueReader, names: Sequence[bytes]
-) -> tuple[dict[bytes, int], dict[bytes, int] | None]:
-    """Ask in one write for the size of each field's value, and for the fields' times to live.
 
-    Of the times those that there are, in milliseconds; None where the server does not tell.
-    """
+async def read_hash(reader: ValueReader) -> Preview:
+    """Read the fields at the page's cursor: about 100 with the values that are small."""
+    evidence = reader.evidence
+    if reader.page.whole_values and evidence.may_be_scanned:
+        count = reader.require_items("field")
+        found, cursor = await reader.scan(lambda at: guard.hscan(reader.key, at, count=count, evidence=evidence))
+        next_page = reader.page.following(cursor, whole_values=True) if cursor else None
+        return replace(await _with_ttls(reader, _values(found)), next_page=next_page, notes=reader.size_notes)
+    if evidence.is_compact and evidence.is_small:
+        (reply,) = await reader.begin(guard.hscan(reader.key, 0, count=PAGE_ITEMS, evidence=evidence))
+        return await _with_ttls(reader, _values(scan_page(reply)[1]))
+    if not evidence.is_compact and reader.supports(redis=(7, 4), valkey=(8, 0)):
+        listed = await _read_listed(reader)
+        if listed is not None:
+            return listed
+    return await _read_sample(reader)
+
+
+async def _read_listed(reader: ValueReader) -> Preview | None:
+    """Read a page of names without values; None where the server does not know NOVALUES."""
+    count, evidence = _name_count(reader), reader.evidence
+
+    def command(cursor: int) -> Command:
+        return guard.hscan(reader.key, cursor, count=count, novalues=True, evidence=evidence)
+
+    try:
+        found, cursor = await reader.scan(command)
+    except Refused as refused:
+        if refused.why.reason is Reason.FAILED:
+            return None
+        raise
+    shown = await _read_named(reader, byte_items(found))
+    return replace(shown, next_page=reader.page.following(cursor) if cursor else None)
+
+
+async def _read_sample(reader: ValueReader) -> Preview:
+    """Read random names and what is small of their values; of a hash of up to 50 fields these are all."""
+    evidence, length, memory_bytes = reader.evidence, reader.facts.length, reader.facts.memory_bytes
+    reader.require_sample("HRANDFIELD")
+    count = min(MAX_RANDOM, _name_count(reader))
+    if count > evidence.look_ups:
+        withvalues = isinstance(memory_bytes, int) and memory_bytes <= PAGE_BYTES
+        command = guard.hrandfield(reader.key, count, withvalues=withvalues, evidence=evidence)
+        found = needed_items((await reader.begin(command))[0])
+        values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
+        note = f"a random sample of {len(values)} fields: {reader.would_answer_all('HSCAN')}"
+        return replace(_shown(reader, values, {}), notes=(note,))
+    (reply,) = await reader.begin(guard.hrandfield(reader.key, count, evidence=evidence))
+    names = byte_items(needed_items(reply))
+    shown = await _read_named(reader, names)
+    if isinstance(length, int) and length <= count:
+        return shown
+    if evidence.is_compact:
+        return replace(shown, notes=(f"a random sample of {len(names)} fields: {reader.would_answer_all('HSCAN')}",))
+    can_walk = reader.max_items == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in shown.rows)
+    note = f"a random sample of {len(names)} fields: {_UNSEEN if can_walk else _LARGE}"
+    return replace(shown, notes=(note,), next_page=reader.page.following(0, whole_values=True) if can_walk else None)
+
+
+def _name_count(reader: ValueReader) -> int:
+    """How many names to ask for: names are taken to be small unless fields are huge on average."""
+    mean = reader.facts.mean_element_bytes
+    return PAGE_ITEMS if mean is None or mean <= PAGE_BYTES else CAUTIOUS_ITEMS
+
+
+async def _read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
+    """Read of named fields sizes and times to live in one write, then in another the values that are small."""
     sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
-    lengths = guard.hstrlens(source.key, *sendable, evidence=source.collection)
-    replies = await source.more(*lengths, *_ttl_commands(source, sendable))
+    lengths = guard.hstrlens(reader.key, *sendable, evidence=reader.evidence)
+    replies = await reader.querier.run(*lengths, *_ttl_commands(reader, sendable))
     sizes = {name: size for name, size in zip(sendable, replies, strict=False) if isinstance(size, int)}
-    return sizes, _ttls(sendable, replies[len(sendable) :])
-
-
-async def ttls(source: ValueReader, names: Sequence[bytes]) -> dict[bytes, int] | None:
-    """Ask for the times to live alone, in milliseconds; None where the server does not tell."""
-    sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
-    commands = _ttl_commands(source, sendable)
-    return _ttls(sendable, await source.more(*commands)) if commands else None
-
-
-async def small_values(
-    source: ValueReader, names: Sequence[bytes], sizes: dict[bytes, int]
-) -> dict[bytes, PreviewCell]:
-    """Read the values that are small enough, up to the bound of a page; of the others the size."""
     wanted: list[bytes] = []
     room = VALUES_BYTES
     for name in names:
@@ -83,24 +135,31 @@ async def small_values(
         if size is not None and size <= min(VALUE_BYTES, room):
             wanted.append(name)
             room -= size
-    commands = [guard.hmget(source.key, *some, evidence=source.collection) for some in _portions(wanted)]
-    replies = await source.more(*commands) if commands else []
-    cells: dict[bytes, PreviewCell] = {name: Unread(sizes.get(name)) for name in names}
-    for some, reply in zip(_portions(wanted), replies, strict=False):
-        cells.update((name, cell(value)) for name, value in zip(some, items(reply), strict=False))
-    return cells
+    portions = list(_portions(wanted))
+    found = await reader.querier.run(*(guard.hmget(reader.key, *some, evidence=reader.evidence) for some in portions))
+    values: dict[bytes, PreviewCell] = {name: Unread(sizes.get(name)) for name in names}
+    for some, reply in zip(portions, found, strict=True):
+        values.update((name, cell(value)) for name, value in zip(some, items(reply), strict=False))
+    return _shown(reader, values, _ttls(sendable, replies[len(lengths) :]))
 
 
-def _ttl_commands(source: ValueReader, names: Sequence[bytes]) -> list[Command]:
-    if source.facts.encoding in _NO_FIELD_TTLS or not source.has(redis=(7, 4), valkey=(9, 0)):
+async def _with_ttls(reader: ValueReader, values: Mapping[bytes, PreviewCell]) -> Preview:
+    """Show fields whose values have been read, and ask for their times to live."""
+    names = [name for name in values if len(name) <= MAX_FIELD_BYTES]
+    return _shown(reader, values, _ttls(names, await reader.querier.run(*_ttl_commands(reader, names))))
+
+
+def _ttl_commands(reader: ValueReader, names: Sequence[bytes]) -> list[Command]:
+    if reader.facts.encoding in _NO_FIELD_TTLS or not reader.supports(redis=(7, 4), valkey=(9, 0)):
         return []
-    most = min(MAX_TTL_FIELDS, source.collection.look_ups)
-    return [guard.hpttl(source.key, *some, evidence=source.collection) for some in _portions(names[:most])]
+    most = min(MAX_TTL_FIELDS, reader.evidence.look_ups)
+    return [guard.hpttl(reader.key, *some, evidence=reader.evidence) for some in _portions(names[:most])]
 
 
-def _ttls(names: Sequence[bytes], replies: Sequence[Reply]) -> dict[bytes, int] | None:
-    if not replies or any(isinstance(reply, ServerError) for reply in replies):
-        return None
+def _ttls(names: Sequence[bytes], replies: Sequence[Reply]) -> dict[bytes, int]:
+    """Return the times to live that there are, in milliseconds; none where the server has refused to tell some."""
+    if any(isinstance(reply, ServerError) for reply in replies):
+        return {}
     answers = [answer for reply in replies for answer in items(reply)]
     return {name: left for name, left in zip(names, answers, strict=False) if isinstance(left, int) and left >= 0}
 
@@ -109,142 +168,13 @@ def _portions(names: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
     return (names[at : at + MAX_ELEMENTS] for at in range(0, len(names), MAX_ELEMENTS))
 
 
-COLUMNS = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
-"""What a page of a hash shows."""
-
-TTL_COLUMN = PreviewColumn("TTL", Meaning.DURATION_MS)
-"""Beside them where fields expire."""
-
-_UNSEEN: Final = "this server lists no names without their values; further pages read both, however large"
-_LARGE: Final = "this server lists no names without their values, and some are too large to read them all"
-
-
-async def read_hash(source: ValueReader, page: Page) -> Preview:
-    """Read the fields at the page's cursor: about 100 with the values that are small."""
-    known = source.collection
-    if page.whole_values and known.may_be_scanned:
-        return await _walk(source, page)
-    if known.is_compact and known.is_small:
-        return await _whole(source, page)
-    if not known.is_compact and source.has(redis=(7, 4), valkey=(8, 0)):
-        listed = await _listed(source, page)
-        if listed is not None:
-            return listed
-    return await _sampled(source, page)
-
-
-async def _whole(source: ValueReader, page: Page) -> Preview:
-    """Read a small compact hash in one reply, whatever COUNT says."""
-    (reply,) = await source.begin(guard.hscan(source.key, 0, count=PAGE_ITEMS, evidence=source.collection))
-    values = _values(scan_page(reply)[1])
-    return _shown(source, page, values, await ttls(source, list(values)), None)
-
-
-async def _walk(source: ValueReader, page: Page) -> Preview:
-    """Read a page with values whose sizes nobody knows, on a server that can't list names alone."""
-    count = page_items(source.facts)
-    if not count:
-        raise Refused(too_large(source.facts, "field"))
-    known = source.collection
-    cursor, found = await scanned(source, page, lambda at: guard.hscan(source.key, at, count=count, evidence=known))
-    values = _values(found)
-    following = page.following(cursor, whole_values=True) if cursor else None
-    return _shown(source, page, values, await ttls(source, list(values)), following)
-
-
-async def _listed(source: ValueReader, page: Page) -> Preview | None:
-    """Read names by HSCAN NOVALUES, then what is small; None when the server does not know NOVALUES."""
-    count, known = _names_count(source.facts), source.collection
-
-    def ask(at: int) -> Command:
-        return guard.hscan(source.key, at, count=count, novalues=True, evidence=known)
-
-    try:
-        cursor, found = await scanned(source, page, ask)
-    except Refused as refused:
-        if refused.why.reason is Reason.FAILED:
-            return None
-        raise
-    names = [name for name in found if isinstance(name, bytes)]
-    return await _named(source, page, names, page.following(cursor) if cursor else None)
-
-
-async def _sampled(source: ValueReader, page: Page) -> Preview:
-    """Read random names and what is small of their values; of a hash of up to 50 fields these are all."""
-    facts, known = source.facts, source.collection
-    count = min(SAMPLE_ITEMS, _names_count(facts))
-    if not known.may_be_sampled:
-        raise Refused(no_sample(facts, "HRANDFIELD"))
-    if count > known.look_ups:
-        return await _sampled_compact(source, page, count)
-    (reply,) = await source.begin(guard.hrandfield(source.key, count, evidence=known))
-    names = byte_items(needed_items(reply))
-    sampled = await _named(source, page, names, None)
-    if isinstance(facts.length, int) and facts.length <= count:
-        return sampled
-    if known.is_compact:
-        return replace(sampled, notes=(_sample_note(len(names)) + all_at_once(facts, "HSCAN"),))
-    can_walk = page_items(facts) == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in sampled.rows)
-    following = page.following(0, whole_values=True) if can_walk else None
-    note = _sample_note(len(names)) + (_UNSEEN if can_walk else _LARGE)
-    return replace(sampled, notes=(note,), next_page=following)
-
-
-async def _sampled_compact(source: ValueReader, page: Page, count: int) -> Preview:
-    """Sample a compact hash of very many fields, in which looking up one field walks over all: no sizes, no TTLs."""
-    memory = source.facts.memory_bytes
-    withvalues = isinstance(memory, int) and memory <= PAGE_BYTES
-    ask = guard.hrandfield(source.key, count, withvalues=withvalues, evidence=source.collection)
-    (reply,) = await source.begin(ask)
-    found = needed_items(reply)
-    values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
-    return replace(
-        _shown(source, page, values, None, None),
-        notes=(_sample_note(len(values)) + all_at_once(source.facts, "HSCAN"),),
-    )
-
-
-def _sample_note(count: int) -> str:
-    return f"a random sample of {count} fields: "
-
-
-async def _named(
-    source: ValueReader, page: Page, names: Sequence[bytes], following: Page | None, notes: tuple[str, ...] = ()
-) -> Preview:
-    """Show named fields with their values, as far as these are small."""
-    sizes, left = await sizes_and_ttls(source, names)
-    values = await small_values(source, names, sizes)
-    return replace(_shown(source, page, values, left, following), notes=notes)
-
-
-def _names_count(facts: KeyFacts) -> int:
-    """How many names to ask for: names are taken to be small unless fields are huge on average."""
-    mean = facts.mean_element_bytes
-    return PAGE_ITEMS if mean is None or mean <= PAGE_BYTES else CAUTIOUS_ITEMS
-
-
 def _values(found: list[Reply]) -> dict[bytes, PreviewCell]:
     return {name: cell(value) for name, value in pairs(found) if isinstance(name, bytes)}
 
 
-def _shown(
-    source: ValueReader,
-    page: Page,
-    values: Mapping[bytes, PreviewCell],
-    left: dict[bytes, int] | None,
-    following: Page | None,
-) -> Preview:
-    expires = bool(left)
-    rows = tuple((name, value, left.get(name)) if left else (name, value) for name, value in values.items())
-    return Preview(
-        key=source.key,
-        type=source.facts.type,
-        kind=PreviewKind.HASH,
-        page=page,
-        total=source.facts.length,
-        columns=(*COLUMNS, TTL_COLUMN) if expires else COLUMNS,
-        rows=rows,
-        next_page=following,
-        notes=size_notes(source.facts) if page.whole_values else (),
-        touched=source.touches,
+def _shown(reader: ValueReader, values: Mapping[bytes, PreviewCell], ttls: Mapping[bytes, int]) -> Preview:
+    return replace(
+        reader.preview(PreviewKind.HASH),
+        columns=(*COLUMNS, TTL_COLUMN) if ttls else COLUMNS,
+        rows=tuple((name, value, ttls.get(name)) if ttls else (name, value) for name, value in values.items()),
     )

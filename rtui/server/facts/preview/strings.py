@@ -1,27 +1,26 @@
-"""Bitmaps: strings whose bits are set one by one. Nothing marks them, so this is a guess that says so."""
+"""Previews of strings, which may hold anything: a window of bytes, and a guess at what they are.
+
+The first 16 bytes of a HyperLogLog and the first bytes of common formats are known. A value of up to 64 KiB that begins
+like a JSON object or array is read whole, checked and laid out with one member a line. A window is text where it is
+UTF-8 with next to no control characters, and may be a bitmap where nearly all bits of most bytes are equal; bitmaps
+have no mark of their own, so that the preview says that it is a guess.
+"""
 
 from __future__ import annotations
 
+import codecs
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
-from typing import Final
+from typing import Final, NoReturn
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.preview.content import (
-    MAX_JSON_BYTES,
-    is_text,
-    json_lines,
-    signature_of,
-    starts_like_json,
-    whole_characters,
-)
 from rtui.server.facts.preview.page import (
-    PAGE_ITEMS,
     Meaning,
-    Page,
     Preview,
     PreviewCell,
     PreviewColumn,
@@ -29,7 +28,216 @@ from rtui.server.facts.preview.page import (
     SideTable,
     StringWindow,
 )
-from rtui.server.facts.preview.source import ValueReader, needed_bytes
+from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, needed_bytes
+
+_STALE_COUNT: Final = Unknown(
+    Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, and PFCOUNT would write the new count into the key"
+)
+
+
+async def read_string(reader: ValueReader) -> Preview:
+    """Read the window at the page's offset, and all of a JSON document of up to 64 KiB."""
+    offset, total, window_bytes = reader.start, reader.facts.length, reader.window_bytes
+    (reply,) = await reader.begin(guard.getrange(reader.key, offset, offset + window_bytes - 1))
+    data = needed_bytes(reply)
+    if offset == 0 and isinstance(total, int) and window_bytes < total <= MAX_JSON_BYTES and starts_like_json(data):
+        (rest,) = await reader.querier.run(guard.getrange(reader.key, len(data), total - 1))
+        data += needed_bytes(rest)
+    ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
+    lines = json_lines(data) if offset == 0 and ends else None
+    if lines is not None:
+        shown = reader.preview(PreviewKind.JSON)
+    else:
+        shown = _recognised(reader.preview(PreviewKind.BINARY), data, offset, ends=ends)
+    if shown.kind is PreviewKind.TEXT and not ends:
+        data = whole_characters(data)
+    next_page = None if ends or not data else reader.page.following(offset + len(data))
+    return replace(shown, window=StringWindow(offset, data, total, lines or ()), next_page=next_page)
+
+
+def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Preview:
+    """Return the preview with its kind and what else follows from the window; `ends`: the value ends with it."""
+    signature = signature_of(data)
+    if offset == 0:
+        found = read_hyperloglog(data, shown.total if isinstance(shown.total, int) else None)
+        if found is not None:
+            count: PreviewCell | Unknown = _STALE_COUNT if found.cached_count is None else found.cached_count
+            registers = found.encoding.value.encode()
+            summary = (("distinct elements, as last counted", count), ("registers", registers))
+            return replace(shown, kind=PreviewKind.HYPERLOGLOG, summary=summary)
+    if is_text(data, cut_before=offset > 0, cut_after=not ends):
+        return replace(shown, kind=PreviewKind.TEXT)
+    if signature is not None:
+        return replace(shown, notes=(f"it begins as {signature} does",)) if offset == 0 else shown
+    if not may_be_bitmap(data):
+        return shown
+    bits = count_bits(data)
+    notes = (f"the first {PAGE_ITEMS} of this window",) if bits > PAGE_ITEMS else ()
+    rows = tuple((bit,) for bit in islice(set_bits(data, offset), PAGE_ITEMS))
+    return replace(
+        shown,
+        kind=PreviewKind.BITMAP,
+        summary=(("bits set in this window", bits), ("bits in this window", len(data) * 8)),
+        sections=(SideTable("set bits", (PreviewColumn("bit", Meaning.INDEX),), rows, notes),),
+        notes=("this may be a bitmap: in most bytes nearly all bits are equal",),
+    )
+
+
+TEXT_CONTROLS: Final = b"\t\n\r\x1b"
+"""Control characters that occur in text: white space, and the escape of coloured logs."""
+
+MAX_CONTROL_SHARE: Final = 0.02
+"""How much of a text may be other control characters."""
+
+_CONTROLS: Final = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in TEXT_CONTROLS)
+_MAX_CONTINUATIONS: Final = 3
+
+
+def is_text(window: bytes, *, cut_before: bool = False, cut_after: bool = False) -> bool:
+    """Whether a window is UTF-8 with next to no control characters; an end marked as cut may cut a character."""
+    data = window[_continuations(window) :] if cut_before else window
+    try:
+        codecs.utf_8_decode(data, "strict", not cut_after)
+    except UnicodeDecodeError:
+        return False
+    controls = len(data) - len(data.translate(None, _CONTROLS))
+    return controls <= MAX_CONTROL_SHARE * len(data)
+
+
+def whole_characters(text: bytes) -> bytes:
+    """Return a window of text without the beginning of a character that ends after it; never drops everything."""
+    start = _continuations(text)
+    return text[: start + codecs.utf_8_decode(text[start:], "strict", False)[1]] or text
+
+
+def _continuations(window: bytes) -> int:
+    """Return how many bytes belong to a character that begins before the window."""
+    start = 0
+    while start < min(len(window), _MAX_CONTINUATIONS) and window[start] & 0xC0 == 0x80:
+        start += 1
+    return start
+
+
+_SIGNATURES: Final = (
+    (b"\x1f\x8b\x08", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\x04\x22\x4d\x18", "an LZ4 frame"),
+    (b"\xff\x06\x00\x00sNaPpY", "framed snappy"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x78\x9c", "zlib"),
+    (b"\x78\xda", "zlib"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"\xac\xed\x00\x05", "a serialised Java object"),
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04\x95", "a Python pickle"),
+    (b"\x80\x05\x95", "a Python pickle"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"%PDF-", "a PDF document"),
+)
+"""First bytes, and the format that begins with them."""
+
+
+def signature_of(head: bytes) -> str | None:
+    """Return the name of the format that begins with these bytes; None when no known one does."""
+    return next((name for start, name in _SIGNATURES if head.startswith(start)), None)
+
+
+MAX_JSON_BYTES: Final = 64 * 1024
+"""Longest text that is laid out: what one window of a string can hold."""
+
+MAX_LINES: Final = 5_000
+"""Lines after which the layout ends; the rest is left to the raw window."""
+
+MAX_INDENT: Final = 32
+"""Levels after which deeper ones are not indented further."""
+
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_OPENING: Final = frozenset((b"{", b"["))
+_CLOSING: Final = frozenset((b"}", b"]"))
+
+
+def starts_like_json(head: bytes) -> bool:
+    """Whether the beginning of a value may be that of a JSON object or array."""
+    return head.lstrip(b" \t\r\n")[:1] in _OPENING
+
+
+def json_lines(data: bytes) -> tuple[bytes, ...] | None:
+    """Lay out a whole JSON object or array, a member a line; None when it is not one or is larger than 64 KiB.
+
+    Numbers stay as they are written, members that occur twice stay both: the text is checked, then only spaced anew.
+    """
+    if len(data) > MAX_JSON_BYTES or not starts_like_json(data):
+        return None
+    try:
+        json.loads(data.decode("utf-8"), parse_int=str, parse_float=str, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    lines: list[bytes] = []
+    line, depth = b"", 0
+    tokens = _TOKEN.findall(data)
+    for at, token in enumerate(tokens):
+        if token in _CLOSING and tokens[at - 1] not in _OPENING:
+            depth -= 1
+            lines.append(line)
+            line = b"  " * min(depth, MAX_INDENT)
+        line += b": " if token == b":" else token
+        opens = token in _OPENING and tokens[at + 1] not in _CLOSING
+        if opens or token == b",":
+            depth += opens
+            lines.append(line)
+            line = b"  " * min(depth, MAX_INDENT)
+            if len(lines) >= MAX_LINES:
+                return (*lines, "…".encode())
+    return (*lines, line)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+HYPERLOGLOG_MAGIC: Final = b"HYLL"
+
+HEADER_BYTES: Final = 16
+"""Magic, encoding, three zero bytes, cached count (hyperloglog.c, struct hllhdr)."""
+
+DENSE_BYTES: Final = HEADER_BYTES + 16384 * 6 // 8
+"""The size of each dense HyperLogLog: 16,384 registers of 6 bits."""
+
+_STALE: Final = 0x80
+"""The bit of the last header byte that is set where the cached count is out of date."""
+
+
+class HyperLogLogEncoding(StrEnum):
+    """How the registers are kept."""
+
+    DENSE = "dense"
+    SPARSE = "sparse"
+
+
+@dataclass(frozen=True, slots=True)
+class HyperLogLog:
+    """A HyperLogLog's header; the count is None when an element was added since PFCOUNT last ran."""
+
+    encoding: HyperLogLogEncoding
+    cached_count: int | None
+
+
+def read_hyperloglog(head: bytes, size_bytes: int | None) -> HyperLogLog | None:
+    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog."""
+    if len(head) < HEADER_BYTES or not head.startswith(HYPERLOGLOG_MAGIC) or head[5:8] != b"\0\0\0":
+        return None
+    if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
+        encoding = HyperLogLogEncoding.DENSE
+    elif head[4] == 1 and (size_bytes is None or size_bytes > HEADER_BYTES):
+        encoding = HyperLogLogEncoding.SPARSE
+    else:
+        return None
+    return HyperLogLog(encoding, None if head[15] & _STALE else int.from_bytes(head[8:16], "little"))
+
 
 SPARSE_BITS: Final = 1
 """A byte counts as typical of a bitmap when all its bits but this many are equal."""
@@ -53,114 +261,7 @@ def count_bits(window: bytes) -> int:
 
 
 def set_bits(window: bytes, offset_bytes: int = 0) -> Iterator[int]:
-    """Give the positions of the set bits as GETBIT counts them: from the most significant bit of the first byte."""
-    for index, byte in enumerate(window):
+    """Yield the positions of the set bits as GETBIT counts them: from the most significant bit of the first byte."""
+    for index, byte in enumerate(window, offset_bytes):
         if byte:
-            base = (offset_bytes + index) * 8
-            for bit in range(8):
-                if byte & (0x80 >> bit):
-                    yield base + bit
-
-
-MAGIC: Final = b"HYLL"
-"""The first four bytes."""
-
-HEADER_BYTES: Final = 16
-"""Magic, encoding, three zero bytes, cached count (hyperloglog.c, struct hllhdr)."""
-
-DENSE_BYTES: Final = HEADER_BYTES + 16384 * 6 // 8
-"""The size of each dense one: 16,384 registers of 6 bits."""
-
-_STALE: Final = 0x80
-"""The bit of the last header byte that says that the cached count is out of date."""
-
-
-class HyperLogLogEncoding(StrEnum):
-    """How the registers are kept."""
-
-    DENSE = "dense"
-    SPARSE = "sparse"
-
-
-@dataclass(frozen=True, slots=True)
-class HyperLogLog:
-    """A HyperLogLog's header; the count is None when an element was added since PFCOUNT last ran."""
-
-    encoding: HyperLogLogEncoding
-    cached_count: int | None
-
-
-def read_hyperloglog(head: bytes, size_bytes: int | None) -> HyperLogLog | None:
-    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog."""
-    if len(head) < HEADER_BYTES or not head.startswith(MAGIC) or head[5:8] != b"\0\0\0":
-        return None
-    if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
-        encoding = HyperLogLogEncoding.DENSE
-    elif head[4] == 1 and (size_bytes is None or size_bytes > HEADER_BYTES):
-        encoding = HyperLogLogEncoding.SPARSE
-    else:
-        return None
-    stale = head[15] & _STALE
-    return HyperLogLog(encoding, None if stale else int.from_bytes(head[8:16], "little"))
-
-
-_STALE_COUNT: Final = Unknown(
-    Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, and PFCOUNT would write the new count into the key"
-)
-
-
-async def read_string(source: ValueReader, page: Page) -> Preview:
-    """Read the window at the page's offset, and all of a JSON document of up to 64 KiB."""
-    offset = page.position if isinstance(page.position, int) else 0
-    total, window_bytes = source.facts.length, source.window_bytes
-    (reply,) = await source.begin(guard.getrange(source.key, offset, offset + window_bytes - 1))
-    data = needed_bytes(reply)
-    if offset == 0 and isinstance(total, int) and window_bytes < total <= MAX_JSON_BYTES and starts_like_json(data):
-        (rest,) = await source.more(guard.getrange(source.key, len(data), total - 1))
-        data += needed_bytes(rest)
-    ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
-    shown = Preview(
-        key=source.key, type=source.facts.type, kind=PreviewKind.BINARY, page=page, total=total, touched=source.touches
-    )
-    if offset == 0:
-        hyperloglog = read_hyperloglog(data, total if isinstance(total, int) else None)
-        if hyperloglog is not None:
-            return _windowed(_described(shown, hyperloglog), data, ends=ends)
-        lines = json_lines(data) if ends else None
-        if lines is not None:
-            return replace(shown, kind=PreviewKind.JSON, window=StringWindow(0, data, total, lines))
-    if is_text(data, cut_before=offset > 0, cut_after=not ends):
-        data = data if ends else whole_characters(data)
-        return _windowed(replace(shown, kind=PreviewKind.TEXT), data, ends=ends)
-    if signature_of(data) is None and may_be_bitmap(data):
-        shown = replace(
-            shown, kind=PreviewKind.BITMAP, summary=_bits_summary(data), sections=(_bits_section(data, offset),)
-        )
-        shown = replace(shown, notes=("this may be a bitmap: in most bytes nearly all bits are equal",))
-    signature = signature_of(data) if offset == 0 else None
-    if signature is not None:
-        shown = replace(shown, notes=(f"it begins as {signature} does",))
-    return _windowed(shown, data, ends=ends)
-
-
-def _windowed(shown: Preview, data: bytes, *, ends: bool) -> Preview:
-    """Put the window into the preview, and where the next one begins."""
-    offset = shown.page.position if isinstance(shown.page.position, int) else 0
-    following = None if ends or not data else shown.page.following(offset + len(data))
-    return replace(shown, window=StringWindow(offset, data, shown.total), next_page=following)
-
-
-def _described(shown: Preview, found: HyperLogLog) -> Preview:
-    count: PreviewCell | Unknown = _STALE_COUNT if found.cached_count is None else found.cached_count
-    summary = (("distinct elements, as last counted", count), ("registers", found.encoding.value.encode()))
-    return replace(shown, kind=PreviewKind.HYPERLOGLOG, summary=summary)
-
-
-def _bits_summary(data: bytes) -> tuple[tuple[str, PreviewCell | Unknown], ...]:
-    return (("bits set in this window", count_bits(data)), ("bits in this window", len(data) * 8))
-
-
-def _bits_section(data: bytes, offset: int) -> SideTable:
-    rows = tuple((bit,) for bit in islice(set_bits(data, offset), PAGE_ITEMS))
-    notes = (f"the first {PAGE_ITEMS} of this window",) if count_bits(data) > PAGE_ITEMS else ()
-    return SideTable("set bits", (PreviewColumn("bit", Meaning.INDEX),), rows, notes)
+            yield from (index * 8 + bit for bit in range(8) if byte & (0x80 >> bit))

@@ -8,7 +8,9 @@ import redis
 from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.facts.key_preview import key_preview
-from rtui.server.facts.preview.page import SAMPLE_ITEMS, VALUES_BYTES, Preview, PreviewKind, Unread
+from rtui.server.facts.preview.hashes import VALUES_BYTES
+from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
+from rtui.server.guard.key_entries import MAX_RANDOM
 from rtui.server.wire.capability import Capabilities
 from tests.server.facts.preview.pages import all_pages
 from tests.server.targets import connected, target_of
@@ -58,7 +60,7 @@ async def test_one_huge_field_of_many_is_never_fetched_where_names_can_be_listed
     client.hset("key", "huge", b"x" * HUGE)
     if not lists_names(server):
         shown, brought = await looked(server, b"key")
-        assert len(shown.rows) == SAMPLE_ITEMS
+        assert len(shown.rows) == MAX_RANDOM
         assert any("random sample" in note for note in shown.notes)
         assert brought < 20_000
         return
@@ -76,7 +78,7 @@ async def test_one_huge_field_of_many_is_never_fetched_where_names_can_be_listed
 async def test_an_old_server_with_large_fields_is_not_paged(redis62: Server) -> None:
     redis62.client().hset("key", mapping={f"field{index}": b"x" * 50_000 for index in range(200)})
     shown, brought = await looked(redis62, b"key")
-    assert len(shown.rows) == SAMPLE_ITEMS
+    assert len(shown.rows) == MAX_RANDOM
     assert {row[1] for row in shown.rows} == {Unread(50_000)}
     assert shown.next_page is None
     assert any("too large" in note for note in shown.notes)
@@ -98,7 +100,7 @@ async def test_a_large_compact_set_is_sampled(server: Server) -> None:
     client.sadd("key", 1 << 40, *range(40_000))
     assert client.object("encoding", "key") == b"intset"
     shown, brought = await looked(server, b"key")
-    assert len(shown.rows) == SAMPLE_ITEMS
+    assert len(shown.rows) == MAX_RANDOM
     assert shown.next_page is None
     assert any("random sample" in note for note in shown.notes)
     assert brought < 10_000
@@ -118,7 +120,7 @@ async def test_a_large_compact_hash_is_sampled_in_a_bounded_walk(server: Server)
         shown = await key_preview(watched, facts)
         assert watched.bytes_in - before < 20_000
     assert {row[1] for row in shown.rows} == {b"x" * 200}
-    assert (len(shown.rows), shown.next_page) == (SAMPLE_ITEMS, None)
+    assert (len(shown.rows), shown.next_page) == (MAX_RANDOM, None)
     assert any("random sample" in note for note in shown.notes)
     assert watched.runs == [["HRANDFIELD", "TYPE"]]
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.facts.preview.content import signature_of
 from rtui.server.facts.preview.descriptions import summary_of
-from rtui.server.facts.preview.source import Refused, cell, items, mapping, pairs, scan_page, score, whole
 from rtui.server.facts.preview.streams import before
+from rtui.server.facts.preview.strings import signature_of
+from rtui.server.facts.preview.value_reader import Refused, cell, items, mapping, pairs, scan_page, score, whole
 from rtui.server.wire.replies import Reply
 
 ID = st.integers(0, (1 << 64) - 1)

@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.server.facts.preview.content import MAX_LINES, hex_rows, is_text, json_lines, starts_like_json
 from rtui.server.facts.preview.strings import (
     DENSE_BYTES,
+    MAX_LINES,
     HyperLogLogEncoding,
     count_bits,
+    is_text,
+    json_lines,
     may_be_bitmap,
     read_hyperloglog,
     set_bits,
+    starts_like_json,
 )
 
 JSON = st.recursive(
@@ -139,16 +142,3 @@ def test_sparse_and_nearly_full_bits_may_be_a_bitmap() -> None:
     assert not may_be_bitmap(b"")
     assert not may_be_bitmap(b"plain text")
     assert not may_be_bitmap(bytes(range(256)))
-
-
-@given(st.binary(), st.integers(0, 1 << 40))
-def test_a_hex_dump_shows_each_byte_once(window: bytes, offset: int) -> None:
-    rows = hex_rows(window, offset)
-    assert b"".join(bytes.fromhex(row.hexadecimal) for row in rows) == window
-    assert [row.offset_bytes for row in rows] == list(range(offset, offset + len(window), 16))
-    assert all(str(row).isprintable() and str(row).isascii() for row in rows)
-
-
-def test_a_row_of_a_hex_dump() -> None:
-    row = hex_rows(b"hello\0world", 32)[0]
-    assert str(row) == "00000020  68 65 6c 6c 6f 00 77 6f  72 6c 64                 hello.world"

@@ -1,0 +1,265 @@
+"""Reads pages of one value: how much a page may ask for, how commands are sent, and how replies are taken apart.
+
+Every page ends with TYPE in the same write, so that a key which was deleted or replaced in between is noticed. How many
+elements a page asks for follows from the memory of an average one, so that a page stays below a megabyte.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
+from rtui.analysis.humanize import size
+from rtui.keyspace.text.display import display
+from rtui.server import guard
+from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewCell, PreviewKind
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import FEW_ELEMENTS, CollectionEvidence
+from rtui.server.guard.key_entries import MAX_ELEMENTS
+from rtui.server.guard.spec import Version
+from rtui.server.wire.capability import Querier, unknown_from
+from rtui.server.wire.own_reads import STALE_S
+from rtui.server.wire.replies import Reply, ServerError
+
+PAGE_ITEMS: Final = 100
+"""Elements of a full page."""
+
+CAUTIOUS_ITEMS: Final = FEW_ELEMENTS
+"""Elements of a page when it is not known how large they are."""
+
+PAGE_BYTES: Final = 1 << 20
+"""What a page may bring, by the memory of an average element."""
+
+STRING_WINDOW_BYTES: Final = 4 * 1024
+"""Bytes of a string that one page shows unless asked otherwise."""
+
+MAX_EMPTY_CALLS: Final = 10
+"""How many empty replies in a row end a page all the same: a table right after a mass deletion is mostly holes."""
+
+
+class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
+    """Nothing can be shown, for a reason."""
+
+    def __init__(self, why: Unknown) -> None:
+        super().__init__(why.detail)
+        self.why = why
+
+
+@dataclass(frozen=True, slots=True)
+class ValueReader:
+    """Reads one page of the value of one key."""
+
+    querier: Querier
+    facts: KeyFacts
+    page: Page = FIRST
+    window_bytes: int = STRING_WINDOW_BYTES
+    """How much of a string the page shows."""
+
+    @property
+    def key(self) -> bytes:
+        """The key's name."""
+        return self.facts.key
+
+    @property
+    def start(self) -> int:
+        """Where the page begins in a value whose positions are numbers: an offset, an index or a scan cursor."""
+        return self.page.position if isinstance(self.page.position, int) else 0
+
+    @property
+    def evidence(self) -> CollectionEvidence:
+        """What the guard has to know of a hash or set."""
+        facts = self.facts
+        return CollectionEvidence(
+            None if isinstance(facts.encoding, Unknown) else facts.encoding,
+            None if isinstance(facts.length, Unknown) else facts.length,
+            None if isinstance(facts.memory_bytes, Unknown) else facts.memory_bytes,
+        )
+
+    def supports(self, *, redis: Version, valkey: Version) -> bool:
+        """Whether the server may have what these versions brought; True where it hides its version."""
+        server = self.querier.connection.server
+        if server.version is None or server.product not in ("redis", "valkey"):
+            return True
+        return server.version >= (valkey if server.product == "valkey" else redis)
+
+    @property
+    def max_items(self) -> int:
+        """How many elements the page may ask for, by the size of the average one; 0 when a single one is too much."""
+        memory_bytes, mean = self.facts.memory_bytes, self.facts.mean_element_bytes
+        if isinstance(memory_bytes, Unknown):
+            return CAUTIOUS_ITEMS
+        if memory_bytes <= PAGE_BYTES:
+            return PAGE_ITEMS
+        return CAUTIOUS_ITEMS if mean is None else min(PAGE_ITEMS, MAX_ELEMENTS, int(PAGE_BYTES // mean))
+
+    def require_items(self, element: str) -> int:
+        """Return `max_items`; raises Refused, in terms of `element`, when a single one is too much."""
+        if not self.max_items:
+            mean = self.facts.mean_element_bytes or 0
+            raise Refused(Unknown(Reason.TOO_LARGE, f"on average one {element} takes {size(mean)}: none was read"))
+        return self.max_items
+
+    @property
+    def size_notes(self) -> tuple[str, ...]:
+        """Why pages are smaller than usual, if they are."""
+        if self.max_items >= PAGE_ITEMS:
+            return ()
+        mean = self.facts.mean_element_bytes
+        if mean is None:
+            return (f"pages of {self.max_items}: the size of the elements is not known",)
+        return (f"pages of {self.max_items}: on average one element takes {size(mean)}",)
+
+    def would_answer_all(self, command: str) -> str:
+        """Say why a scan command is not used on this value."""
+        if isinstance(self.facts.encoding, Unknown):
+            return f"{command} might answer with all at once, since the encoding is not known"
+        return f"{command} would answer with all at once in this encoding"
+
+    def require_sample(self, command: str) -> None:
+        """Raise Refused where the server would walk over all elements for random ones, too."""
+        if self.evidence.may_be_sampled:
+            return
+        if isinstance(self.facts.encoding, Unknown):
+            why = f"{command} might walk over all elements, since the encoding is not known"
+        else:
+            why = f"{command} would walk over all elements in this encoding"
+        raise Refused(Unknown(Reason.TOO_LARGE, why))
+
+    async def begin(self, *commands: Command) -> list[Reply]:
+        """Send the first commands of a page with TYPE behind them; raises Refused when the key is not what it was.
+
+        Where reading counts as an access, the idle time is read once more before, unless that was done just now.
+        """
+        recency: list[Command] = []
+        if commands and self.querier.touches:
+            is_stale = time.time() - self.facts.asked_at_s > STALE_S
+            is_kept = self.facts.idle_basis is IdleBasis.ACCESS and not isinstance(self.facts.idle_s, Unknown)
+            recency = [guard.object_idletime(self.key)] if is_kept and is_stale else []
+            self._note_own_read(None)  # before it is sent: nobody may be waiting for the replies any more
+        *replies, type_name = await self.querier.run(*recency, *commands, guard.key_type(self.key))
+        if recency:
+            self._note_own_read(replies.pop(0))
+        if type_name == b"none":
+            raise Refused(GONE)
+        if isinstance(type_name, bytes) and type_name != self.facts.type:
+            shown = display(type_name, limit=64)
+            raise Refused(Unknown(Reason.GONE, f"another key has its name now, of type {shown}"))
+        return replies
+
+    def _note_own_read(self, idle_s: Reply) -> None:
+        """Remember that the key is read, and when it was used before, by `idle_s` if that is a number, else its facts.
+
+        The use that the facts have holds unless somebody else has used the key since.
+        """
+        own_reads, facts, now_s = self.querier.own_reads, self.facts, time.time()
+        used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
+        if isinstance(idle_s, int):
+            found = own_reads.idle(self.key, idle_s, now_s)
+            used_s = used_s if found.is_own_read else now_s - idle_s
+        counter = facts.frequency.counter if isinstance(facts.frequency, Frequency) else None
+        own_reads.add(self.key, now_s, used_s=used_s, counter=counter)
+
+    async def scan(self, command: Callable[[int], Command]) -> tuple[list[Reply], int]:
+        """Read from the page's cursor until something is found; return that and the next cursor, 0 at the end.
+
+        A call may come back empty where the table has holes; then the next one follows, up to `MAX_EMPTY_CALLS`.
+        """
+        (reply,) = await self.begin(command(self.start))
+        cursor, found = scan_page(reply)
+        for _ in range(MAX_EMPTY_CALLS - 1):
+            if found or not cursor:
+                break
+            (reply,) = await self.querier.run(command(cursor))
+            cursor, found = scan_page(reply)
+        return found, cursor
+
+    def page_after(self, found: int, wanted: int) -> Page | None:
+        """Return the page after so many consecutive elements, None where the value ends with them."""
+        end = self.start + found
+        return self.page.following(end) if found == wanted and end != self.facts.length else None
+
+    def preview(self, kind: PreviewKind) -> Preview:
+        """Return a preview of the page without content yet."""
+        facts = self.facts
+        return Preview(facts.key, facts.type, kind, self.page, facts.length, touched=self.querier.touches)
+
+
+NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")
+"""Why nothing is shown of a reply of another shape."""
+
+MAX_DIGITS: Final = 20
+"""Most digits of an unsigned number of 64 bits."""
+
+
+def items(reply: Reply) -> list[Reply]:
+    """Return the items of an array, or of a set of protocol 3; anything else, an error reply too, is empty."""
+    return list(reply) if isinstance(reply, (list, set, frozenset)) else []
+
+
+def byte_items(reply: Reply) -> list[bytes]:
+    """Return the byte strings of an array."""
+    return [item for item in items(reply) if isinstance(item, bytes)]
+
+
+def pairs(reply: Reply) -> Iterator[tuple[Reply, Reply]]:
+    """Yield the pairs of a map, a flat array or an array of pairs; anything else is empty."""
+    if isinstance(reply, dict):
+        yield from reply.items()
+        return
+    flat = items(reply)
+    if flat and all(isinstance(item, list) and len(item) == 2 for item in flat):
+        flat = [part for item in flat for part in items(item)]
+    yield from zip(flat[::2], flat[1::2], strict=False)
+
+
+def mapping(reply: Reply) -> dict[bytes, Reply]:
+    """Return a map with names as a dict."""
+    return {name: value for name, value in pairs(reply) if isinstance(name, bytes)}
+
+
+def cell(reply: Reply) -> PreviewCell:
+    """Return one value as a cell; what is neither bytes nor a number is an empty one."""
+    return reply if isinstance(reply, (bytes, int, float)) else None
+
+
+def whole(reply: Reply) -> int | None:
+    """Return a number; one that does not fit into 64 bits with a sign comes as text."""
+    if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= MAX_DIGITS:
+        return int(reply)
+    return reply if isinstance(reply, int) else None
+
+
+def score(reply: Reply) -> float | None:
+    """Return a score: text in protocol 2, a number in protocol 3. Both are exact."""
+    if isinstance(reply, (int, float)):
+        return float(reply)
+    try:
+        return float(reply) if isinstance(reply, bytes) else None
+    except ValueError:
+        return None
+
+
+def needed_items(reply: Reply) -> list[Reply]:
+    """Return the items of an array, or of a set of protocol 3; raises Refused for anything else."""
+    if isinstance(reply, (list, set, frozenset)):
+        return list(reply)
+    raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
+
+
+def needed_bytes(reply: Reply) -> bytes:
+    """Return a byte string; raises Refused for anything else."""
+    if isinstance(reply, bytes):
+        return reply
+    raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
+
+
+def scan_page(reply: Reply) -> tuple[int, list[Reply]]:
+    """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for what is no page."""
+    parts = needed_items(reply)
+    cursor = whole(parts[0]) if len(parts) == 2 else None
+    if cursor is None or not 0 <= cursor < 1 << 64:
+        raise Refused(NO_ANSWER)
+    return cursor, needed_items(parts[1])
