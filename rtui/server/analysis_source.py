@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from rtui.analysis.humanize import counted, duration
 from rtui.analysis.report.document import CostReport, CoverageKind, Report, ServerReport
@@ -59,25 +59,6 @@ def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
     return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
 
 
-@runtime_checkable
-class HotSessions(Protocol):
-    """What an analysis has besides, whose server can find its hottest keys itself for a while."""
-
-    @property
-    def offers_hot_session(self) -> bool:
-        """Whether the server has such sessions at all."""
-
-    async def start_hot_session(self, consent: Consent) -> None:
-        """Start one, which ends by itself; raises RtuiError when it can't be."""
-
-    @property
-    def reports_hot_keys(self) -> bool:
-        """Whether the server itself knows which keys are hot, in a session or in windows of its own."""
-
-    async def ask_hot(self) -> None:
-        """Ask again which keys are hot, for the figures that are there; raises RtuiError when it can't be."""
-
-
 class AnalysisSource(Protocol):
     """An analysis: the screen pulls `revision`, `report` and `status`, and asks for the rest."""
 
@@ -100,12 +81,28 @@ class AnalysisSource(Protocol):
     def control(self) -> RunControl:
         """Pauses, resumes, stops and paces the analysis; each has its own."""
 
+    @property
+    def offers_hot_session(self) -> bool:
+        """Whether the server can be made to find its hottest keys itself for a while."""
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Start such a session, which ends by itself; raises RtuiError when the server refuses."""
+
+    @property
+    def reports_hot_keys(self) -> bool:
+        """Whether the server itself knows which keys are hot, in a session or in windows of its own."""
+
+    async def ask_hot(self) -> None:
+        """Read again which keys are hot, for the report that is there; raises RtuiError where that fails."""
+
     async def close(self) -> None:
         """End everything."""
 
 
 class FixedAnalysis:
-    """A report that is there already; nothing can be asked of anybody."""
+    """A report from a file; there is no server to ask."""
+
+    offers_hot_session = reports_hot_keys = False
 
     def __init__(self, report: Report) -> None:
         self.report: Report | None = report
@@ -114,6 +111,12 @@ class FixedAnalysis:
         self.control = RunControl(self.status.pace)
 
     def begin(self, *, estimate: bool = False) -> None:
+        """Do nothing: there is no server."""
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Do nothing: there is no server."""
+
+    async def ask_hot(self) -> None:
         """Do nothing: there is no server."""
 
     async def close(self) -> None:

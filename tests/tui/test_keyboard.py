@@ -12,7 +12,7 @@ from textual.command import CommandPalette
 from textual.screen import Screen
 
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.tui.analyse.panel import PanelBook
+from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
@@ -78,7 +78,7 @@ async def test_nothing_is_painted_when_nothing_changes_that_can_be_seen(monkeypa
 
 
 def screens() -> list[CommandScreen[None] | AnalyseScreen]:
-    return [BrowseScreen(FixedSession()), AnalyseScreen(FixedAnalysis(made_report()), book=PanelBook())]
+    return [BrowseScreen(FixedSession()), AnalyseScreen(FixedAnalysis(made_report()), states=PanelStates())]
 
 
 @pytest.mark.parametrize("at", [0, 1], ids=["browse", "analyse"])
@@ -225,10 +225,10 @@ async def test_enter_says_what_a_row_is_that_leads_nowhere(keys: tuple[str, ...]
         await desk.press(*keys)
         await desk.until(lambda: Condition.ON_ENTRY not in desk.screen.conditions)
         await desk.until(lambda: not any("Open" in span.text for span in desk.screen.footer_bar.lines[0]))
-        before = desk.screen.choices
+        before = desk.screen.view.state
         await desk.press("enter")
         await desk.until(lambda: any(said in notice for notice in notices(desk)))
-        assert desk.screen.choices == before
+        assert desk.screen.view.state == before
 
 
 async def test_a_key_in_a_table_of_namespaces_opens() -> None:

@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
-from rtui.tui.analyse.expiry_panel import ExpiryState, expiry_lines
+from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
 from rtui.tui.analyse.head_lines import status_line, title_line
 from rtui.tui.analyse.hot_panel import hot_lines
 from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
@@ -43,7 +43,7 @@ def report_of(keys: int, made: Report) -> Report:
 def drawn(report: Report, width: int) -> str:
     """Return all that is drawn and written of a report."""
     lines = [
-        *expiry_lines(report, width, 40, ExpiryState()),
+        *expiry_lines(report, width, 40, TimelineView()),
         *hot_lines(report, width, 40),
         *slots_lines(report, width, 40, SlotsState()),
         *types_lines(report, width, 40),

@@ -1,79 +1,112 @@
-"""The Big keys panel: the largest keys of all types or of one, by bytes or by length."""
+"""The Big keys panel: the largest keys of all types or of one, by bytes or by length, marked by thresholds."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from textual.geometry import Size
 
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.keys import Measure, big_keys, looked_at
 from rtui.analysis.report.tables.table import Cell, Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Choices, Listing
-from rtui.tui.analyse.table_notes import sample_note
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note
 from rtui.tui.kit.format import display
 from rtui.tui.kit.styled_text import Line, Role, Span, own
 from rtui.tui.kit.table_rows import Order
 
 TYPE_LIMIT: Final = 16
-"""Characters of a type's name that its title shows."""
+"""Characters of a type's name in the title of its table."""
 
 
-def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
-    """Return the lists of all types and of each type, by what is chosen."""
-    by_type = report.summary.big.by_type_length if choices.by_length else report.summary.big.by_type_memory
-    by: Measure = "length" if choices.by_length else "memory"
-    name = preset_name(report, choices)
-    note = (*sample_note(looked_at(report)), *_note(name, by_length=choices.by_length))
-    kinds: list[bytes | None] = [None, *by_type]
-    return tuple(
-        Listing(
-            f"big {by} {'' if kind is None else kind!r}",
-            own("all types") if kind is None else display(kind, limit=TYPE_LIMIT),
-            partial(big_keys, report, by, kind),
-            partial(is_big, presets.preset(name)),
-            note,
-            Order(by),
-            needs=(by,),
-            among=own("longest" if choices.by_length else "largest"),
-        )
-        for kind in kinds
+@dataclass(frozen=True, slots=True)
+class BigKeysState(PanelState):
+    """What the user has chosen in the panel."""
+
+    by_length: bool = False
+    preset: str | None = None
+    """Name of the thresholds that mark rows, None for those of the report."""
+
+
+def _toggle_measure(_report: Report, state: BigKeysState, _size: Size) -> BigKeysState:
+    return replace(state, by_length=not state.by_length, table_id="", subject=None)
+
+
+def _next_preset(report: Report, state: BigKeysState, _size: Size) -> BigKeysState:
+    names = presets.names()
+    return replace(state, preset=names[(names.index(preset_name(report, state)) + 1) % len(names)])
+
+
+class BigKeysPanel(Panel[BigKeysState]):
+    """A table for all types and one for each type."""
+
+    id = "big"
+    title = own("Big keys")
+    key = "2"
+    help = "Show the largest keys, over all and of each type."
+    initial = BigKeysState()
+    commands = (
+        panel_command(
+            _toggle_measure, "measure", "b", "Measure", "List the largest keys by bytes, or by length.", footer=4
+        ),
+        panel_command(
+            _next_preset,
+            "preset",
+            "P",
+            "Limits",
+            "Mark what is above other thresholds, those of various clouds and tools.",
+            footer=6,
+        ),
     )
 
+    def tables(self, report: Report, state: BigKeysState) -> tuple[PanelTable, ...]:
+        """Return the tables by the chosen measure."""
+        big = report.summary.big
+        by_type = big.by_type_length if state.by_length else big.by_type_memory
+        by: Measure = "length" if state.by_length else "memory"
+        name = preset_name(report, state)
+        thresholds = presets.preset(name)
+        note: Line = (
+            *sample_note(looked_at(report)),
+            Span(own("by length") if state.by_length else own("by bytes")),
+            Span(own(" · ▸ above the thresholds of "), Role.MUTED),
+            Span(SafeText(name), Role.ACCENT),
+            Span(SafeText(f": {thresholds.title}"), Role.MUTED),
+        )
+        key_types: list[bytes | None] = [None, *by_type]
+        return tuple(
+            PanelTable(
+                f"big {by} {'' if key_type is None else key_type!r}",
+                own("all types") if key_type is None else display(key_type, limit=TYPE_LIMIT),
+                partial(big_keys, report, by, key_type),
+                partial(_is_big, thresholds),
+                note,
+                Order(by),
+                needs=(by,),
+                top=own("longest" if state.by_length else "largest"),
+            )
+            for key_type in key_types
+        )
 
-def preset_name(report: Report, choices: Choices) -> str:
-    """Return the name of the thresholds in use: those chosen, or those of the report where it names any we know."""
-    name = choices.preset or report.head.scope.preset
+
+def preset_name(report: Report, state: BigKeysState) -> str:
+    """Return the name of the thresholds in use: those chosen, else those of the report, else the default."""
+    name = state.preset or report.head.scope.preset
     return name if name in presets.names() else presets.DEFAULT_PRESET
 
 
-def next_preset(report: Report, choices: Choices) -> str:
-    """Return the name of the thresholds that come next."""
-    names = presets.names()
-    return names[(names.index(preset_name(report, choices)) + 1) % len(names)]
-
-
-def is_big(preset: presets.Preset, table: Table, row: int) -> bool:
+def _is_big(thresholds: presets.Preset, table: Table, row: int) -> bool:
     """Whether the key of a row is above a threshold of its type."""
 
     def cell(name: str) -> Cell:
         return table.rows[row][table.column(name)]
 
-    kind, memory, length = cell("type"), cell("memory"), cell("length")
-    return preset.is_big(
-        kind if isinstance(kind, bytes) else None,
+    key_type, memory, length = cell("type"), cell("memory"), cell("length")
+    return thresholds.is_big(
+        key_type if isinstance(key_type, bytes) else None,
         memory if isinstance(memory, int) else None,
         length if isinstance(length, int) else None,
-    )
-
-
-def _note(name: str, *, by_length: bool) -> Line:
-    """Say by what the keys are listed, and which thresholds mark them."""
-    measure = own("by length") if by_length else own("by bytes")
-    return (
-        Span(measure),
-        Span(own(" · ▸ above the thresholds of "), Role.MUTED),
-        Span(SafeText(name), Role.ACCENT),
-        Span(SafeText(f": {presets.preset(name).title}"), Role.MUTED),
     )

@@ -2,261 +2,81 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.tui.analyse.panels import PANELS
 from rtui.tui.kit.command import Command, Condition, Group, Owner
-from rtui.tui.kit.table import TABLE_COMMANDS
+from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
+
+_run = partial(Command, group=Group.ANALYSE, owner=Owner.ANALYSE)
+"""A command about the analysis."""
+
+_table = partial(Command, group=Group.TABLE, owner=Owner.ANALYSE)
+"""A command of the screen about its table."""
+
+_RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 
 ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     *(
-        Command(
-            panel.id,
-            (panel.key,),
-            panel.title,
-            panel.help,
-            Group.ANALYSE,
-            Owner.ANALYSE,
-            call=f"show_panel('{panel.id}')",
-        )
-        for panel in PANELS
+        _run(panel.id, (panel.key,), panel.title, panel.help, call=f"show_panel('{panel.id}')") for panel in PANELS
     ),
-    Command("next_panel", ("tab",), "Next panel", "Show the next panel.", Group.ANALYSE, Owner.ANALYSE),
-    Command(
-        "previous_panel",
-        ("shift+tab",),
-        "Panel before",
-        "Show the panel before.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        label="⇧tab",
+    _run("next_panel", ("tab",), "Next panel", "Show the next panel."),
+    _run("previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab"),
+    _run(
+        "begin", ("r",), "Ask every key", "Ask every key, from the beginning; what was known is replaced.",
+        when=(Condition.READY,), footer=13,
     ),
-    Command(
-        "begin",
-        ("r",),
-        "Ask every key",
-        "Ask every key, from the beginning; what was known is replaced.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.READY,),
-        footer=13,
-    ),
-    Command(
-        "estimate",
-        ("e",),
-        "Estimate",
+    _run(
+        "estimate", ("e",), "Estimate",
         f"Ask {ESTIMATE_KEYS:,} random keys: seconds, however many there are; every figure with its interval.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.READY,),
-        footer=14,
+        when=(Condition.READY,), footer=14,
     ),
-    Command(
-        "pause",
-        ("p",),
-        "Pause",
-        "Pause the analysis, or go on with it.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.SCANNING, Condition.PAUSED),
-        footer=2,
+    _run("pause", ("p",), "Pause", "Pause the analysis, or go on with it.", when=_RUNNING, footer=2),
+    _run(
+        "faster", ("plus", "equals_sign"), "Faster", "Ask at a faster pace; the server gives more of its time.",
+        when=(Condition.LIVE,), footer=15, label="+",
     ),
-    Command(
-        "faster",
-        ("plus", "equals_sign"),
-        "Faster",
-        "Ask at a faster pace; the server gives more of its time.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.LIVE,),
-        footer=15,
-        label="+",
+    _run("slower", ("minus",), "Slower", "Ask at a gentler pace.", when=(Condition.LIVE,)),
+    _run(
+        "stop", ("x",), "Stop", "End the analysis; what it has found stays, marked partial.", when=_RUNNING, footer=12
     ),
-    Command("slower", ("minus",), "Slower", "Ask at a gentler pace.", Group.ANALYSE, Owner.ANALYSE, (Condition.LIVE,)),
-    Command(
-        "stop",
-        ("x",),
-        "Stop",
-        "End the analysis; what it has found stays, marked partial.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.SCANNING, Condition.PAUSED),
-        footer=12,
+    _run("cost", ("i",), "Cost", "Show what the analysis has cost the server: commands, bytes, time."),
+    _run(
+        "back", ("escape",), "Back",
+        "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.", footer=11,
     ),
-    Command(
-        "cost",
-        ("i",),
-        "Cost",
-        "Show what the analysis has cost the server: commands, bytes, time.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
+    _run("leave", ("a",), "Tree", "Go back to the tree; the analysis goes on.", when=(Condition.LIVE,)),
+    *MOVE_COMMANDS,
+    _table(
+        "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the namespace above.",
+        when=(Condition.ZOOMED,), footer=4,
     ),
-    Command(
-        "back",
-        ("escape",),
-        "Back",
-        "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        footer=11,
+    _table(
+        "next_list", ("right_square_bracket",), "Next list", "Show the next table of the panel.",
+        when=(Condition.SEVERAL_LISTS,), footer=3,
     ),
-    Command(
-        "leave",
-        ("a",),
-        "Tree",
-        "Go back to the tree; the analysis goes on.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.LIVE,),
+    _table(
+        "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
+        when=(Condition.SEVERAL_LISTS,),
     ),
-    *TABLE_COMMANDS[:-2],
-    Command(
-        "zoom_out",
-        ("left", "h", "backspace"),
-        "Zoom out",
-        "Go back to the namespace above.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.ZOOMED,),
-        footer=4,
-    ),
-    Command(
-        "next_list",
-        ("right_square_bracket",),
-        "Next list",
-        "Show the next table of the panel.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.SEVERAL_LISTS,),
-        footer=3,
-    ),
-    Command(
-        "previous_list",
-        ("left_square_bracket",),
-        "List before",
-        "Show the table before.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.SEVERAL_LISTS,),
-    ),
-    Command(
-        "measure",
-        ("b",),
-        "Measure",
-        "List the largest keys by bytes, or by length.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.BY_LENGTH,),
-        footer=4,
-    ),
-    Command(
-        "preset",
-        ("P",),
-        "Limits",
-        "Mark what is above other thresholds, those of various clouds and tools.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.PRESET,),
-        footer=6,
-    ),
-    Command(
-        "nodes",
-        ("n",),
-        "Nodes",
-        "Imagine a cluster of another number of nodes.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.NODES,),
-        footer=6,
-    ),
-    Command(
-        "weigh",
-        ("m",),
-        "Bytes/keys",
-        "Draw slots by their bytes, or by their keys.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.FIELD,),
-        footer=4,
-    ),
-    *(
-        Command(
-            f"cell_{name}",
-            (f"shift+{name}",),
-            f"Cell {name}",
-            f"Move the cursor of the chart {name}.",
-            Group.TABLE,
-            Owner.ANALYSE,
-            (Condition.FIELD,),
-            label=f"⇧{arrow}",
-            call=f"move_cell({columns}, {lines})",
-        )
-        for name, arrow, columns, lines in (
-            ("left", "←", -1, 0),
-            ("right", "→", 1, 0),
-            ("up", "↑", 0, -1),
-            ("down", "↓", 0, 1),
-        )
-    ),
-    Command(
-        "horizon",
-        ("o",),
-        "Outlook",
-        "Look an hour, a day, a week ahead, or as far as there are expiries.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.HORIZON,),
-        footer=4,
-    ),
-    Command(
-        "hot_session",
-        ("H",),
-        "Hot-key session",
+    *(one.command for panel in PANELS for one in panel.commands),
+    _run(
+        "hot_session", ("H",), "Hot-key session",
         "Have the server itself find its hottest keys for a while; says what that changes and costs, and asks first.",
-        Group.ANALYSE,
-        Owner.ANALYSE,
-        (Condition.HOT_SESSION,),
-        footer=4,
+        when=(Condition.HOT_SESSION,), footer=4,
     ),
-    *TABLE_COMMANDS[-2:],
-    Command(
-        "filter",
-        ("slash",),
-        "Filter",
-        "Show the rows with a text in them.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.HAS_ROWS,),
-        footer=8,
+    *SORT_COMMANDS,
+    _table("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
+    _table(
+        "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
+        when=(Condition.HAS_ROWS,),
     ),
-    Command(
-        "copy_row",
-        ("y",),
-        "Copy",
-        "Copy the name of the row, or the whole row where it has none.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.HAS_ROWS,),
+    _table("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
+    _table(
+        "export", ("w",), "Write", "Write what the table shows to a .csv, .md or .json file.",
+        when=(Condition.HAS_ROWS,), footer=9,
     ),
-    Command(
-        "copy_menu",
-        ("Y",),
-        "Copy as…",
-        "Choose what to copy of the row.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.HAS_ROWS,),
-    ),
-    Command(
-        "export",
-        ("w",),
-        "Write",
-        "Write what the table shows to a .csv, .md or .json file.",
-        Group.TABLE,
-        Owner.ANALYSE,
-        (Condition.HAS_ROWS,),
-        footer=9,
-    ),
-)
+)  # fmt: skip
 """In the order of the help screen."""

@@ -1,4 +1,4 @@
-"""What the Expiry panel draws: what never expires, the timeline of what will, its cliffs, and how long keys live."""
+"""The Expiry panel: which keys never expire, when the others do, where many expire at once, and how long keys live."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from functools import partial
 from typing import Final
+
+from textual.geometry import Size
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
@@ -43,8 +45,8 @@ from rtui.tui.analyse.chart_lines import (
     value_of,
     without,
 )
-from rtui.tui.analyse.panel import Area, Choices, Listing
-from rtui.tui.analyse.time_axis import Axis, Horizon, axis_for, clock, day_and_clock, ticks, zone_name
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.time_axis import Axis, TimeRange, axis_for, clock, day_and_clock, ticks, zone_name
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted
@@ -57,13 +59,13 @@ GUTTER_CELLS: Final = 7
 TICK_CELLS: Final = 12
 """Times along the axis are at least so far apart."""
 
-MOST_CLIFF_LINES: Final = 4
+MAX_CLIFF_LINES: Final = 4
 """So many lines name cliffs under the timeline; the table has all of them."""
 
 LOW_LINES: Final = 3
 """A timeline is at least so high."""
 
-MOST_LINES: Final = 25
+MAX_LINES: Final = 25
 """The chart is never higher."""
 
 HIGH_LINES: Final = 8
@@ -80,21 +82,78 @@ LIVES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExpiryState:
-    """What the user looks at."""
+class ExpiryState(PanelState):
+    """What the user has chosen in the panel."""
 
-    horizon: Horizon = Horizon.HOUR
+    time_range: TimeRange = TimeRange.HOUR
+
+
+def _next_time_range(_report: Report, state: ExpiryState, _size: Size) -> ExpiryState:
+    ranges = list(TimeRange)
+    return replace(state, time_range=ranges[(ranges.index(state.time_range) + 1) % len(ranges)])
+
+
+class ExpiryPanel(Panel[ExpiryState]):
+    """The timeline of the namespace under the cursor; tables of cliffs, of lifetimes, and of keys that never expire."""
+
+    id = "expiry"
+    title = own("Expiry")
+    key = "4"
+    help = "Show what expires when, what expires all at once, and what never does."
+    initial = ExpiryState()
+    commands = (
+        panel_command(
+            _next_time_range,
+            "time_range", "o", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
+            footer=4,
+        ),
+    )  # fmt: skip
+
+    def tables(self, report: Report, _state: ExpiryState) -> tuple[PanelTable, ...]:
+        """Return cliffs, important keys that expire soon, namespaces, keys without TTL, and the TTL histogram."""
+        needs, by_no_ttl = ("ttl",), Order("no_ttl_keys")
+        return (
+            PanelTable("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
+                       empty=own("No cliffs: no minutes stand out from those around them")),
+            PanelTable("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
+                       order=Order("expires_at", upward=True), needs=needs, top=own("big or hot"),
+                       empty=own("None of the big and hot keys expires soon")),
+            PanelTable("expiry", own("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
+            PanelTable("no_ttl", own("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,
+                       empty=own("Every key that was seen expires")),
+            PanelTable("ttl_histogram", own("time to live"), partial(ttl_histogram, report), needs=needs),
+        )  # fmt: skip
+
+    def chart_height(self, report: Report, state: ExpiryState, space: Size) -> int:
+        """Return how many lines the chart takes: the same for every time range, so that the table does not move."""
+        height = chart_lines(MAX_LINES, space.height)
+        return height if report.summary.expiry.timelines else len(self.chart(report, state, Size(space.width, height)))
+
+    def chart(self, report: Report, state: ExpiryState, size: Size) -> list[Line]:
+        """Return the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
+        names = tuple(step.name for step in state.subject) if isinstance(state.subject, tuple) else ()
+        timelines = report.summary.expiry.timelines
+        near = [at for at, one in enumerate(timelines) if names[: len(one.path)] == one.path]
+        view = TimelineView(state.time_range, max(near, key=lambda at: len(timelines[at].path), default=0))
+        return inset(expiry_lines(report, size.width - 2, size.height, view))
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineView:
+    """Which timeline is drawn, and how."""
+
+    time_range: TimeRange = TimeRange.HOUR
     timeline: int = 0
-    """Which of the report's timelines; the first is that of all keys."""
+    """Index among the report's timelines; the first is that of all keys."""
     zone: tzinfo = UTC
-    """The zone of all times shown; everything else that rtui says is in UTC, too."""
+    """The zone of all times shown."""
 
 
-def expiry_lines(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+def expiry_lines(report: Report, width: int, height: int, view: TimelineView) -> list[Line]:
     """Return the panel in at most `height` lines: figures, timeline, cliffs, and with room the two histograms."""
     below = _histograms(report, width) if height >= LOW_LINES + 16 else []
-    lines = [_headline(report, width), _choice(report, state, width)]
-    lines += _timeline(report, width, height - len(lines) - len(below), state)
+    lines = [_headline(report, width), _choice(report, view, width)]
+    lines += _timeline(report, width, height - len(lines) - len(below), view)
     return [clip(line, width) for line in [*lines, *below][:height]]
 
 
@@ -131,43 +190,43 @@ def _expiring(stats: Stats) -> Figure:
     return without(stats.keys, stats.no_ttl_keys or 0) if is_estimate else round(seen)
 
 
-def _choice(report: Report, state: ExpiryState, width: int) -> Line:
+def _choice(report: Report, view: TimelineView, width: int) -> Line:
     """Return which keys and how far ahead, the chosen ones in brackets."""
-    shown = timeline_of(report.summary.expiry, state)
+    shown = timeline_of(report.summary.expiry, view)
     label = own("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
     spans: list[Span] = []
-    for horizon in Horizon:
-        chosen = horizon is state.horizon
-        text = SafeText(f"[{horizon.title}]" if chosen else f" {horizon.title} ")
+    for time_range in TimeRange:
+        chosen = time_range is view.time_range
+        text = SafeText(f"[{time_range.title}]" if chosen else f" {time_range.title} ")
         spans.append(Span(text, Role.TAB_ON if chosen else Role.TAB))
-    zone = (Span(own("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, state.zone), Role.MUTED))
+    zone = (Span(own("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, view.zone), Role.MUTED))
     head = (Span(own("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
     line = (*head, *spans)
     room = width - line_width(line) - line_width(zone)
     return (*line, gap(room), *zone) if room >= 0 else line
 
 
-def timeline_of(expiry: ExpiryReport, state: ExpiryState) -> Timeline | None:
+def timeline_of(expiry: ExpiryReport, view: TimelineView) -> Timeline | None:
     """Return the chosen timeline, the first where there is none such, None where there are none at all."""
     if not expiry.timelines:
         return None
-    return expiry.timelines[state.timeline if state.timeline < len(expiry.timelines) else 0]
+    return expiry.timelines[view.timeline if view.timeline < len(expiry.timelines) else 0]
 
 
-def _timeline(report: Report, width: int, height: int, state: ExpiryState) -> list[Line]:
+def _timeline(report: Report, width: int, height: int, view: TimelineView) -> list[Line]:
     """Return the bars over the axis, and the cliffs below it."""
-    shown = timeline_of(report.summary.expiry, state)
+    shown = timeline_of(report.summary.expiry, view)
     if shown is None or not shown.bins:
         return [(), (Span(own("Nothing that was seen expires."), Role.MUTED),), ()]
-    axis = axis_for(state.horizon, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, state.zone)
-    cliffs = _cliffs(report, axis, width, state, max(1, height - LOW_LINES - 1))
+    axis = axis_for(view.time_range, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
+    cliffs = _cliffs(report, axis, width, view, max(1, height - LOW_LINES - 1))
     bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
     values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
     rest = columns(shown, axis.end_s, end_s(shown), 1)
     beyond = rest[0].keys if rest else 0
     return [
         *_bars(values, axis, bars, report),
-        _axis_line(axis, state.zone, beyond, width, kind_of(report)),
+        _axis_line(axis, view.zone, beyond, width, kind_of(report)),
         *cliffs,
     ]
 
@@ -203,14 +262,14 @@ def _axis_line(axis: Axis, zone: tzinfo | None, beyond: Figure, width: int, kind
     return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, room)}}"), Role.MUTED), Span(later, Role.FAINT)
 
 
-def _cliffs(report: Report, axis: Axis, width: int, state: ExpiryState, room: int) -> list[Line]:
+def _cliffs(report: Report, axis: Axis, width: int, view: TimelineView, room: int) -> list[Line]:
     """Say the greatest cliffs within the axis, each with a mark under its column and the words beside it."""
     lines: list[Line] = []
     for cliff in report.summary.expiry.cliffs:
         if axis.start_s <= cliff.start_s < axis.end_s:
             at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            said = _beside(at, cliff_pieces(cliff, kind_of(report), state.zone, axis), width)
-            if len(lines) + len(said) <= min(MOST_CLIFF_LINES, room):
+            said = _beside(at, cliff_pieces(cliff, kind_of(report), view.zone, axis), width)
+            if len(lines) + len(said) <= min(MAX_CLIFF_LINES, room):
                 lines += said
     if lines:
         return lines
@@ -315,45 +374,3 @@ def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
             is_other = any(one.kind is NodeKind.OTHER for one in path)
             found.append((own("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
     return found
-
-
-def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
-    """Return the tables: what expires at once, what is about to, what is left of lives, and what never ends."""
-    lasting, needs = Order("no_ttl_keys"), ("ttl",)
-    return (
-        Listing("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
-                nothing=own("No cliffs: no minutes stand out from those around them")),
-        Listing("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
-                order=Order("expires_at", upward=True), needs=needs, among=own("big or hot"),
-                nothing=own("None of the big and hot keys expires soon")),
-        Listing("expiry", own("namespaces"), partial(expiry, report), order=lasting, needs=needs),
-        Listing("no_ttl", own("without TTL"), partial(no_ttl, report), order=lasting, needs=needs,
-                nothing=own("Every key that was seen expires")),
-        Listing("ttl_histogram", own("time to live"), partial(ttl_histogram, report), needs=needs),
-    )  # fmt: skip
-
-
-def state_of(report: Report, choices: Choices) -> ExpiryState:
-    """Return what is looked at: the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
-    path = choices.subject if isinstance(choices.subject, tuple) else ()
-    names = tuple(step.name for step in path)
-    lines = report.summary.expiry.timelines
-    near = [at for at, one in enumerate(lines) if names[: len(one.path)] == one.path]
-    return ExpiryState(choices.horizon, max(near, key=lambda at: len(lines[at].path), default=0), UTC)
-
-
-def next_horizon(choices: Choices) -> Choices:
-    """Look further ahead, or after all of it the next hour again."""
-    horizons = list(Horizon)
-    return replace(choices, horizon=horizons[(horizons.index(choices.horizon) + 1) % len(horizons)])
-
-
-def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
-    """Return the chart."""
-    return inset(expiry_lines(report, area.width - 2, area.height, state_of(report, choices)))
-
-
-def chart_height(report: Report, choices: Choices, room: Area) -> int:
-    """Return how many lines the chart takes: as many for any outlook, so that nothing jumps."""
-    wanted = chart_lines(MOST_LINES, room.height)
-    return wanted if report.summary.expiry.timelines else len(chart(report, choices, Area(room.width, wanted)))

@@ -42,6 +42,22 @@ _MISSING: Final = {
 """How it is said that a fact is missing, and how soon that gives way to the rest."""
 
 
+FILTER_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" keeps the rows that have this text"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" shows all"), Role.MUTED),
+)
+"""Shown while a filter is typed."""
+
+FILE_HINT: Final[Line] = (
+    Span(own(" enter"), Role.ACCENT),
+    Span(own(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
+    Span(own("  esc"), Role.ACCENT),
+    Span(own(" cancels"), Role.MUTED),
+)
+"""Shown while the name of a file is typed."""
+
 _LENGTHS_TOO: Final = own(
     "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
     "when a key was last used. The tables fill while it runs, and you can pause it at any time."

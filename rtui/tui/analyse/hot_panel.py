@@ -1,11 +1,13 @@
-"""What the Hot keys panel draws: the source by name, the hottest keys, loaded slots, and what would tell more."""
+"""The Hot keys panel: the keys that are used most, from the best source that the server offers, and loaded slots."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from textual.geometry import Size
 
 from rtui.analysis.facts import Frequency
 from rtui.analysis.humanize import counted, decimal, rate
@@ -14,27 +16,28 @@ from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import Bar, bar_lines, beside_each_other, chart_lines, inset
-from rtui.tui.analyse.panel import Area, Choices, Listing
-from rtui.tui.analyse.table_notes import sample_note
-from rtui.tui.browse.key_lines import full_name
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
 from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display_text
+from rtui.tui.kit.format import Mark, display, display_text
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, joined, own, type_role, width_of
+
+NAME_LIMIT: Final = 400
+"""Characters of a key that are made safe to show."""
 
 NAME_CELLS: Final = 48
 """A key is cut in the middle beyond this."""
 
-MOST_BARS: Final = 10
+MAX_BARS: Final = 10
 """So many keys are drawn; the table below has all of them."""
 
-MOST_SLOTS: Final = 10
+MAX_SLOTS: Final = 10
 """So many slots are drawn."""
 
 LOW_LINES: Final = 14
 """In fewer lines there are no blank ones."""
 
-MOST_LINES: Final = 20
+MAX_LINES: Final = 20
 """The chart is never higher."""
 
 TITLE_LIMIT: Final = 24
@@ -106,6 +109,61 @@ def value_text(hot: HotKey, unit: str) -> SafeText:
     return _WRITERS.get(unit, decimal)(hot.value, Mark.AT_LEAST if hot.at_least else Mark.EXACT)
 
 
+@dataclass(frozen=True, slots=True)
+class HotKeysState(PanelState):
+    """What the panel shows."""
+
+    since_s: float = 0.0
+    """Seconds since the figures were read from the server."""
+
+
+class HotKeysPanel(Panel[HotKeysState]):
+    """The hottest keys as bars, under the name of their source; a table for each of its lists, and one for slots."""
+
+    id = "hot"
+    title = own("Hot keys")
+    key = "3"
+    help = "Show the keys that are used most, from the best source that the server offers."
+    initial = HotKeysState()
+    shows_hot_keys = True
+
+    def tables(self, report: Report, _state: HotKeysState) -> tuple[PanelTable, ...]:
+        """Return the lists of hot keys, then the loaded slots where the server counts them or there are no lists."""
+        tables = [
+            PanelTable(
+                f"hot {at}",
+                display_text(one.title, limit=TITLE_LIMIT),
+                partial(_hot_table, report, at),
+                note=sample_note(of_sample(report))[:1],
+                top=own("hottest"),
+                empty=own("No key stands out"),
+            )
+            for at, one in enumerate(report.hot.lists)
+        ]
+        if report.hot.slots or not tables:
+            empty = own("The server keeps no statistics of its slots")
+            table = PanelTable("hot slots", own("slots"), partial(hot_slots, report), top=own("busiest"), empty=empty)
+            tables.append(table)
+        return tuple(tables)
+
+    def chart_height(self, report: Report, _state: HotKeysState, space: Size) -> int:
+        """Return how many lines the chart takes."""
+        return len(hot_lines(report, space.width - 2, chart_lines(MAX_LINES, space.height)))
+
+    def chart(self, report: Report, state: HotKeysState, size: Size) -> list[Line]:
+        """Return the source and the hottest keys."""
+        return inset(hot_lines(report, size.width - 2, size.height, state.since_s))
+
+    def aged(self, state: HotKeysState, seconds: float) -> HotKeysState:
+        """Return the state so many seconds after the server was asked for its hot keys."""
+        return replace(state, since_s=seconds)
+
+
+def _hot_table(report: Report, at: int) -> Table:
+    """Return one of the lists, without its note, which repeats what the chart says."""
+    return replace(hot_keys(report)[at], note="")
+
+
 def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:
     """Return the panel in at most `height` lines, `since_s` seconds after the server was asked."""
     hot = report.hot
@@ -161,6 +219,10 @@ def _arranged(blocks: Sequence[Block], width: int, room: int) -> list[Line]:
     return lines[: max(0, room)]
 
 
+def _key_name(key: bytes) -> SafeText:
+    return display(key, limit=NAME_LIMIT) if key else own("(empty name)")
+
+
 def _list_block(found: HotList, room: int) -> Block:
     """Return the part of one list: the keys without a rank in a group of their own, then the others as bars."""
 
@@ -173,7 +235,7 @@ def _list_block(found: HotList, room: int) -> Block:
         )
         group = _unranked(top, found.unit, width)
         most = max((one.value for one in found.keys), default=0.0)
-        shown = ranked[: max(0, min(MOST_BARS, room - 1 - len(group)))]
+        shown = ranked[: max(0, min(MAX_BARS, room - 1 - len(group)))]
         bars = [_bar(one, found.unit, most) for one in shown]
         if not found.keys:
             group = [(Span(own("no keys"), Role.MUTED),)]
@@ -186,7 +248,7 @@ def _bar(hot: HotKey, unit: str, most: float) -> Bar:
     """Return the bar of a key; of idle times there are none, since less is hotter."""
     part = None if unit == IDLE or most <= 0 else hot.value / most
     role = Role.TEXT if hot.record.kind is None else type_role(hot.record.kind)
-    return Bar(full_name(hot.record.key), (value_text(hot, unit),), part, role)
+    return Bar(_key_name(hot.record.key), (value_text(hot, unit),), part, role)
 
 
 def _unranked(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
@@ -201,7 +263,7 @@ def _unranked(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
     names: list[Span] = [gap(2)]
     used, left_out = 2, len(keys)
     for one in sorted(keys, key=lambda hot: hot.record.key):
-        name = cut_middle(full_name(one.record.key), min(32, max(8, width // 3)))
+        name = cut_middle(_key_name(one.record.key), min(32, max(8, width // 3)))
         if used + width_of(name) + 12 > width and left_out < len(keys):
             break
         names += (Span(name, type_role(one.record.kind) if one.record.kind else Role.TEXT), gap(2))
@@ -216,7 +278,7 @@ def _slot_block(slots: Sequence[SlotLoad], room: int) -> Block:
     """Return the part of the most loaded slots, by the first thing that the server counts of them."""
     name = next(one for one in (*_METRICS, *slots[0].values, "") if not one or slots[0].values.get(one))
     title, write = _METRICS.get(name, (display_text(name), decimal))
-    shown = sorted(slots, key=lambda one: -one.values.get(name, 0))[: max(0, min(MOST_SLOTS, room - 1))]
+    shown = sorted(slots, key=lambda one: -one.values.get(name, 0))[: max(0, min(MAX_SLOTS, room - 1))]
     most = max((one.values.get(name, 0) for one in shown), default=0)
 
     def make(width: int) -> list[Line]:
@@ -237,40 +299,3 @@ def _better(hot: HotReport, width: int) -> list[Line]:
         return []
     text = joined([display_text(one) for one in hot.better], " ")
     return [line[1:] for line in prose(text, width + 2, Role.MUTED)]
-
-
-def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
-    """Return the lists of hot keys, then the loaded slots where the server counts them or there is nothing else."""
-    found = [
-        Listing(
-            f"hot {at}",
-            display_text(one.title, limit=TITLE_LIMIT),
-            partial(_hot_table, report, at),
-            note=sample_note(of_sample(report))[:1],
-            among=own("hottest"),
-            nothing=own("No key stands out"),
-        )
-        for at, one in enumerate(report.hot.lists)
-    ]
-    if report.hot.slots or not found:
-        nothing = own("The server keeps no statistics of its slots")
-        found.append(
-            Listing("hot slots", own("slots"), partial(hot_slots, report), among=own("busiest"), nothing=nothing)
-        )
-    return tuple(found)
-
-
-def _hot_table(report: Report, at: int) -> Table:
-    """Return one of the lists; what its note would say stands in the chart already."""
-    return replace(hot_keys(report)[at], note="")
-
-
-def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
-    """Return the chart."""
-    return inset(hot_lines(report, area.width - 2, area.height, choices.since_s))
-
-
-def chart_height(report: Report, _choices: Choices, room: Area) -> int:
-    """Return how many lines the chart takes."""
-    height = chart_lines(MOST_LINES, room.height)
-    return len(hot_lines(report, room.width - 2, height))

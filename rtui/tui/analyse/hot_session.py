@@ -1,4 +1,4 @@
-"""Asks whether the server may be made to find its hottest keys itself: the one thing that is not only reading."""
+"""The dialog before a hot-key session: the server then finds its hottest keys itself, which is not only reading."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from rtui.tui.kit.detail_pane import DetailBody
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, own
 
-Option = TypeVar("Option")
+DURATIONS_S: Final = (10, 60, 300, 1800)
+"""Durations to choose from."""
+
+SAMPLE_RATIOS: Final = (1000, 100, 10)
+"""Sample ratios to choose from: one command in so many is measured."""
+
+DEFAULT: Final = Consent(duration_s=DURATIONS_S[1], sample_ratio=SAMPLE_RATIOS[1])
+"""What is chosen at first."""
+
+S = TypeVar("S")
 
 
 class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None]):
-    """Returns what the user has agreed to by pressing `y`, None for anything else."""
+    """Dismissed with what the user agreed to by pressing `y`, with None for anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,n", "dismiss", show=False),
@@ -37,23 +46,23 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
 
     def __init__(self) -> None:
         super().__init__()
-        self.consent = FIRST
+        self.consent = DEFAULT
         self.body = DetailBody(id="consent-body")
 
     @property
     def focus_home(self) -> Widget:
-        """The words."""
+        """The text."""
         return self.body
 
     def compose(self) -> ComposeResult:
-        """Lay the words into a card."""
+        """Put the text into a card."""
         with Vertical(id="consent-card") as card:
             card.border_title = "Start a hot-key session?"
             card.border_subtitle = "esc closes"
             yield self.body
 
     def on_mount(self) -> None:
-        """Show what is offered."""
+        """Show the default choices."""
         self.body.focus()
         self._offer(self.consent)
 
@@ -62,15 +71,15 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
         self._offer(replace(self.consent, duration_s=_after(DURATIONS_S, self.consent.duration_s)))
 
     def action_sampling(self) -> None:
-        """Measure more, or fewer, of the commands."""
+        """Take the next sample ratio."""
         self._offer(replace(self.consent, sample_ratio=_after(SAMPLE_RATIOS, self.consent.sample_ratio)))
 
     def action_loss(self) -> None:
-        """Agree, or not, that an earlier result may be lost."""
+        """Toggle whether an earlier result may be lost."""
         self._offer(replace(self.consent, discards_result=not self.consent.discards_result))
 
     def action_agree(self) -> None:
-        """Have it started."""
+        """Agree."""
         self.dismiss(self.consent)
 
     def _offer(self, consent: Consent) -> None:
@@ -78,19 +87,16 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
         self.body.say(lambda width: consent_lines(consent, width))
 
 
-def _after(options: Sequence[Option], chosen: Option) -> Option:
+def _after(options: Sequence[S], chosen: S) -> S:
     """Return the option behind the chosen one, the first behind the last."""
     return options[(options.index(chosen) + 1) % len(options)]
 
 
-DURATIONS_S: Final = (10, 60, 300, 1800)
-"""How long a session may last; the first that is offered is the second."""
+def notice_of_session(consent: Consent) -> SafeText:
+    """Return what the user is to expect of a session that has started."""
+    lasts = fmt.duration(consent.duration_s * fmt.SECOND_MS)
+    return SafeText(f"It ends by itself in {lasts}; the panel shows what it finds.")
 
-SAMPLE_RATIOS: Final = (1000, 100, 10)
-"""One command in so many is measured."""
-
-FIRST: Final = Consent(duration_s=DURATIONS_S[1], sample_ratio=SAMPLE_RATIOS[1])
-"""What is offered first."""
 
 _KEY_CELLS: Final = 4
 _LABEL_CELLS: Final = 14
@@ -111,7 +117,7 @@ _KEPT: Final = own(
 
 
 def consent_lines(consent: Consent, width: int) -> list[Line]:
-    """Return the dialog for what is chosen so far."""
+    """Return the text of the dialog for what is chosen so far."""
     durations = [(fmt.duration(one * fmt.SECOND_MS), one == consent.duration_s) for one in DURATIONS_S]
     ratios = [(SafeText(f"1 in {one:,}"), one == consent.sample_ratio) for one in SAMPLE_RATIOS]
     losses = [(own("keep it"), not consent.discards_result), (own("may be lost"), consent.discards_result)]

@@ -1,179 +1,174 @@
-"""What a panel of the Analyse screen is: tables made from a report, one at a time, and maybe a chart over them."""
+"""What a panel of the Analyse screen is: tables, maybe a chart over them, and commands that change what they show.
+
+A panel is a module with a subclass of `Panel` and, where users can choose something in it, one of `PanelState`;
+`panels.py` lists one instance of each. Panels hold no state: all they show follows from the report, the state and the
+size of the chart in cells.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.table import Path, Subject, Table
+from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.time_axis import Horizon
-from rtui.tui.kit.styled_text import Line, own
-from rtui.tui.kit.table_rows import Look, Order
+from rtui.tui.kit.command import Command, Group, Owner
+from rtui.tui.kit.format import display_text
+from rtui.tui.kit.styled_text import Line, Role, Span, own
+from rtui.tui.kit.table_rows import Order, TableState
 
-NOTHING: Final = own("")
+NO_TEXT: Final = own("")
 
 NOTHING_TO_LIST: Final = own("Nothing to list")
-"""What an empty table means where there is nothing better to say."""
+"""The title in place of an empty table that has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What the user has chosen in a panel; the panel's functions take it together with the report."""
+class PanelState:
+    """What the user has chosen in a panel; panels with more choices subclass it."""
 
-    list_id: str = ""
-    """Which of the panel's tables; the first one where this names none."""
+    table_id: str = ""
+    """The chosen table; the panel's first one where there is none of this id."""
     subject: Subject = None
     """What the row under the cursor is about."""
-    path: Path = ()
-    """The namespace that is zoomed into."""
-    by_length: bool = False
-    preset: str | None = None
-    """The thresholds that rows are marked by, None for those of the report."""
-    nodes: int = 6
-    """How many nodes a cluster is imagined to have."""
-    by_bytes: bool = False
-    """Whether slots are drawn by their bytes instead of their keys."""
-    pointed: tuple[Subject, int] | None = None
-    """A slot that was chosen in the chart, and the subject at that time: it holds until the table's cursor moves on."""
-    horizon: Horizon = Horizon.HOUR
-    """How far ahead expiries are drawn."""
-    since_s: float = 0.0
-    """No choice but a fact of the moment: seconds that have passed since what the chart shows was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """One table of a panel."""
+class PanelTable:
+    """One of the tables of a panel, not yet made."""
 
     id: str
-    """Names the table among all that the panel could ever show, so that it can be kept and found again."""
+    """Unique among all tables that the panel can ever show."""
     title: SafeText
     make: Callable[[], Table]
     """Makes the table; called once for each report."""
     is_marked: Callable[[Table, int], bool] | None = None
-    """Whether a row of the table, by its place in it, stands out."""
+    """Whether the row at this index of the table is marked."""
     note: Line = ()
-    """What stands beside the titles of the tables."""
+    """Shown below the table, before the table's own note."""
     order: Order | None = None
-    """By which column the table is made in order, None where it is by none."""
+    """The column by which the table comes sorted, None where it follows none."""
     needs: tuple[str, ...] = ()
-    """The facts, by their names in the head of a report, without which it has no rows."""
-    among: SafeText = NOTHING
-    """What its rows are the first of, such as `largest`, where it lists only so many; empty where it lists all."""
-    nothing: SafeText = NOTHING_TO_LIST
-    """What it means that it has no rows though these facts are known."""
+    """Columns of the inspection (`memory`, `ttl` …) without which the table has no rows."""
+    top: SafeText = NO_TEXT
+    """For a list of the first N only: what they are, such as `largest`; empty for a complete list."""
+    empty: SafeText = NOTHING_TO_LIST
+    """The title in place of a table without rows though everything that it needs is known."""
 
 
-class Area(NamedTuple):
-    """The cells that a chart has."""
-
-    width: int
-    height: int
+def sample_note(text: str) -> Line:
+    """Return the beginning of a note that says of how few keys a list is; nothing for no text."""
+    return (Span(display_text(text), Role.WARN), Span(own(" · "), Role.MUTED)) if text else ()
 
 
-Listings = Callable[[Report, Choices], tuple[Listing, ...]]
-Chart = Callable[[Report, Choices, Area], list[Line]]
-ChartHeight = Callable[[Report, Choices, Area], int]
-Step = Callable[[Report, Choices], Choices | None]
-Hit = Callable[[Report, Choices, Area, int, int], Choices | None]
-Move = Callable[[Report, Choices, Area, int, int], Choices]
-
-
-def nowhere(_report: Report, _choices: Choices) -> None:
-    """Say that there is no such step."""
-
-
-def no_lines(_report: Report, _choices: Choices, _room: Area) -> int:
-    """Take no room for a chart."""
-    return 0
+S = TypeVar("S", bound=PanelState)
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One panel, as it is declared."""
+class PanelCommand(Generic[S]):
+    """A command of a panel."""
 
-    id: str
-    title: SafeText
-    key: str
+    command: Command
+    change: Callable[[Report, S, Size], S | None]
+    """Returns the state after the command, given the size of the chart; None where it does not apply."""
+
+
+def panel_command(
+    change: Callable[[Report, S, Size], S | None], id: str, key: str, title: str, help: str, *, footer: int = 0,
+    label: str = "",
+) -> PanelCommand[S]:  # fmt: skip
+    """Declare a command of a panel; it is offered wherever `change` returns a state."""
+    call = f"change_panel('{id}')"
+    command = Command(id, (key,), title, help, Group.TABLE, Owner.ANALYSE, (id,), footer, label, call)
+    return PanelCommand(command, change)
+
+
+class Panel(Generic[S]):
+    """Base class of panels; only `tables` has to be defined."""
+
+    id: ClassVar[str]
+    """Name of the panel on the command line, and of the command that shows it."""
+    title: ClassVar[SafeText]
+    key: ClassVar[str]
     """The key that shows it."""
-    help: str
-    """One sentence, for the help screen."""
-    listings: Listings
-    """The tables to choose from; cheap, since nothing is made yet."""
-    chart: Chart | None = None
-    """Lines of exactly the area's width, at most of its height."""
-    chart_height: ChartHeight = no_lines
-    """How many lines the chart wants of an area that it shares with the table."""
-    step_in: Step = nowhere
-    """Where Enter on the row under the cursor leads within the panel; None: nowhere."""
-    step_out: Step = nowhere
-    """Where Escape leads within the panel; None: out of it."""
-    hit: Hit | None = None
-    """What a click on a cell of the chart chooses."""
-    move: Move | None = None
-    """Where the cursor of the chart gets by so many columns and lines."""
-    grows_old: bool = False
-    """Whether the chart says how old its figures are."""
-    switches: frozenset[str] = frozenset()
-    """Names of the fields of `Choices` that commands change here."""
+    help: ClassVar[str]
+    """One sentence for the help screen."""
+    initial: PanelState = PanelState()
+    """The state before the user has chosen anything."""
+    commands: Sequence[PanelCommand[S]] = ()
+    shows_hot_keys: ClassVar[bool] = False
+    """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
 
-    def listing(self, report: Report, choices: Choices) -> Listing:
+    def tables(self, report: Report, state: S) -> Sequence[PanelTable]:
+        """Return the tables to choose from, at least one."""
+        raise NotImplementedError
+
+    def chart_height(self, _report: Report, _state: S, _space: Size) -> int:
+        """Return how many lines the chart takes of the space that it shares with the table; 0 for no chart."""
+        return 0
+
+    def chart(self, _report: Report, _state: S, _size: Size) -> list[Line]:
+        """Return the chart: at most `size.height` lines, none wider than `size.width`."""
+        return []
+
+    def aged(self, state: S, _seconds: float) -> S:
+        """Return the state for drawing a chart whose figures were read so many seconds ago."""
+        return state
+
+    def zoomed_in(self, _report: Report, _state: S) -> S | None:
+        """Return the state after Enter on the row under the cursor; None where Enter does nothing in the panel."""
+        return None
+
+    def zoomed_out(self, _report: Report, _state: S) -> S | None:
+        """Return the state one level up; None at the top."""
+        return None
+
+    def clicked(self, _report: Report, _state: S, _size: Size, _x: int, _y: int) -> S | None:
+        """Return the state after a click on a cell of the chart; None where nothing happens."""
+        return None
+
+    def table(self, report: Report, state: S) -> PanelTable:
         """Return the chosen table."""
-        found = self.listings(report, choices)
-        return next((one for one in found if one.id == choices.list_id), found[0])
+        tables = self.tables(report, state)
+        return next((one for one in tables if one.id == state.table_id), tables[0])
 
-    def turned(self, report: Report, choices: Choices, step: int) -> Choices:
-        """Return the choices with the table so many places further."""
-        found = self.listings(report, choices)
-        at = next((at for at, one in enumerate(found) if one.id == choices.list_id), 0)
-        return self.listed(choices, found[(at + step) % len(found)])
-
-    def listed(self, choices: Choices, listing: Listing) -> Choices:
-        """Return the choices with another table."""
-        return replace(choices, list_id=listing.id, subject=None)
-
-
-BY_LENGTH: Final = "by_length"
-PRESET: Final = "preset"
-NODES: Final = "nodes"
-HORIZON: Final = "horizon"
-HOT_SESSION: Final = "hot_session"
+    def with_table(self, report: Report, state: S, step: int) -> S:
+        """Return the state with the table `step` places after the chosen one."""
+        ids = [one.id for one in self.tables(report, state)]
+        at = ids.index(state.table_id) if state.table_id in ids else 0
+        return replace(state, table_id=ids[(at + step) % len(ids)], subject=None)
 
 
 @dataclass(slots=True)
-class PanelBook:
-    """Keeps choices for as long as the screen lives, and tables for as long as their report."""
+class PanelStates:
+    """The states of all panels, which outlive the screen, and their tables, which last as long as their report."""
 
     panel_id: str = "memory"
     """The panel that is shown."""
-    choices: dict[str, Choices] = field(default_factory=dict)
-    """By the id of a panel."""
-    _looks: dict[str, Look] = field(default_factory=dict)
-    _tables: dict[str, Table] = field(default_factory=dict)
+    by_panel: dict[str, PanelState] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    """Tables of the last report, by panel and table."""
+    _table_states: dict[str, TableState] = field(default_factory=dict)
     _report: Report | None = None
 
-    def choices_of(self, panel: Panel) -> Choices:
-        """Return what is chosen in a panel."""
-        return self.choices.setdefault(panel.id, Choices())
+    def state(self, panel: Panel[Any]) -> Any:
+        """Return the state of a panel."""
+        return self.by_panel.get(panel.id, panel.initial)
 
-    def choose(self, panel: Panel, choices: Choices) -> None:
-        """Take up what was chosen in a panel."""
-        self.choices[panel.id] = choices
+    def table_state(self, panel: Panel[Any], table: PanelTable) -> TableState:
+        """Return how a table of a panel is sorted and filtered, and where its cursor is."""
+        return self._table_states.setdefault(f"{panel.id} {table.id}", TableState())
 
-    def look(self, panel: Panel, listing: Listing) -> Look:
-        """Return how a table of a panel is looked at."""
-        return self._looks.setdefault(f"{panel.id} {listing.id}", Look())
-
-    def table(self, report: Report, panel: Panel, listing: Listing) -> Table:
-        """Return a table of a panel, made when it is asked for the first time."""
+    def table(self, report: Report, panel: Panel[Any], wanted: PanelTable) -> Table:
+        """Return a table of a panel, made when it is needed for the first time."""
         if report is not self._report:
             self._report = report
-            self._tables.clear()
-        name = f"{panel.id} {listing.id}"
-        table = self._tables.get(name)
-        if table is None:
-            table = self._tables[name] = listing.make()
-        return table
+            self.tables.clear()
+        name = f"{panel.id} {wanted.id}"
+        if name not in self.tables:
+            self.tables[name] = wanted.make()
+        return self.tables[name]

@@ -1,26 +1,32 @@
-"""A chart of painted lines that tells where it was clicked."""
+"""The widget that shows a panel: its chart, the titles of its tables, the chosen table, and a note below."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.message import Message
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject
-from rtui.tui.analyse.panel import Area, Choices, Listing, Panel, PanelBook
-from rtui.tui.analyse.table_notes import listing_line, note_line, nothing_lines
+from rtui.tui.analyse.panel import Panel, PanelStates
+from rtui.tui.analyse.panels import BY_ID, PANELS
+from rtui.tui.analyse.table_notes import empty_table_lines, note_line, titles_line
 from rtui.tui.kit.bars import Bar, TabBar
+from rtui.tui.kit.command import Condition, Conditions
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.table import ReportTable
+from rtui.tui.kit.table import ReportTable, TableBody
+
+NOTE_LINES: Final = 1
+"""Lines below the table that the note takes."""
 
 
 class Chart(LinePanel):
-    """Lines over a table."""
+    """The lines over a table."""
 
     class Clicked(Message):
         """A cell of the chart was clicked."""
@@ -31,128 +37,176 @@ class Chart(LinePanel):
             self.y = y
 
     def on_click(self, event: events.Click) -> None:
-        """Tell where."""
+        """Report the cell."""
         self.post_message(self.Clicked(event.x, event.y))
 
 
-AROUND: Final = 1
-"""Lines below chart and table that a note takes."""
-
-
 class PanelView(Vertical):
-    """Shows a panel as its book has it; what is clicked in it comes as other choices."""
+    """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
 
     BLANK = True
 
-    class Chosen(Message):
-        """The user has chosen something in the panel."""
+    class Changed(Message):
+        """The panel, its state, or the row under the cursor has changed."""
 
-        def __init__(self, choices: Choices) -> None:
-            super().__init__()
-            self.choices = choices
-
-    def __init__(self, book: PanelBook, *, id: str | None = None) -> None:
+    def __init__(self, states: PanelStates, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.states = states
         self.chart = Chart(id="chart")
         self.table = ReportTable(id="table")
-        self._list_bar = TabBar(id="lists")
-        self._offer = LinePanel(id="offer")
+        self._titles_bar = TabBar(id="lists")
+        self._in_place = LinePanel(id="offer")
         self._note_bar = Bar(id="note")
-        self._book = book
-        self._shown: tuple[Report, Panel] | None = None
+        self._report: Report | None = None
+        self._holds_order = False
         self._since_s = 0.0
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
         yield self.chart
-        yield self._list_bar
+        yield self._titles_bar
         yield self.table
-        yield self._offer
+        yield self._in_place
         yield self._note_bar
+
+    @property
+    def panel(self) -> Panel[Any]:
+        """The chosen panel."""
+        return BY_ID.get(self.states.panel_id, PANELS[0])
+
+    @property
+    def state(self) -> Any:
+        """The state of the panel: a `PanelState`, of the panel's own type."""
+        return self.states.state(self.panel)
 
     @property
     def subject(self) -> Subject:
         """What the row under the cursor is about, None where there is no row."""
-        return None if self._shown is None else self.table.body.subject
+        return None if self._report is None else self.table.body.subject
 
-    @property
-    def chart_area(self) -> Area:
-        """The cells of the chart."""
-        return Area(self.chart.size.width, self.chart.size.height)
-
-    def show(self, report: Report, panel: Panel, *, holds_order: bool = False) -> None:
-        """Show a panel of a report; `holds_order` leaves rows in their places that the user has moved among."""
-        self._shown = report, panel
-        choices = self._book.choices_of(panel)
-        listing = panel.listing(report, choices)
-        table, look = self._book.table(report, panel, listing), self._book.look(panel, listing)
-        self._show_chart(report, panel, choices)
+    def show(self, report: Report, *, holds_order: bool = False) -> None:
+        """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
+        self._report, self._holds_order = report, holds_order
+        panel, state = self.panel, self.state
+        wanted = panel.table(report, state)
+        self._show_chart()
         self.table.show(
-            (panel.id, listing.id), table, look, listing.is_marked, made=listing.order, holds_order=holds_order
+            (panel.id, wanted.id),
+            self.states.table(report, panel, wanted),
+            self.states.table_state(panel, wanted),
+            wanted.is_marked,
+            made=wanted.order,
+            holds_order=holds_order,
         )
-        self._say(report, panel, listing)
+        self._show_notes(report)
 
-    def show_offer(self, make: MakeLines) -> None:
+    def show_lines(self, make: MakeLines) -> None:
         """Show these lines in place of a panel."""
-        self._shown = None
+        self._report = None
         self.add_class("-nothing")
         self.chart.display = self._note_bar.display = False
-        self._list_bar.tell(lambda _width: ())
-        self._offer.say(make)
+        self._titles_bar.tell(lambda _width: ())
+        self._in_place.say(make)
 
-    def filter(self, needle: str) -> None:
+    def filter(self, text: str) -> None:
         """Show only the rows with a text in them."""
-        if self._shown is not None:
-            report, panel = self._shown
-            self.table.filter(needle)
-            self._say(report, panel, panel.listing(report, self._book.choices_of(panel)))
-
-    def follow(self, choices: Choices) -> None:
-        """Have the chart show where the cursor is."""
-        if self._shown is not None:
-            self._show_chart(*self._shown, choices)
+        if self._report is not None:
+            self.table.filter(text)
+            self._show_notes(self._report)
 
     def age(self, since_s: float) -> None:
-        """Have the chart say how old it is: it shows what was asked for `since_s` seconds ago."""
-        self._since_s = since_s
-        if self._shown is not None and self._shown[1].grows_old:
-            report, panel = self._shown
-            self._show_chart(report, panel, self._book.choices_of(panel))
+        """Redraw a chart that shows its age; its figures were read `since_s` seconds ago."""
+        before, self._since_s = self._since_s, since_s
+        if self._report is not None and self.panel.aged(self.state, before) != self.panel.aged(self.state, since_s):
+            self._show_chart()
 
-    def _say(self, report: Report, panel: Panel, listing: Listing) -> None:
-        """Say which table it is, what one has to know of it, and why it has no rows where it has none."""
-        listings, rows = panel.listings(report, self._book.choices_of(panel)), self.table.rows
-        self._list_bar.tell(lambda width: listing_line(listings, listing, rows, width))
-        self._note_bar.tell(lambda width: note_line(listing.note, rows.table.note, width))
-        self._note_bar.display = bool(listing.note or rows.table.note)
+    def set_state(self, state: Any) -> bool:
+        """Show the panel in another state; returns False for None, which changes nothing."""
+        if state is None or self._report is None:
+            return False
+        self.states.by_panel[self.panel.id] = state
+        self.show(self._report, holds_order=self._holds_order)
+        self.post_message(self.Changed())
+        return True
+
+    def next_table(self, step: int) -> None:
+        """Show the table so many places further."""
+        if self._report is not None:
+            self.set_state(self.panel.with_table(self._report, self.state, step))
+
+    def zoom_in(self) -> bool:
+        """Zoom into the row under the cursor; returns False where the panel can't."""
+        return self._report is not None and self.set_state(self._zoomed_in(self._report))
+
+    def zoom_out(self) -> bool:
+        """Zoom out by a level; returns False at the top."""
+        return self._report is not None and self.set_state(self.panel.zoomed_out(self._report, self.state))
+
+    def change(self, command_id: str) -> None:
+        """Carry out one of the panel's own commands, where it applies."""
+        if self._report is not None:
+            for one in self.panel.commands:
+                if one.command.id == command_id:
+                    self.set_state(one.change(self._report, self.state, self.chart.size))
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds at the moment, of what commands may need, and the ids of the panel's commands that apply."""
+        report, panel, state = self._report, self.panel, self.state
+        if report is None:
+            return frozenset()
+        applying = {one.command.id for one in panel.commands if one.change(report, state, self.chart.size) is not None}
+        holding = {
+            Condition.SEVERAL_LISTS: len(panel.tables(report, state)) > 1,
+            Condition.ZOOMED: panel.zoomed_out(report, state) is not None,
+            Condition.ON_ENTRY: self._zoomed_in(report) is not None,
+            Condition.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.state.filter_text),
+        }
+        return frozenset({*applying, *(condition for condition, holds in holding.items() if holds)})
+
+    def _zoomed_in(self, report: Report) -> Any:
+        return self.panel.zoomed_in(report, replace(self.state, subject=self.subject))
+
+    def _show_notes(self, report: Report) -> None:
+        """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
+        panel, state, rows = self.panel, self.state, self.table.rows
+        tables, wanted = panel.tables(report, state), panel.table(report, state)
+        self._titles_bar.tell(lambda width: titles_line(tables, wanted, rows, width))
+        self._note_bar.tell(lambda width: note_line(wanted.note, rows.table.note, width))
+        self._note_bar.display = bool(wanted.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")
-        self._offer.say(lambda width: [] if len(rows) else nothing_lines(report, listing, rows, width))
+        self._in_place.say(lambda width: [] if len(rows) else empty_table_lines(report, wanted, rows, width))
 
-    def _show_chart(self, report: Report, panel: Panel, choices: Choices) -> None:
-        chart = panel.chart
-        room = Area(self.size.width, max(0, self.size.height - AROUND))
-        height = 0 if chart is None else panel.chart_height(report, choices, room)
+    def _show_chart(self) -> None:
+        report, panel = self._report, self.panel
+        if report is None:
+            return
+        state = panel.aged(self.state, self._since_s)
+        height = panel.chart_height(report, state, Size(self.size.width, max(0, self.size.height - NOTE_LINES)))
         self.chart.display = height > 0
-        if chart is not None and height:
+        if height:
             self.chart.styles.height = height
-            aged = replace(choices, since_s=self._since_s)
-            self.chart.say(lambda width: chart(report, aged, Area(width, height)))
+            self.chart.say(lambda width: panel.chart(report, state, Size(width, height)))
+
+    @on(TableBody.Highlighted)
+    def _cursor_moved(self) -> None:
+        """Show in the chart where the cursor of the table is."""
+        state = replace(self.state, subject=self.subject)
+        if self._report is not None and state != self.state:
+            self.states.by_panel[self.panel.id] = state
+            self._show_chart()
+        self.post_message(self.Changed())
 
     @on(TabBar.Chosen, "#lists")
-    def _list_chosen(self, event: TabBar.Chosen) -> None:
+    def _title_clicked(self, event: TabBar.Chosen) -> None:
         event.stop()
-        if self._shown is not None:
-            report, panel = self._shown
-            choices = self._book.choices_of(panel)
-            listings = panel.listings(report, choices)
-            if event.index < len(listings):
-                self.post_message(self.Chosen(panel.listed(choices, listings[event.index])))
+        if self._report is not None:
+            tables = self.panel.tables(self._report, self.state)
+            if event.index < len(tables):
+                self.set_state(replace(self.state, table_id=tables[event.index].id, subject=None))
 
     @on(Chart.Clicked)
     def _chart_clicked(self, event: Chart.Clicked) -> None:
         event.stop()
-        if self._shown is not None:
-            report, panel = self._shown
-            found = panel.hit and panel.hit(report, self._book.choices_of(panel), self.chart_area, event.x, event.y)
-            if found is not None:
-                self.post_message(self.Chosen(found))
+        if self._report is not None:
+            self.set_state(self.panel.clicked(self._report, self.state, self.chart.size, event.x, event.y))

@@ -1,11 +1,11 @@
-"""The Analyse screen: what the keyspace holds, in panels, filling while every key is asked."""
+"""The Analyse screen: what the keyspace holds, in panels that fill while the analysis reads every key."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import ClassVar, Final
+import contextlib
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,48 +13,50 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
-from rtui.analysis.report.document import Report
+from rtui.analysis.humanize import keys
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_source import AnalysisSource, AnalysisStatus
+from rtui.server.guard.evidence import Consent
+from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.analysis_desk import AnalysisDesk
+from rtui.server.wire.connection import Online
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
-from rtui.tui.analyse.head_lines import empty_lines, offer_lines, panels_line, status_line, title_line
-from rtui.tui.analyse.hot_session_desk import HotSessionDesk
-from rtui.tui.analyse.panel import Area, Choices, Panel, PanelBook
-from rtui.tui.analyse.panel_desk import PanelDesk
+from rtui.tui.analyse.head_lines import (
+    FILE_HINT,
+    FILTER_HINT,
+    empty_lines,
+    offer_lines,
+    panels_line,
+    status_line,
+    title_line,
+)  # fmt: skip
+from rtui.tui.analyse.hot_session import HotSessionScreen, notice_of_session
+from rtui.tui.analyse.panel import Panel, PanelStates
 from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.analyse.panels import BY_ID, PANELS
-from rtui.tui.analyse.row_desk import RowDesk
-from rtui.tui.analyse.table_notes import key_of, meaning
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
 from rtui.tui.kit.banner import analyse_banner
 from rtui.tui.kit.bars import Banner, Bar, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
+from rtui.tui.kit.copying import Copier, Copy
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, NextLook
-from rtui.tui.kit.styled_text import Line, Role, Span, own
 from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_file import SUFFIXES
+from rtui.tui.kit.table_file import SUFFIXES, TableFileError, write_table
 
-FILTER_HINT: Final[Line] = (
-    Span(own(" enter"), Role.ACCENT),
-    Span(own(" keeps the rows that have this text"), Role.MUTED),
-    Span(own("  esc"), Role.ACCENT),
-    Span(own(" shows all"), Role.MUTED),
-)
+KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
+"""The choice before an estimate replaces exact figures."""
 
-FILE_HINT: Final[Line] = (
-    Span(own(" enter"), Role.ACCENT),
-    Span(own(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
-    Span(own("  esc"), Role.ACCENT),
-    Span(own(" cancels"), Role.MUTED),
-)
+NOT_YET: Final = float("-inf")
+"""A time before any other."""
 
 
 class AnalyseScreen(CommandScreen[bytes | None]):
-    """Binds an analysis to panels; dismissed with the key that the user wants to go to, or with None."""
+    """Shows an analysis in panels; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE)
     AUTO_FOCUS = "#table-body"
@@ -65,49 +67,47 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         source: AnalysisSource,
         *,
         start_panel: str | None = None,
-        book: PanelBook | None = None,
+        states: PanelStates | None = None,
         label: SafeText | None = None,
     ) -> None:
-        """`book` is what was chosen before; `label` stands for the server's own in the title."""
+        """`states` are those of the panels when the screen was left; `label` replaces the server's."""
         super().__init__()
         self.source = source
-        self._book = PanelBook() if book is None else book
-        if start_panel is not None:
-            self._book.panel_id = start_panel
+        states = PanelStates() if states is None else states
+        states.panel_id = start_panel or states.panel_id
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
-        self.view = PanelView(self._book, id="panel")
+        self.view = PanelView(states, id="panel")
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
-        self._pass = AnalysisDesk(source, self._asked, self._ask_user)
-        self._row = RowDesk(self, lambda: self.table)
-        self._desk = PanelDesk(self, self._choose)
-        self._session = HotSessionDesk(self, source, lambda: self.panel)
+        self._copier = Copier(self)
+        self._shows_cost = False
+        self._hot_keys_read_at_s = NOT_YET
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
         self._next_look = NextLook(self, self.flush)
 
     @property
-    def panel(self) -> Panel:
+    def panel(self) -> Panel[Any]:
         """The panel that is shown."""
-        return BY_ID.get(self._book.panel_id, PANELS[0])
+        return self.view.panel
 
     @property
-    def choices(self) -> Choices:
-        """What is chosen in it."""
-        return self._book.choices_of(self.panel)
-
-    @property
-    def chart_area(self) -> Area:
-        """The cells of the chart."""
-        return self.view.chart_area
+    def table(self) -> ReportTable:
+        """The table of the panel."""
+        return self.view.table
 
     @property
     def report(self) -> Report | None:
-        """What is shown, None while there is nothing that panels could show."""
+        """The report that is shown, None while it has no keys."""
         report = self.source.report
         return report if report is not None and report.head.coverage.keys else None
+
+    @property
+    def focus_home(self) -> Widget:
+        """The rows of the table, also while other lines stand in their place."""
+        return self.table.body
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -120,206 +120,62 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         yield self.status_bar
         yield self.footer_bar
 
-    @property
-    def table(self) -> ReportTable:
-        """The table of the panel."""
-        return self.view.table
-
-    @property
-    def focus_home(self) -> Widget:
-        """The rows of the table, also while others stand in their place."""
-        return self.table.body
-
     def on_mount(self) -> None:
-        """Show what there is and start looking for changes."""
+        """Show the report and start polling."""
         self.show_changes()
 
     def on_resize(self) -> None:
-        """Give chart and table their parts of the new height."""
+        """Divide the new height between chart and table."""
         self._seen, self._shown = -1, None
         self.call_after_refresh(self.flush)
 
     # what changes by itself
 
     def show_changes(self) -> None:
-        """Show what has changed since the last look."""
+        """Show what has changed since the last call, and schedule the next one."""
         status, before = self.source.status, self._seen
         self._seen = self.source.revision
         now = self.source.report, status.is_under_way
         if now != self._shown or (before != self._seen and self.report is None):
             self._show_panel()
         if status.is_live or before != self._seen:
-            self._say_bars()
-            self._warn(status)
+            self._show_bars()
+            if self.banner.warn(analyse_banner(status.outdated, status.age_s)):
+                self.on_resize()
             self.view.age(status.hot_since_s)
-            self._session.watch()
+            self._refresh_hot_keys(status)
         if status.is_live:
             self._next_look.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
-
-    def _warn(self, status: AnalysisStatus) -> None:
-        """Say that the figures do not hold any more, if so; chart and table get their parts of the height anew."""
-        if self.banner.warn(analyse_banner(status.outdated, status.age_s)):
-            self._seen, self._shown = -1, None
-            self.call_after_refresh(self.flush)
-
-    def _asked(self) -> None:
-        """Say what has been asked of the analysis, and look soon what comes of it."""
-        self._say_bars()
-        self._next_look.after(AT_ONCE_S)
-
-    def _ask_user(self, title: SafeText, entries: Sequence[SafeText], answered: Callable[[int | None], None]) -> None:
-        """Have the user choose one of some entries."""
-        self.app.push_screen(ChoiceScreen(title, entries), answered)
-
-    def _say_bars(self) -> None:
-        """Say whose numbers these are, how the analysis is doing, and what can be done."""
-        status, report, shows_cost = self.source.status, self.source.report, self._pass.shows_cost
-        now_s = asyncio.get_running_loop().time()
-        self.title_bar.tell(lambda width: title_line(status, report, width, self._label))
-        self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
-        at = PANELS.index(self.panel)
-        self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))
-        self._offer_commands()
-
-    # panels
 
     def _show_panel(self) -> None:
         """Show the chosen panel, or what stands in its place."""
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
         if self.report is not None:
-            self.view.show(self.report, self.panel, holds_order=status.is_under_way)
+            self.view.show(self.report, holds_order=status.is_under_way)
         elif report is not None and status.progress.state is not ScanState.FAILED:
-            self.view.show_offer(lambda width: empty_lines(report, width))
+            self.view.show_lines(lambda width: empty_lines(report, width))
         else:
-            self.view.show_offer(lambda width: offer_lines(status, width))
-        self._offer_commands()
+            self.view.show_lines(lambda width: offer_lines(status, width))
+        self._show_commands()
 
-    @on(TableBody.Highlighted)
-    def _follow_cursor(self) -> None:
-        """Have the chart show where the cursor is."""
-        choices = replace(self.choices, subject=self.view.subject)
-        if self.report is not None and choices != self.choices:
-            self._book.choose(self.panel, choices)
-            self.view.follow(choices)
-        self._offer_commands()
+    def _show_bars(self) -> None:
+        """Show the title, the progress, the tabs and the commands."""
+        status, report, shows_cost = self.source.status, self.source.report, self._shows_cost
+        now_s = asyncio.get_running_loop().time()
+        self.title_bar.tell(lambda width: title_line(status, report, width, self._label))
+        self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
+        at = PANELS.index(self.panel)
+        self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))
+        self._show_commands()
 
-    def action_show_panel(self, panel_id: str) -> None:
-        """Show another panel."""
-        self._close_prompt()
-        self._book.panel_id = panel_id
-        self._show_panel()
-        self._say_bars()
-
-    def _choose(self, choices: Choices | None) -> bool:
-        """Take up other choices in the panel; False when there are none."""
-        if choices is not None:
-            self._book.choose(self.panel, choices)
-            self._show_panel()
-        return choices is not None
-
-    @on(PanelView.Chosen)
-    def _chosen(self, event: PanelView.Chosen) -> None:
-        self._choose(event.choices)
-
-    @on(TabBar.Chosen)
-    def _tab_chosen(self, event: TabBar.Chosen) -> None:
-        if event.index < len(PANELS):
-            self.action_show_panel(PANELS[event.index].id)
-
-    @on(TableBody.Opened)
-    def _open(self) -> None:
-        """Zoom into a namespace, go to a key, or begin where nothing has begun."""
-        report, subject = self.report, self.view.subject
-        if report is None:
-            if Condition.READY in self.conditions and self.source.report is None:
-                self._pass.begin()
-        elif len(self.table.rows) and not self._choose(self._below(report)):
-            key = key_of(subject)
-            if key is not None:
-                self._go_to(key)
-            else:
-                title = self.panel.listing(report, self.choices).title
-                self.notify(meaning(subject, title), markup=False, timeout=4)
-
-    def _below(self, report: Report) -> Choices | None:
-        """Return what Enter on the row under the cursor chooses in the panel, None where it leads out or nowhere."""
-        return self.panel.step_in(report, replace(self.choices, subject=self.view.subject))
-
-    def _go_to(self, key: bytes) -> None:
-        """Leave for a key in the tree, where there is one."""
-        if self.source.status.is_live:
-            self.dismiss(key)
+    @on(PanelView.Changed)
+    def _show_commands(self) -> None:
+        """Show in the footer the commands that apply, or what is typed and how it ends."""
+        if self.filter_input.is_open or self.file_input.is_open:
+            self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
         else:
-            self.notify("This report was opened from a file: there is no tree to go to.", markup=False, timeout=3)
-
-    def action_next_panel(self) -> None:
-        """Show the next panel."""
-        self.action_show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
-
-    def action_previous_panel(self) -> None:
-        """Show the panel before."""
-        self.action_show_panel(PANELS[PANELS.index(self.panel) - 1].id)
-
-    def action_hot_session(self) -> None:
-        """Ask whether the server may be made to find its hottest keys itself."""
-        self._session.ask()
-
-    # texts that are typed
-
-    def action_filter(self) -> None:
-        """Type a text that rows must have."""
-        if self.report is not None:
-            self.filter_input.open(self.table.rows.look.needle)
-            self._offer_commands()
-
-    def action_export(self) -> None:
-        """Type the name of a file for what the table shows."""
-        if self.report is not None and len(self.table.rows):
-            self.file_input.open()
-            self._offer_commands()
-
-    def action_leave_filter(self) -> None:
-        """Go into what was found."""
-        self._close_prompt()
-
-    @on(FilterInput.Changed, "#filter")
-    def _filter_changes(self, event: FilterInput.Changed) -> None:
-        if self.filter_input.is_open:
-            self._filter(event.value)
-
-    @on(FilterInput.Submitted)
-    def _typed(self, event: FilterInput.Submitted) -> None:
-        self._close_prompt()
-        if event.input is self.file_input and event.value:
-            self._row.write(event.value)
-
-    def _filter(self, needle: str) -> None:
-        self.view.filter(needle)
-        self._offer_commands()
-
-    def _close_prompt(self) -> None:
-        for prompt in (self.filter_input, self.file_input):
-            prompt.close()
-        self.table.body.focus()
-        self._offer_commands()
-
-    # commands
-
-    def action_back(self) -> None:
-        """Go back one step."""
-        if self.file_input.is_open:
-            self._close_prompt()
-        elif self.report is not None and (self.filter_input.is_open or self.table.rows.look.needle):
-            self._close_prompt()
-            self._filter("")
-        elif not (self.report is not None and self._choose(self.panel.step_out(self.report, self.choices))):
-            self.action_leave()
-
-    def action_leave(self) -> None:
-        """Go back to the tree, where there is one."""
-        if self.source.status.is_live:
-            self.dismiss(None)
+            self.footer_bar.offer(footer_commands(self.offered()))
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -329,89 +185,243 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
-        rows, report, subject = self.table.rows, self.report, self.view.subject
-        has_key = self.source.status.is_live and key_of(subject) is not None
-        found = {
-            Condition.ON_ENTRY: report is not None and (has_key or self._below(report) is not None),
-            Condition.HAS_ROWS: self.report is not None and (len(rows) > 0 or bool(rows.look.needle)),
+        status = self.source.status
+        is_running, is_paused = status.is_under_way, status.progress.state is ScanState.PAUSED
+        is_ready = status.is_live and not is_running
+        holding = {
+            Condition.LIVE: status.is_live,
+            Condition.READY: is_ready,
+            Condition.SCANNING: is_running and not is_paused,
+            Condition.PAUSED: is_running and is_paused,
+            Condition.ON_ENTRY: status.is_live and self.report is not None and key_of(self.view.subject) is not None,
+            Condition.HOT_SESSION: is_ready and self.panel.shows_hot_keys and self.source.offers_hot_session,
         }
-        here = frozenset(condition for condition, is_so in found.items() if is_so)
-        return here | self._pass.conditions | self._session.conditions | self._desk.conditions
+        return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
-    def _offer_commands(self) -> None:
-        if self.filter_input.is_open or self.file_input.is_open:
-            self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
-        else:
-            self.footer_bar.offer(footer_commands(self.offered()))
+    # the analysis
 
     def action_begin(self) -> None:
-        """Ask every key."""
-        self._pass.begin()
+        """Read every key."""
+        self._begin(estimate=False)
 
     def action_estimate(self) -> None:
-        """Ask a sample; where it would take the place of exact figures, only if the user says so."""
-        self._pass.estimate()
+        """Read a sample; ask first where an estimate would replace exact figures."""
+        report = self.report
+        if report is None or report.head.coverage.kind is not CoverageKind.EXACT:
+            self._begin(estimate=True)
+        elif Condition.READY in self.conditions:
+            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
+            self.app.push_screen(
+                ChoiceScreen(title, KEEP_OR_REPLACE), lambda choice: self._begin(estimate=True) if choice == 1 else None
+            )
+
+    def _begin(self, *, estimate: bool) -> None:
+        if Condition.READY in self.conditions:
+            self.source.begin(estimate=estimate)
+            self._show_soon()
+
+    def _show_soon(self) -> None:
+        self._show_bars()
+        self._next_look.after(AT_ONCE_S)
 
     def action_pause(self) -> None:
-        """Pause, or go on."""
-        self._pass.pause()
+        """Pause the analysis, or resume it."""
+        holds = self.conditions
+        if Condition.PAUSED in holds:
+            self.source.control.resume()
+        elif Condition.SCANNING in holds:
+            self.source.control.pause()
+        self._show_soon()
 
     def action_stop(self) -> None:
-        """End with what there is."""
-        self._pass.stop()
+        """End the analysis; what it has found stays."""
+        self.source.control.stop()
+        self._show_soon()
 
     def action_faster(self) -> None:
         """Take the next faster pace."""
-        self._pass.faster()
+        self.source.control.faster()
+        self._show_soon()
 
     def action_slower(self) -> None:
         """Take the next slower pace."""
-        self._pass.slower()
+        self.source.control.slower()
+        self._show_soon()
 
     def action_cost(self) -> None:
-        """Show or hide what the server was asked for in all."""
-        self._pass.cost()
+        """Show or hide what the analysis has cost the server."""
+        self._shows_cost = not self._shows_cost
+        self._show_soon()
+
+    # panels
+
+    def action_show_panel(self, panel_id: str) -> None:
+        """Show a panel."""
+        self._close_inputs()
+        self.view.states.panel_id = panel_id
+        self._show_panel()
+        self._show_bars()
+
+    def action_next_panel(self) -> None:
+        """Show the next panel."""
+        self.action_show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
+
+    def action_previous_panel(self) -> None:
+        """Show the panel before."""
+        self.action_show_panel(PANELS[PANELS.index(self.panel) - 1].id)
+
+    def action_change_panel(self, command_id: str) -> None:
+        """Carry out one of the panel's own commands."""
+        self.view.change(command_id)
 
     def action_next_list(self) -> None:
-        """Show the next table."""
-        self._desk.next_list()
+        """Show the next table of the panel."""
+        self.view.next_table(1)
 
     def action_previous_list(self) -> None:
         """Show the table before."""
-        self._desk.previous_list()
+        self.view.next_table(-1)
 
     def action_zoom_out(self) -> None:
         """Go to the namespace above."""
-        self._desk.zoom_out()
+        self.view.zoom_out()
 
-    def action_measure(self) -> None:
-        """List by bytes, or by length."""
-        self._desk.measure()
+    @on(TabBar.Chosen)
+    def _tab_clicked(self, event: TabBar.Chosen) -> None:
+        if event.index < len(PANELS):
+            self.action_show_panel(PANELS[event.index].id)
 
-    def action_preset(self) -> None:
-        """Mark rows by the next thresholds."""
-        self._desk.preset()
+    # rows
 
-    def action_nodes(self) -> None:
-        """Imagine a cluster of another number of nodes."""
-        self._desk.nodes()
-
-    def action_weigh(self) -> None:
-        """Draw bytes instead of keys, or keys again."""
-        self._desk.weigh()
-
-    def action_horizon(self) -> None:
-        """Look further ahead."""
-        self._desk.horizon()
-
-    def action_move_cell(self, columns: int, lines: int) -> None:
-        """Move the cursor of the chart by so many columns and lines."""
-        self._desk.move_cell(columns, lines)
+    @on(TableBody.Opened)
+    def _open_row(self) -> None:
+        """Zoom into a namespace, go to a key, or begin an analysis where there is none yet."""
+        if self.report is None:
+            if self.source.report is None:
+                self.action_begin()
+        elif len(self.table.rows) and not self.view.zoom_in():
+            subject = self.view.subject
+            key = key_of(subject)
+            if key is None:
+                title = self.panel.table(self.report, self.view.state).title
+                self.notify(meaning(subject, title), markup=False, timeout=4)
+            elif self.source.status.is_live:
+                self.dismiss(key)
+            else:
+                self.notify("This report was opened from a file: there is no tree to go to.", markup=False, timeout=3)
 
     def action_copy_row(self) -> None:
-        """Copy the name of what the row is about, the row itself where it has none."""
-        self._row.copy_row()
+        """Copy the name that the row is about, or the whole row where it has none."""
+        copies = self._copies()
+        if copies:
+            self._copier.copy(copies[0].text)
 
     def action_copy_menu(self) -> None:
-        """Choose what to copy."""
-        self._row.copy_menu()
+        """Choose what to copy of the row."""
+        copies = self._copies()
+        if copies:
+            self._copier.choose(copies)
+
+    def _copies(self) -> list[Copy]:
+        body = self.table.body
+        return row_copies(body.subject, body.rows.texts(body.cursor_line)) if len(body.rows) else []
+
+    # hot keys, found by the server itself
+
+    def action_hot_session(self) -> None:
+        """Ask the user whether the server may find its hottest keys itself, and start that."""
+        if Condition.HOT_SESSION in self.conditions:
+            self.app.push_screen(HotSessionScreen(), self._start_hot_session)
+
+    def _start_hot_session(self, consent: Consent | None) -> None:
+        if consent is not None:
+            self.run_worker(
+                self._hot_session(consent), group="hot session", exit_on_error=False, description="hot-key session"
+            )
+
+    async def _hot_session(self, consent: Consent) -> None:
+        """Start a session and show in a notice whether the server has accepted it."""
+        try:
+            await self.source.start_hot_session(consent)
+        except RtuiError as error:
+            text = " ".join(filter(None, (error.happened, error.remedy)))
+            self.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
+        else:
+            self._hot_keys_read_at_s = NOT_YET
+            self._refresh_hot_keys(self.source.status)
+            self.notify(notice_of_session(consent), title="The server counts its hot keys", markup=False, timeout=10)
+
+    def _refresh_hot_keys(self, status: AnalysisStatus) -> None:
+        """Read the hot keys again now and then while they are shown: a session may have begun or ended."""
+        now_s, source = asyncio.get_running_loop().time(), self.source
+        is_reachable = status.is_live and isinstance(status.link, Online) and not status.is_under_way
+        is_due = source.report is not None and now_s - self._hot_keys_read_at_s >= HOT_EVERY_S
+        if self.panel.shows_hot_keys and is_reachable and is_due and source.reports_hot_keys:
+            self._hot_keys_read_at_s = now_s
+            self.run_worker(
+                self._read_hot_keys(), group="hot keys", exclusive=True, exit_on_error=False, description="hot keys"
+            )
+
+    async def _read_hot_keys(self) -> None:
+        """Read the hot keys; the status bar shows a lost connection, and other failures show in the next analysis."""
+        with contextlib.suppress(RtuiError):
+            await self.source.ask_hot()
+
+    # filter and file
+
+    def action_filter(self) -> None:
+        """Type a text that rows must have."""
+        if self.report is not None:
+            self.filter_input.open(self.table.rows.state.filter_text)
+            self._show_commands()
+
+    def action_export(self) -> None:
+        """Type the name of a file for what the table shows."""
+        if self.report is not None and len(self.table.rows):
+            self.file_input.open()
+            self._show_commands()
+
+    def action_leave_filter(self) -> None:
+        """Move from the filter to the rows."""
+        self._close_inputs()
+
+    @on(FilterInput.Changed, "#filter")
+    def _filter_changed(self, event: FilterInput.Changed) -> None:
+        if self.filter_input.is_open:
+            self.view.filter(event.value)
+            self._show_commands()
+
+    @on(FilterInput.Submitted)
+    def _input_submitted(self, event: FilterInput.Submitted) -> None:
+        self._close_inputs()
+        if event.input is self.file_input and event.value:
+            try:
+                written = write_table(self.table.rows.shown(), event.value)
+            except TableFileError as error:
+                self.notify(error.reason, title="Not written", severity="error", markup=False)
+            else:
+                self.notify(written, title="Written", markup=False, timeout=4)
+
+    def _close_inputs(self) -> None:
+        self.filter_input.close()
+        self.file_input.close()
+        self.table.body.focus()
+        self._show_commands()
+
+    # leaving
+
+    def action_back(self) -> None:
+        """Go back one step."""
+        if self.file_input.is_open:
+            self._close_inputs()
+        elif self.report is not None and (self.filter_input.is_open or self.table.rows.state.filter_text):
+            self._close_inputs()
+            self.view.filter("")
+            self._show_commands()
+        elif not self.view.zoom_out():
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        """Go back to the tree, where there is one."""
+        if self.source.status.is_live:
+            self.dismiss(None)

@@ -1,4 +1,4 @@
-"""What the Slots panel draws: the field, what is under its cursor, how even the spread is, and a cluster of it."""
+"""The Slots panel: a map of the slots, what its cursor is on, how even the spread is, and a simulated cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+from textual.geometry import Size
 
 from rtui.analysis.estimates import share
 from rtui.analysis.humanize import counted, decimal, noun
@@ -15,7 +17,7 @@ from rtui.analysis.report.slot_balance import node_loads, skew
 from rtui.analysis.report.tables.cell_text import written
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
-from rtui.analysis.report.tables.table import Table
+from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HIGH_ROOM,
@@ -28,15 +30,8 @@ from rtui.tui.analyse.chart_lines import (
     size_text,
     value_of,
 )
-from rtui.tui.analyse.panel import Area, Choices, Listing
-from rtui.tui.analyse.slot_field import (
-    GUTTER_CELLS,
-    Field,
-    field_lines,
-    fitting_field,
-    legend_line,
-    owned_slots,
-)
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend_line, map_lines, owned_slots
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display
 from rtui.tui.kit.layout import Piece, fitted, prose
@@ -44,215 +39,281 @@ from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, li
 from rtui.tui.kit.table_rows import Order
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
-"""The clusters that a server on its own is imagined as."""
+"""Numbers of primaries of the simulated cluster."""
 
 SIDE_CELLS: Final = 36
-"""What is told beside the field needs at least so much."""
+"""The texts beside the map need at least this width."""
 
 TAG_CELLS: Final = 24
-"""A hash tag is cut in the middle beyond this."""
+"""Longer hash tags are cut in the middle."""
 
-MOST_TAGS: Final = 3
-"""So many tags of a cell are named."""
+MAX_TAGS: Final = 3
+"""How many hash tags of a cell are named."""
 
-FEWEST_NODES: Final = 5
-"""Where not even so many lines are left, nothing is said of a cluster."""
+MIN_CLUSTER_LINES: Final = 5
+"""With fewer lines left the simulated cluster is left out."""
 
 BETWEEN_CELLS: Final = 3
-"""Between the field and what is beside it."""
+"""Blank cells between the map and the texts beside it."""
 
 ENOUGH_COLUMNS: Final = 64
-"""A field of so many columns gives room to the texts before it grows."""
+"""A map of so many columns gets no wider before the texts have room beside it."""
 
 UNEVEN: Final = 1.25
-"""A node with so many times the mean stands out."""
+"""A node with this many times the mean is highlighted."""
 
-MOST_LINES: Final = 35
-"""The chart is never higher: 32 rows of cells and what is around them."""
+MAX_LINES: Final = 35
+"""Lines of the chart at most: 32 rows of cells and three around them."""
 
 LOW_LINES: Final = 12
-"""The chart on a screen of 24: eight rows of cells, what is under the cursor, and the skew in words."""
+"""Lines of the chart on a screen of 24: eight rows of cells, the cursor's cell, and the skew in words."""
 
-FEWEST_LINES: Final = 9
-"""On larger ones it leaves so much to the table."""
+MIN_TABLE_LINES: Final = 9
+"""Lines that the chart leaves to the table on larger screens."""
 
 AROUND_LINES: Final = 3
 """The headline, the legend and the line of the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
-class SlotsState:
-    """Where the user is in the panel."""
+class SlotsState(PanelState):
+    """What the user has chosen in the panel."""
 
-    cursor: int = 0
-    """A slot of the cell under the cursor."""
     by_bytes: bool = False
-    nodes: int = CLUSTER_SIZES[0]
+    """Whether the map shows bytes instead of keys."""
+    nodes: int = CLUSTER_SIZES[1]
+    """How many primaries the simulated cluster has."""
+    pinned: tuple[Subject, int] | None = None
+    """A slot chosen in the map, and the table's subject then; it holds until the cursor of the table moves on."""
+
+
+def _toggle_bytes(_report: Report, state: SlotsState, _size: Size) -> SlotsState:
+    return replace(state, by_bytes=not state.by_bytes)
+
+
+def _next_cluster_size(report: Report, state: SlotsState, _size: Size) -> SlotsState | None:
+    larger = [count for count in CLUSTER_SIZES if count > state.nodes]
+    return replace(state, nodes=min(larger, default=CLUSTER_SIZES[0])) if simulates_cluster(report) else None
+
+
+def _move_cursor(columns: int, rows: int, report: Report, state: SlotsState, size: Size) -> SlotsState:
+    slot = map_for(size.width - 2, size.height).moved(cursor_slot(report, state), rows, columns)
+    return replace(state, pinned=(state.subject, slot))
+
+
+class SlotsPanel(Panel[SlotsState]):
+    """A map of all slots with a cursor; tables of the fullest slots, of hash tags, and of a simulated cluster."""
+
+    id = "slots"
+    title = own("Slots")
+    key = "5"
+    help = "Show how keys and bytes lie over the 16,384 hash slots."
+    initial = SlotsState()
+    commands = (
+        panel_command(
+            _next_cluster_size, "nodes", "n", "Nodes", "Imagine a cluster of another number of nodes.", footer=6
+        ),
+        panel_command(
+            _toggle_bytes, "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=4
+        ),
+        *(
+            panel_command(
+                partial(_move_cursor, columns, rows),
+                f"cell_{name}", f"shift+{name}", f"Cell {name}", f"Move the cursor of the chart {name}.",
+                label=f"⇧{arrow}",
+            )
+            for name, arrow, columns, rows in (
+                ("left", "←", -1, 0), ("right", "→", 1, 0), ("up", "↑", 0, -1), ("down", "↓", 0, 1),
+            )
+        ),
+    )  # fmt: skip
+
+    def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
+        """Return the fullest slots, the heaviest hash tags, and outside a cluster what one would be like."""
+        order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
+        tables = [
+            PanelTable("slots", own("fullest slots"), partial(_slots_table, report), order=order, top=own("fullest")),
+            PanelTable(
+                "slot_tags", own("hash tags"), partial(slot_tags, report), order=order, top=own("heaviest"),
+                empty=own("No key that was seen has a hash tag"),
+            ),
+        ]  # fmt: skip
+        if simulates_cluster(report):
+            title = SafeText(f"as a cluster of {state.nodes}")
+            tables.append(PanelTable(f"cluster {state.nodes}", title, partial(cluster_of, report, state.nodes)))
+        return tuple(tables)
+
+    def chart_height(self, report: Report, state: SlotsState, space: Size) -> int:
+        """Return how many lines the map and the texts around it take."""
+        height = LOW_LINES if space.height < HIGH_ROOM else min(MAX_LINES, space.height - MIN_TABLE_LINES)
+        return min(height, len(self.chart(report, state, Size(space.width, height))))
+
+    def chart(self, report: Report, state: SlotsState, size: Size) -> list[Line]:
+        """Return the map with the texts around it."""
+        return inset(slots_lines(report, size.width - 2, size.height, state))
+
+    def clicked(self, _report: Report, state: SlotsState, size: Size, x: int, y: int) -> SlotsState | None:
+        """Put the cursor onto the cell that was clicked."""
+        slot = slot_at(size.width - 2, size.height, x - 1, y)
+        return None if slot is None else replace(state, pinned=(state.subject, slot))
+
+
+def cursor_slot(report: Report, state: SlotsState) -> int:
+    """Return a slot of the cell under the cursor: the pinned one, the table's, or the first of this node."""
+    if state.pinned is not None and state.pinned[0] == state.subject:
+        return state.pinned[1]
+    owned = report.summary.slots.owned
+    return state.subject if isinstance(state.subject, int) else owned[0][0] if owned else 0
+
+
+def _slots_table(report: Report) -> Table:
+    """Return the fullest slots, without their note, which repeats what the chart says."""
+    return replace(fullest_slots(report), note="")
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """One figure of every slot, and how to write it."""
+    """The keys or the bytes of every slot."""
 
     values: Sequence[int]
     is_bytes: bool
-    kind: CoverageKind
+    coverage: CoverageKind
 
     def text(self, value: float) -> SafeText:
-        """Write a sum of slots; in an estimate it counts the sample, exactly."""
-        kind = _as_counted(self.kind)
-        return size_text(value, kind) if self.is_bytes else SafeText(f"{keys_text(value, kind)} {noun(value, 'key')}")
+        """Return a sum of slots as text; in an estimate it is exact, but of the sample."""
+        coverage = _exact_of_sample(self.coverage)
+        return (
+            size_text(value, coverage)
+            if self.is_bytes
+            else SafeText(f"{keys_text(value, coverage)} {noun(value, 'key')}")
+        )
 
 
-def _as_counted(kind: CoverageKind) -> CoverageKind:
-    """Return how sums of slots are told: those of a sample are exact, of the sample."""
-    return CoverageKind.EXACT if kind is CoverageKind.ESTIMATE else kind
+def _exact_of_sample(coverage: CoverageKind) -> CoverageKind:
+    return CoverageKind.EXACT if coverage is CoverageKind.ESTIMATE else coverage
 
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
     """Return bytes where they are wanted and known, else keys."""
-    slots = report.summary.slots
+    slots, coverage = report.summary.slots, kind_of(report)
     if by_bytes and slots.memory_bytes is not None:
-        kind = kind_of(report)
-        is_whole = slots.unmeasured is None or kind is CoverageKind.ESTIMATE
-        return Loads(slots.memory_bytes, True, kind if is_whole else CoverageKind.PARTIAL)
-    return Loads(slots.keys, False, kind_of(report))
+        is_complete = slots.unmeasured is None or coverage is CoverageKind.ESTIMATE
+        return Loads(slots.memory_bytes, True, coverage if is_complete else CoverageKind.PARTIAL)
+    return Loads(slots.keys, False, coverage)
 
 
 def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> list[Line]:
-    """Return the panel in at most `height` lines: the field at the left, the rest beside it or below."""
-    field = field_of(width, height)
-    view = SlotsView(report, field, state, loads_of(report, by_bytes=state.by_bytes))
-    rows = field_lines(field, view.loads.values, view.owned, state.cursor)
-    beside = width - GUTTER_CELLS - field.columns - BETWEEN_CELLS
+    """Return the panel in at most `height` lines: the map at the left, the texts beside it or below."""
+    slot_map = map_for(width, height)
+    texts = SlotTexts(report, slot_map, state)
+    rows = map_lines(slot_map, texts.loads.values, texts.owned, texts.cursor)
+    beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
     if beside < SIDE_CELLS:
-        told = view.told(width, height - len(rows) - 2)
-        lines = [view.headline(), *rows, view.cursor_line(width), *told]
+        summary = texts.summary(width, height - len(rows) - 2)
+        lines = [texts.headline(), *rows, texts.cursor_line(width), *summary]
         return [clip(line, width) for line in lines[:height]]
-    pointer = view.pointer()
-    body: list[Line] = [*rows, pointer, (gap(GUTTER_CELLS), *legend_line())]
-    cell = view.cell_told(beside)
-    side = [*cell, (), *view.told(beside, height - len(cell) - 2)][: height - 1]
-    lines = [view.headline(), *beside_each_other(body[: height - 1], side, width - beside)]
+    left: list[Line] = [*rows, texts.pointer(), (gap(GUTTER_CELLS), *legend_line())]
+    cell = texts.cell_lines(beside)
+    right = [*cell, (), *texts.summary(beside, height - len(cell) - 2)][: height - 1]
+    lines = [texts.headline(), *beside_each_other(left[: height - 1], right, width - beside)]
     return [clip(line, width) for line in lines]
 
 
-def field_of(width: int, height: int) -> Field:
-    """Return how the field is laid out in a panel of this size: with room beside it unless that makes it small."""
+def map_for(width: int, height: int) -> SlotMap:
+    """Return the map for a panel of this size: one that leaves room beside it unless that makes it small."""
     rows = height - AROUND_LINES
-    wide = fitting_field(width - GUTTER_CELLS - SIDE_CELLS - BETWEEN_CELLS, rows)
-    return wide if wide.columns >= ENOUGH_COLUMNS else fitting_field(width - GUTTER_CELLS, rows)
+    with_texts = fitting_map(width - GUTTER_CELLS - SIDE_CELLS - BETWEEN_CELLS, rows)
+    return with_texts if with_texts.columns >= ENOUGH_COLUMNS else fitting_map(width - GUTTER_CELLS, rows)
 
 
 def slot_at(width: int, height: int, x: int, y: int) -> int | None:
-    """Return the first slot of the cell of the field at a place of the panel, None beside the field."""
-    field = field_of(width, height)
+    """Return the first slot of the map's cell at a place of the panel, None beside the map."""
+    slot_map = map_for(width, height)
     row, column = y - 1, x - GUTTER_CELLS
-    if not (0 <= row < field.rows and 0 <= column < field.columns):
+    if not (0 <= row < slot_map.rows and 0 <= column < slot_map.columns):
         return None
-    return (row * field.columns + column) * field.slots_a_cell
+    return (row * slot_map.columns + column) * slot_map.slots_per_cell
 
 
-@dataclass(frozen=True, slots=True)
-class SlotsView:
-    """The texts around a field."""
+class SlotTexts:
+    """The texts around a map: what it shows, what is under its cursor, how even the spread is."""
 
-    report: Report
-    field: Field
-    state: SlotsState
-    loads: Loads
-
-    @property
-    def owned(self) -> bytes:
-        """A flag for each slot: whether the node that was asked answers for it."""
-        return owned_slots(self.report.summary.slots.owned)
-
-    @property
-    def cell(self) -> range:
-        """The slots under the cursor."""
-        return self.field.cell(self.state.cursor)
+    def __init__(self, report: Report, slot_map: SlotMap, state: SlotsState) -> None:
+        self.loads = loads_of(report, by_bytes=state.by_bytes)
+        self.owned = owned_slots(report.summary.slots.owned)
+        self.cursor = cursor_slot(report, state)
+        self._report, self._map, self._state = report, slot_map, state
+        self._cell = slot_map.cell(self.cursor)
+        self._tags = [tag for tag in report.summary.slots.tags if tag.slot in self._cell]
+        cell = self._cell
+        self._cell_text = SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
     def headline(self) -> Line:
-        """Say what is drawn."""
-        where = own(" of the sample") if self.loads.kind is CoverageKind.ESTIMATE else own("")
-        count, a_cell = sum(self.owned), self.field.slots_a_cell
-        spans = [
-            Span(SafeText(self.loads.text(sum(self.loads.values)) + where), Role.STRONG),
-            Span(
-                SafeText(f" in {counted(count, 'slot')}{f' · each cell is {a_cell} slots' if a_cell > 1 else ''}"),
-                Role.MUTED,
-            ),
-        ]
-        if self.state.by_bytes and not self.loads.is_bytes:
+        """Return what the map shows, in total."""
+        of_sample = " of the sample" if self.loads.coverage is CoverageKind.ESTIMATE else ""
+        per_cell = self._map.slots_per_cell
+        total = SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}")
+        cells = f" · each cell is {per_cell} slots" if per_cell > 1 else ""
+        spans = [Span(total, Role.STRONG), Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{cells}"), Role.MUTED)]
+        if self._state.by_bytes and not self.loads.is_bytes:
             spans.append(Span(own(" · bytes are not known"), Role.WARN))
         return tuple(spans)
 
-    def pointer(self) -> Line:
-        """Point at the column of the cursor."""
-        return gap(GUTTER_CELLS + self.field.place(self.state.cursor)[1]), Span(own("▲"), Role.ACCENT)
+    def pointer(self) -> tuple[Span, Span]:
+        """Return the line below the map that points at the column of the cursor."""
+        return gap(GUTTER_CELLS + self._map.place(self.cursor)[1]), Span(own("▲"), Role.ACCENT)
 
     def cursor_line(self, width: int) -> Line:
-        """Tell in one line what is under the cursor, pointing at it."""
-        here, ratio = self._share(self.loads)
-        parts = [self._cell_text(), self.loads.text(here), SafeText(f"{ratio} the mean")]
-        parts += [SafeText(f"{tag_name(tag, 16)} {self._tag_keys(tag)}") for tag in self._tags()[:1]]
+        """Return what is under the cursor in one line that points at it."""
+        load, ratio = self._load_of_cell(self.loads)
+        parts = [self._cell_text, self.loads.text(load), SafeText(f"{ratio} the mean")]
+        parts += [SafeText(f"{tag_name(tag, 16)} {tag_keys(tag, self.loads.coverage)}") for tag in self._tags[:1]]
         pieces = [Piece(rank, (Span(part),)) for rank, part in enumerate(parts)]
-        *before, mark = self.pointer()
-        at = line_width(before)
+        before, mark = self.pointer()
+        at = line_width((before,))
         if at < width // 2:
-            return *before, mark, gap(1), *fitted(pieces, width - at - 2)
-        words = fitted(pieces, at - 1)
-        return gap(at - 1 - line_width(words)), *words, gap(1), mark
+            return before, mark, gap(1), *fitted(pieces, width - at - 2)
+        text = fitted(pieces, at - 1)
+        return gap(at - 1 - line_width(text)), *text, gap(1), mark
 
-    def cell_told(self, width: int) -> list[Line]:
-        """Tell what is under the cursor."""
-        lines: list[Line] = [(Span(self._cell_text(), Role.ACCENT),)]
-        if not sum(self.owned[self.cell.start : self.cell.stop]):
+    def cell_lines(self, width: int) -> list[Line]:
+        """Return what is under the cursor: the slots, their keys and bytes, their heaviest hash tags."""
+        lines: list[Line] = [(Span(self._cell_text, Role.ACCENT),)]
+        if not sum(self.owned[self._cell.start : self._cell.stop]):
             return [*lines, (Span(own("belongs to another node"), Role.MUTED),)]
-        here, ratio = self._share(self.loads)
-        even = SafeText(f" · {ratio} the mean of all slots")
-        lines.append((Span(self.loads.text(here), Role.STRONG), Span(even, Role.MUTED)))
-        other = loads_of(self.report, by_bytes=not self.loads.is_bytes)
+        load, ratio = self._load_of_cell(self.loads)
+        compared = SafeText(f" · {ratio} the mean of all slots")
+        lines.append((Span(self.loads.text(load), Role.STRONG), Span(compared, Role.MUTED)))
+        other = loads_of(self._report, by_bytes=not self.loads.is_bytes)
         if other.is_bytes is not self.loads.is_bytes:
-            text = other.text(self._share(other)[0])
+            text = other.text(self._load_of_cell(other)[0])
             lines.append((Span(SafeText(f"{text} of memory") if other.is_bytes else text, Role.MUTED),))
-        for tag in self._tags()[:MOST_TAGS]:
-            keys = SafeText(f"{self._tag_keys(tag)} {noun(value_of(tag.keys), 'key')}")
+        for tag in self._tags[:MAX_TAGS]:
+            keys = SafeText(f"{tag_keys(tag, self.loads.coverage)} {noun(value_of(tag.keys), 'key')}")
             lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
         return [clip(line, width) for line in lines]
 
-    def told(self, width: int, room: int) -> list[Line]:
-        """Tell how even the spread is, and where there is room what a cluster would make of it."""
-        lines = [line[1:] for line in prose(skew_text(self.report), width + 2, Role.TEXT)]
-        if imagines_cluster(self.report):
-            cluster = [(), *cluster_lines(self.loads, self.state.nodes, width)]
-            left_over = room - len(lines)
-            if len(cluster) > left_over >= FEWEST_NODES:
-                hidden = len(cluster) - left_over + 1
-                more = SafeText(f"and {hidden} more, which the table lists")
-                cluster = [*cluster[: left_over - 1], (Span(more, Role.FAINT),)]
-            lines += cluster if len(cluster) <= left_over else []
+    def summary(self, width: int, lines_left: int) -> list[Line]:
+        """Return how even the spread is, and where there is room the simulated cluster."""
+        lines = [line[1:] for line in prose(skew_text(self._report), width + 2, Role.TEXT)]
+        if simulates_cluster(self._report):
+            cluster = [(), *cluster_lines(self.loads, self._state.nodes, width)]
+            lines_left -= len(lines)
+            if len(cluster) > lines_left >= MIN_CLUSTER_LINES:
+                more = SafeText(f"and {len(cluster) - lines_left + 1} more, which the table lists")
+                cluster = [*cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
+            lines += cluster if len(cluster) <= lines_left else []
         return lines
 
-    def _cell_text(self) -> SafeText:
-        cell = self.cell
-        return SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
-
-    def _share(self, loads: Loads) -> tuple[int, SafeText]:
-        """Return what the cell holds, and how many times that is of an even spread: of keys of a sample about."""
-        cell, owned = self.cell, self.owned
-        mine, total = sum(owned[cell.start : cell.stop]), sum(loads.values)
-        here = sum(loads.values[cell.start : cell.stop])
-        times = sum(owned) / mine if total and mine else 0.0
-        if loads.kind is CoverageKind.ESTIMATE and times and not loads.is_bytes:
-            return here, written(share(here, total).scaled(times), ratio_text)
-        return here, ratio_text(here / total * times if times else 0.0)
-
-    def _tags(self) -> list[SlotTag]:
-        return [tag for tag in self.report.summary.slots.tags if tag.slot in self.cell]
-
-    def _tag_keys(self, tag: SlotTag) -> SafeText:
-        return tag_keys(tag, self.loads.kind)
+    def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText]:
+        """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys."""
+        cell, owned = self._cell, self.owned
+        own_slots, total = sum(owned[cell.start : cell.stop]), sum(loads.values)
+        load = sum(loads.values[cell.start : cell.stop])
+        factor = sum(owned) / own_slots if total and own_slots else 0.0
+        if loads.coverage is CoverageKind.ESTIMATE and factor and not loads.is_bytes:
+            return load, written(share(load, total).scaled(factor), ratio_text)
+        return load, ratio_text(load / total * factor if factor else 0.0)
 
 
 def tag_name(tag: SlotTag, cells: int) -> SafeText:
@@ -261,13 +322,13 @@ def tag_name(tag: SlotTag, cells: int) -> SafeText:
 
 
 def tag_keys(tag: SlotTag, kind: CoverageKind) -> SafeText:
-    """Return the keys of a tag, at least so many where it was not followed from the first on; those of a sample."""
-    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _as_counted(kind))
+    """Return the keys of a tag: at least so many where it was not counted from the start, or those of the sample."""
+    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _exact_of_sample(kind))
     return SafeText(f"{text} sampled") if kind is CoverageKind.ESTIMATE else text
 
 
 def skew_text(report: Report) -> SafeText:
-    """Say in words how far the fullest slot is above the others, and whether chance explains it."""
+    """Return in words how far the fullest slot is above the mean, and whether chance explains it."""
     slots = report.summary.slots
     found = skew(slots.keys, slots.owned)
     if not found.keys:
@@ -279,107 +340,34 @@ def skew_text(report: Report) -> SafeText:
     )
     if found.is_chance:
         return SafeText(f"{text} Chance explains it: as many keys spread at random look the same.")
-    return SafeText(f"{text} Chance does not explain it: {_tag_reason(report, found.slot)}.")
-
-
-def _tag_reason(report: Report, slot: int) -> SafeText:
-    """Say what loads a slot, as far as it is known."""
-    for tag in report.summary.slots.tags:
-        if tag.slot == slot:
-            held = f"{tag_keys(tag, kind_of(report))} of them"
-            return SafeText(f"the hash tag {tag_name(tag, TAG_CELLS)} holds {held}")
-    return own("many keys share it")
+    tag = next((tag for tag in slots.tags if tag.slot == found.slot), None)
+    if tag is None:
+        return SafeText(f"{text} Chance does not explain it: many keys share it.")
+    held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, kind_of(report))} of them"
+    return SafeText(f"{text} Chance does not explain it: {held}.")
 
 
 def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
-    """Draw what each node of a cluster of `nodes` would hold."""
+    """Return what each of `nodes` primaries would hold, under a line with the other sizes of cluster."""
     found = node_loads(loads.values, nodes)
     most, total = max(one.load for one in found), sum(loads.values)
     mean = total / nodes
-    sizes: list[Span] = [Span(own("as a cluster of"), Role.ACCENT), gap(1)]
+    head: list[Span] = [Span(own("as a cluster of"), Role.ACCENT), gap(1)]
     for size in CLUSTER_SIZES:
-        chosen = size == nodes
-        sizes.append(Span(SafeText(f"[{size}]" if chosen else f" {size} "), Role.TAB_ON if chosen else Role.TAB))
+        text = f"[{size}]" if size == nodes else f" {size} "
+        head.append(Span(SafeText(text), Role.TAB_ON if size == nodes else Role.TAB))
     fullest = Span(SafeText(f"  fullest {ratio_text(most / mean)}" if mean else ""), Role.MUTED)
-    if line_width((*sizes, fullest)) <= width:
-        sizes.append(fullest)
-    bars = [
-        Bar(
-            SafeText(f"{one.first:,}–{one.last:,}"),
-            (loads.text(one.load), _part(loads, one.load, total)),
-            one.load / most if most else 0.0,
-            Role.MUTED,
-            Role.WARN if one.load > mean * UNEVEN else Role.BAR,
-        )
-        for one in found
-    ]
-    return [tuple(sizes), *bar_lines(bars, width)]
+    if line_width((*head, fullest)) <= width:
+        head.append(fullest)
+    is_sampled = loads.coverage is CoverageKind.ESTIMATE and not loads.is_bytes and total > 0
+    bars = []
+    for one in found:
+        part = written(share(one.load, total), fmt.share) if is_sampled else fmt.share(one.load / total if total else 0)
+        name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
+        bars.append(Bar(name, (loads.text(one.load), part), one.load / most if most else 0.0, Role.MUTED, role))
+    return [tuple(head), *bar_lines(bars, width)]
 
 
-def _part(loads: Loads, load: int, total: int) -> SafeText:
-    """Return a load as a share of all; that of a sample's keys with its interval."""
-    if loads.kind is CoverageKind.ESTIMATE and not loads.is_bytes and total:
-        return written(share(load, total), fmt.share)
-    return fmt.share(load / total if total else 0.0)
-
-
-def imagines_cluster(report: Report) -> bool:
-    """Whether it is shown what a cluster would make of the keys: not where there is one."""
+def simulates_cluster(report: Report) -> bool:
+    """Whether the panel shows how a cluster would spread the keys: not where the server is a node of one."""
     return report.summary.slots.owned is None and not report.head.server.cluster_enabled
-
-
-def listings(report: Report, choices: Choices) -> tuple[Listing, ...]:
-    """Return the tables: the fullest slots, the tags that load them, and outside a cluster what one would be like."""
-    order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
-    found = [
-        Listing("slots", own("fullest slots"), partial(_slots_table, report), order=order, among=own("fullest")),
-        Listing("slot_tags", own("hash tags"), partial(slot_tags, report), order=order, among=own("heaviest"),
-                nothing=own("No key that was seen has a hash tag")),
-    ]  # fmt: skip
-    if imagines_cluster(report):
-        title = SafeText(f"as a cluster of {choices.nodes}")
-        found.append(Listing(f"cluster {choices.nodes}", title, partial(cluster_of, report, choices.nodes)))
-    return tuple(found)
-
-
-def _slots_table(report: Report) -> Table:
-    """Return the fullest slots; what their note would say stands in the chart already."""
-    return replace(fullest_slots(report), note="")
-
-
-def state_of(report: Report, choices: Choices) -> SlotsState:
-    """Return where the cursor of the field is: where it was moved, or on the slot under the cursor of the table."""
-    slot = choices.subject if isinstance(choices.subject, int) else _first_slot(report)
-    if choices.pointed is not None and choices.pointed[0] == choices.subject:
-        slot = choices.pointed[1]
-    return SlotsState(slot, choices.by_bytes, choices.nodes)
-
-
-def _first_slot(report: Report) -> int:
-    """Return the first slot that was asked."""
-    owned = report.summary.slots.owned
-    return owned[0][0] if owned else 0
-
-
-def chart(report: Report, choices: Choices, area: Area) -> list[Line]:
-    """Return the chart."""
-    return inset(slots_lines(report, area.width - 2, area.height, state_of(report, choices)))
-
-
-def chart_height(report: Report, choices: Choices, room: Area) -> int:
-    """Return how many lines the chart takes: those of the field and around it."""
-    height = LOW_LINES if room.height < HIGH_ROOM else min(MOST_LINES, room.height - FEWEST_LINES)
-    return min(height, len(chart(report, choices, Area(room.width, height))))
-
-
-def hit(_report: Report, choices: Choices, area: Area, x: int, y: int) -> Choices | None:
-    """Put the cursor onto the cell that was clicked."""
-    slot = slot_at(area.width - 2, area.height, x - 1, y)
-    return None if slot is None else replace(choices, pointed=(choices.subject, slot))
-
-
-def move(report: Report, choices: Choices, area: Area, columns: int, lines: int) -> Choices:
-    """Move the cursor of the field by cells."""
-    field = field_of(area.width - 2, area.height)
-    slot = field.moved(state_of(report, choices).cursor, lines, columns)
-    return replace(choices, pointed=(choices.subject, slot))

@@ -1,4 +1,4 @@
-"""What stands around a table of a panel: which of the panel's tables it is, what to know of it, why it is empty."""
+"""The texts around a table of a panel: titles and filter, the note, why it is empty, what a row is and copies."""
 
 from __future__ import annotations
 
@@ -9,85 +9,75 @@ from rtui.analysis.humanize import fact_name
 from rtui.analysis.report.document import ColumnState, NodeKind, Report
 from rtui.analysis.report.tables.table import Path, Subject, label
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import NOTHING_TO_LIST, Listing
+from rtui.keyspace.text.glob import prefix_pattern
+from rtui.server.redis_cli import key_as_bytes, key_as_text
+from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
+from rtui.tui.kit.copying import Copy
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, own, width_of
 from rtui.tui.kit.table_rows import TableRows
 
-NEEDLE_CELLS: Final = 24
-"""So much of what rows are filtered by is shown."""
+FILTER_CELLS: Final = 24
+"""Longer filters are cut beside the titles."""
 
-_TELLING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
+NAME_LIMIT: Final = 60
+"""Characters of a name in a sentence."""
+
+_REASON_FOR_NO_ROWS: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
 
 
-def listing_line(listings: Sequence[Listing], chosen: Listing, rows: TableRows, width: int) -> Line:
-    """Return the titles of the tables, those around the chosen one where not all fit, and the filter."""
+def titles_line(tables: Sequence[PanelTable], chosen: PanelTable, rows: TableRows, width: int) -> Line:
+    """Return the titles of a panel's tables, those around the chosen one where not all fit, and the filter."""
     note: Line = ()
-    if rows.look.needle:
-        shown = cut(display_text(rows.look.needle), NEEDLE_CELLS)
-        note = (Span(own("rows with "), Role.MUTED), Span(shown, Role.ACCENT), Span(among(chosen, rows), Role.MUTED))
-    titles = [one.title for one in listings]
-    at = next(index for index, one in enumerate(listings) if one.id == chosen.id)
-    if len(titles) == 1:
-        line: Line = (gap(MARGIN), Span(titles[0], Role.STRONG))
+    if rows.state.filter_text:
+        text = cut(display_text(rows.state.filter_text), FILTER_CELLS)
+        note = (Span(own("rows with "), Role.MUTED), Span(text, Role.ACCENT), Span(_among(chosen, rows), Role.MUTED))
+    if len(tables) == 1:
+        line: Line = (gap(MARGIN), Span(chosen.title, Role.STRONG))
     else:
-        line = clip(tab_line(titles, at, (), width), width - line_width(note) - 2)
+        at = [one.id for one in tables].index(chosen.id)
+        titles = tab_line([one.title for one in tables], at, (), width)
+        line = clip(titles, width - line_width(note) - 2)
     if not note:
         return line
     return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note)
 
 
-def among(listing: Listing, rows: TableRows) -> SafeText:
-    """Return what a filter of a list of so many can find only: ` among the 100 largest`; nothing for a whole list."""
-    if not listing.among:
-        return SafeText("")
-    return SafeText(f" among the {len(rows.table.rows)} {listing.among}")
+def _among(table: PanelTable, rows: TableRows) -> SafeText:
+    """Return what is filtered, such as ` among the 100 largest`; empty for a complete list."""
+    return SafeText(f" among the {len(rows.table.rows)} {table.top}" if table.top else "")
 
 
 def note_line(note: Line, text: str, width: int) -> Line:
-    """Return what one has to know of the table: the panel's own words first, then those of the table."""
+    """Return the note of the panel, and behind it that of the table where it fits."""
     line: Line = (gap(MARGIN), *note)
-    room = width - line_width(line) - MARGIN
+    space = width - line_width(line) - MARGIN
     if text:
         more = SafeText(f" · {text}" if note else text)
-        if not note or width_of(more) <= room:
-            line = (*line, Span(cut(display_text(more, limit=400), room), Role.MUTED))
+        if not note or width_of(more) <= space:
+            line = (*line, Span(cut(display_text(more, limit=400), space), Role.MUTED))
     return clip(line, width - MARGIN)
 
 
-def sample_note(text: str) -> Line:
-    """Return how few keys a list is of, before other words; nothing for no text."""
-    return (Span(display_text(text), Role.WARN), Span(own(" · "), Role.MUTED)) if text else ()
-
-
-def nothing_lines(report: Report, listing: Listing, rows: TableRows, width: int) -> list[Line]:
-    """Return why a table has no rows: the filter, facts that it needs and that were not had, or what that means."""
-    if rows.look.needle:
-        text = SafeText(f"No row{among(listing, rows)} has {display_text(rows.look.needle, limit=60)}")
-        return [
-            (),
-            (gap(MARGIN), Span(text, Role.STRONG)),
-            (),
-            *prose(own("Escape shows all rows again."), width, Role.MUTED),
-        ]
-    lines: list[Line] = []
-    for name in listing.needs:
+def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width: int) -> list[Line]:
+    """Return why a table has no rows: the filter, columns that are missing, or what that means."""
+    if rows.state.filter_text:
+        text = SafeText(f"No row{_among(table, rows)} has {display_text(rows.state.filter_text, limit=60)}")
+        hint = prose(own("Escape shows all rows again."), width, Role.MUTED)
+        return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *hint]
+    reasons: list[Line] = []
+    for name in table.needs:
         column = report.head.columns.get(name)
-        if column is not None and column.state in _TELLING:
+        if column is not None and column.state in _REASON_FOR_NO_ROWS:
             reason = f": {column.reason}" if column.reason else ""
             text = display_text(f"{fact_name(name)} {column.state.value}{reason}", limit=300)
-            lines += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
-    title = NOTHING_TO_LIST if lines else listing.nothing
-    return [(), (gap(MARGIN), Span(title, Role.STRONG)), *lines]
-
-
-NAME_LIMIT: Final = 60
-"""Characters of a name that a sentence has room for."""
+            reasons += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
+    return [(), (gap(MARGIN), Span(NOTHING_TO_LIST if reasons else table.empty, Role.STRONG)), *reasons]
 
 
 def key_of(subject: Subject) -> bytes | None:
-    """Return the key that a row is about, None where it is about many or about something else.
+    """Return the key that a row is about, None where it is about several keys or something else.
 
     `shop:config` in a table of namespaces is a key: no segment of it is a pattern, and no separator ends it.
     """
@@ -99,7 +89,7 @@ def key_of(subject: Subject) -> bytes | None:
 
 
 def meaning(subject: Subject, title: SafeText) -> SafeText:
-    """Return what a row stands for that leads nowhere; `title` is that of its table."""
+    """Return why there is nothing behind a row; `title` is that of its table."""
     if isinstance(subject, tuple):
         return _meaning_of_path(subject)
     if isinstance(subject, int):
@@ -108,7 +98,6 @@ def meaning(subject: Subject, title: SafeText) -> SafeText:
 
 
 def _meaning_of_path(path: Path) -> SafeText:
-    """Return what a namespace or pattern stands for."""
     name = display(label(path), limit=NAME_LIMIT)
     kinds = {step.kind for step in path}
     if NodeKind.OTHER in kinds:
@@ -116,3 +105,17 @@ def _meaning_of_path(path: Path) -> SafeText:
     if NodeKind.PATTERN in kinds:
         return SafeText(f"{name} is a pattern: it stands for all names that differ only there, and lists none of them.")
     return SafeText(f"{name} is a namespace: the Memory panel shows what it holds.")
+
+
+def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
+    """Return what can be copied of a row: first its name, if it has one, else the row itself."""
+    row = Copy(own("the row, its cells apart by tabs"), "\t".join(texts))
+    if not isinstance(subject, bytes | tuple):
+        return [row]
+    name = label(subject) if isinstance(subject, tuple) else subject
+    copies = [
+        Copy(own("name as text"), key_as_text(name)), Copy(own("name as escaped bytes"), key_as_bytes(name)), row,
+    ]  # fmt: skip
+    if isinstance(subject, tuple):
+        copies.append(Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name))))
+    return copies

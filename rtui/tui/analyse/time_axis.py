@@ -1,4 +1,4 @@
-"""How far ahead the timeline of expiries looks, and how it cuts that time into columns that begin at round times."""
+"""The time axis of the expiry timeline: how far it reaches, and columns of equal time that begin at round times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rtui.tui.kit.styled_text import own
 WEEK_S: Final = 7 * DAY_S
 
 
-class Horizon(Enum):
+class TimeRange(Enum):
     """How far ahead to look, in seconds; 0 for as far as there is anything."""
 
     HOUR = HOUR_S
@@ -30,10 +30,10 @@ class Horizon(Enum):
 
 
 _TITLES: Final = {
-    Horizon.HOUR: own("next hour"),
-    Horizon.DAY: own("next day"),
-    Horizon.WEEK: own("next week"),
-    Horizon.ALL: own("all"),
+    TimeRange.HOUR: own("next hour"),
+    TimeRange.DAY: own("next day"),
+    TimeRange.WEEK: own("next week"),
+    TimeRange.ALL: own("all"),
 }
 
 _STEPS_S: Final = (
@@ -72,10 +72,10 @@ class Axis:
         return cell * self.columns // self.cells
 
 
-def axis_for(horizon: Horizon, bins: Sequence[ExpiryBin], now_s: float, cells: int, zone: tzinfo | None) -> Axis:
+def axis_for(time_range: TimeRange, bins: Sequence[ExpiryBin], now_s: float, cells: int, zone: tzinfo | None) -> Axis:
     """Return the columns for so many cells; they begin at round times of the zone, None for this machine's."""
     offset = offset_s(now_s, zone)
-    reach = horizon.value or max([bins[-1].start_s + bins[-1].width_s - now_s if bins else 0.0, float(HOUR_S)])
+    reach = time_range.value or max([bins[-1].start_s + bins[-1].width_s - now_s if bins else 0.0, float(HOUR_S)])
     step = next((step for step in _STEPS_S if reach / step + 1 <= cells), _STEPS_S[-1])
     start = (now_s + offset) // step * step - offset
     columns = max(1, min(cells, int(-(-(now_s + reach - start) // step))))

@@ -1,10 +1,12 @@
-"""What the Types panel draws: how much of each type, how long, in which encodings, and the server's own sizes."""
+"""The Types panel: how many keys of each type, how long, in which encodings, and the sizes that the server counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
+
+from textual.geometry import Size
 
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import (
@@ -32,7 +34,7 @@ from rtui.tui.analyse.chart_lines import (
     standing,
     value_of,
 )
-from rtui.tui.analyse.panel import Area, Choices, Listing
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import prose
@@ -56,6 +58,38 @@ SIZE_CELLS: Final = 3
 
 _REASONED: Final = (ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED)
 """States for which the panel says why a figure is missing."""
+
+
+class TypesPanel(Panel[PanelState]):
+    """Bars of types and encodings; tables of them, of the server's own sizes, and of idle times and counters."""
+
+    id = "types"
+    title = own("Types")
+    key = "6"
+    help = "Show how much there is of each type, how long and in which encodings."
+
+    def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
+        """Return the tables; those of figures that the report does not have are left out."""
+        stats = report.summary.root.stats
+        tables = [
+            PanelTable("types", own("types"), partial(types, report), order=Order("keys")),
+            PanelTable("encodings", own("encodings"), partial(encodings, report), needs=("encoding",)),
+        ]
+        if report.keysizes:
+            tables.append(PanelTable("keysizes", own("sizes by the server"), partial(keysizes, report)))
+        if stats.idle is not None:
+            tables.append(PanelTable("idle", own("idle time"), partial(idle_histogram, report)))
+        if stats.frequency is not None:
+            tables.append(PanelTable("frequency", own("access counters"), partial(frequency_histogram, report)))
+        return tuple(tables)
+
+    def chart_height(self, report: Report, _state: PanelState, space: Size) -> int:
+        """Return how many lines the chart takes."""
+        return len(types_lines(report, space.width - 2, chart_lines(space.height, space.height)))
+
+    def chart(self, report: Report, _state: PanelState, size: Size) -> list[Line]:
+        """Return bars of types and encodings, and where there is room the server's histograms."""
+        return inset(types_lines(report, size.width - 2, size.height))
 
 
 def types_lines(report: Report, width: int, height: int) -> list[Line]:
@@ -201,29 +235,3 @@ def _size_block(one: KeySizes) -> list[Line]:
     lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
     axis = "".join(left(label, cells) for label in labels)
     return [*lines, (Span(SafeText(axis), Role.MUTED),)]
-
-
-def listings(report: Report, _choices: Choices) -> tuple[Listing, ...]:
-    """Return the tables: types and encodings, then what the server counts itself, then how long nobody used keys."""
-    stats = report.summary.root.stats
-    found = [
-        Listing("types", own("types"), partial(types, report), order=Order("keys")),
-        Listing("encodings", own("encodings"), partial(encodings, report), needs=("encoding",)),
-    ]
-    if report.keysizes:
-        found.append(Listing("keysizes", own("sizes by the server"), partial(keysizes, report)))
-    if stats.idle is not None:
-        found.append(Listing("idle", own("idle time"), partial(idle_histogram, report)))
-    if stats.frequency is not None:
-        found.append(Listing("frequency", own("access counters"), partial(frequency_histogram, report)))
-    return tuple(found)
-
-
-def chart(report: Report, _choices: Choices, area: Area) -> list[Line]:
-    """Return the chart."""
-    return inset(types_lines(report, area.width - 2, area.height))
-
-
-def chart_height(report: Report, _choices: Choices, room: Area) -> int:
-    """Return how many lines the chart takes."""
-    return len(types_lines(report, room.width - 2, chart_lines(room.height, room.height)))

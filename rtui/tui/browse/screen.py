@@ -19,7 +19,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.analyse.panel import PanelBook
+from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.browse.columns import Column
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.copy_desk import CopyDesk, Subject
@@ -99,7 +99,7 @@ class BrowseScreen(CommandScreen[None]):
         self._jump: Line = ()
         self._returns_to_analysis = False
         """Whether Escape goes back to the analysis: the user came from there to a key."""
-        self._book = PanelBook()
+        self._panel_states = PanelStates()
         self._next_look = NextLook(self, self.flush)
 
     @property
@@ -375,7 +375,9 @@ class BrowseScreen(CommandScreen[None]):
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
 
         self._returns_to_analysis = False
-        self.app.push_screen(AnalyseScreen(self.session.analysis, book=self._book, label=self._label), self._go_to)
+        self.app.push_screen(
+            AnalyseScreen(self.session.analysis, states=self._panel_states, label=self._label), self._go_to
+        )
 
     def _go_to(self, key: bytes | None) -> None:
         """Go to a key, opening what it lies in; None: stay."""

@@ -59,17 +59,12 @@ class Condition(Enum):
     ON_ENTRY = "the row under the cursor leads to a key or a namespace"
     SEVERAL_LISTS = "the panel has several tables"
     ZOOMED = "a namespace is zoomed into"
-    BY_LENGTH = "the panel can list by length"
-    PRESET = "the panel marks what is over a threshold"
-    NODES = "the panel can show a cluster of another size"
     HAS_ROWS = "the table has rows"
-    FIELD = "the chart of the panel has a cursor"
-    HORIZON = "the panel looks ahead"
     HOT_SESSION = "the server has hot-key sessions that can be started"
 
 
-Conditions = frozenset[Condition]
-"""All conditions that hold at a moment."""
+Conditions = frozenset[Condition | str]
+"""All conditions that hold at a moment; a string is the id of a command that has a condition of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class Command:
     """One sentence, for the help screen and the palette."""
     group: Group
     owner: Owner
-    when: tuple[Condition, ...] = ()
+    when: tuple[Condition | str, ...] = ()
     """The command is offered while any of these holds; always where there are none."""
     footer: int = 0
     """Place in the footer, from the left; 0 keeps it out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import events, on
@@ -18,7 +19,7 @@ from rtui.tui.kit.line_view import LinePanel, set_content_height
 from rtui.tui.kit.rows_view import RowsView
 from rtui.tui.kit.styled_text import Line, width_of
 from rtui.tui.kit.table_lines import TablePlan, header_line, plan_table, table_line
-from rtui.tui.kit.table_rows import Look, Order, TableRows
+from rtui.tui.kit.table_rows import Order, TableRows, TableState
 
 EMPTY: Final = Table("", "", (), ())
 """Shown before there is anything."""
@@ -27,49 +28,33 @@ Marked = Callable[[Table, int], bool]
 """Whether a row of a table, by its place in it, stands out."""
 
 
-TABLE_COMMANDS: Final[tuple[Command, ...]] = (
-    Command("row_up", ("up", "k"), "Row above", "Move to the row above.", Group.TABLE, Owner.TABLE),
-    Command("row_down", ("down", "j"), "Row below", "Move to the row below.", Group.TABLE, Owner.TABLE),
-    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.TABLE, Owner.TABLE),
-    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.TABLE, Owner.TABLE),
-    Command("first", ("home", "g"), "First row", "Move to the first row.", Group.TABLE, Owner.TABLE),
-    Command("last", ("end", "G"), "Last row", "Move to the last row.", Group.TABLE, Owner.TABLE),
-    Command(
-        "open",
-        ("enter", "right", "l"),
-        "Open",
-        "Zoom into a namespace, or go to a key in the tree.",
-        Group.TABLE,
-        Owner.TABLE,
-        (Condition.ON_ENTRY,),
-        footer=1,
+_command = partial(Command, group=Group.TABLE, owner=Owner.TABLE)
+
+MOVE_COMMANDS: Final = (
+    _command("row_up", ("up", "k"), "Row above", "Move to the row above."),
+    _command("row_down", ("down", "j"), "Row below", "Move to the row below."),
+    _command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
+    _command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
+    _command("first", ("home", "g"), "First row", "Move to the first row."),
+    _command("last", ("end", "G"), "Last row", "Move to the last row."),
+    _command(
+        "open", ("enter", "right", "l"), "Open", "Zoom into a namespace, or go to a key in the tree.",
+        when=(Condition.ON_ENTRY,), footer=1,
     ),
-    Command(
-        "sort",
-        ("s",),
-        "Sort",
-        "Sort by the next column.",
-        Group.TABLE,
-        Owner.TABLE,
-        (Condition.HAS_ROWS,),
-        footer=7,
-    ),
-    Command(
-        "sort_reverse",
-        ("S",),
-        "Sort reverse",
-        "Sort the other way; during a pass, put what has moved into its place.",
-        Group.TABLE,
-        Owner.TABLE,
+)  # fmt: skip
+
+SORT_COMMANDS: Final = (
+    _command("sort", ("s",), "Sort", "Sort by the next column.", when=(Condition.HAS_ROWS,), footer=7),
+    _command(
+        "sort_reverse", ("S",), "Sort reverse", "Sort the other way; during a pass, put what has moved into its place."
     ),
 )
-"""The commands of a table: moving and opening, then sorting."""
 
 
 class TableBody(RowsView, can_focus=True):
     """The rows; the cursor belongs to what a row is about, not to a line, and stays with it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(TABLE_COMMANDS, Owner.TABLE)
+    BINDINGS: ClassVar[list[BindingType]] = bindings((*MOVE_COMMANDS, *SORT_COMMANDS), Owner.TABLE)
     DEFAULT_CSS = """
     TableBody { height: 1fr; }
     """
@@ -93,7 +78,7 @@ class TableBody(RowsView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.rows = TableRows(EMPTY, Look())
+        self.rows = TableRows(EMPTY, TableState())
         self.plan = TablePlan()
         self._is_marked: Marked | None = None
 
@@ -103,13 +88,13 @@ class TableBody(RowsView, can_focus=True):
         return self.rows.subject(self._cursor_line) if len(self.rows) else None
 
     def show(self, rows: TableRows, is_marked: Marked | None) -> None:
-        """Show these rows from the top, or with the row of the look under the cursor in view."""
+        """Show these rows from the top, or with the cursor's row in view."""
         wanted = self._cursor_line if self.rows.table is EMPTY else 0
         self._take(rows, is_marked)
-        line = rows.line_of(rows.look.identity)
+        line = rows.line_of(rows.state.cursor_row)
         if line is None and wanted and len(rows):
             line = min(wanted, len(rows) - 1)
-            rows.look.is_touched = True
+            rows.state.has_moved = True
         self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self._cursor_line = -1
         self.move_to(0 if line is None else line, by_hand=False)
@@ -120,10 +105,10 @@ class TableBody(RowsView, can_focus=True):
         offset = self._cursor_line - self.scroll_offset.y
         is_in_view = 0 <= offset < self.size.height
         self._take(rows, is_marked)
-        line = rows.line_of(rows.look.identity)
-        if line is not None and is_in_view and rows.look.is_touched:
+        line = rows.line_of(rows.state.cursor_row)
+        if line is not None and is_in_view and rows.state.has_moved:
             self.scroll_to(y=max(0, line - offset), animate=False, force=True, immediate=True)
-        keeps = rows.look.is_touched or self._cursor_line > 0
+        keeps = rows.state.has_moved or self._cursor_line > 0
         self.move_to(line if line is not None and keeps else min(self._cursor_line, len(rows) - 1), by_hand=False)
         self.repaint_changes()
 
@@ -136,15 +121,15 @@ class TableBody(RowsView, can_focus=True):
 
         Before there are any rows the line is remembered: the first ones are shown with the cursor there.
         """
-        look = self.rows.look
+        state = self.rows.state
         if not len(self.rows):
             self._cursor_line = max(0, line) if self.rows.table is EMPTY else 0
             self.post_message(self.Highlighted())
             return
         line = max(0, min(line, len(self.rows) - 1))
         before, self._cursor_line = self._cursor_line, line
-        look.identity = self.rows.identity(line)
-        look.is_touched = look.is_touched or by_hand
+        state.cursor_row = self.rows.identity(line)
+        state.has_moved = state.has_moved or by_hand
         self.refresh_line(before)
         self.refresh_line(line)
         self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
@@ -245,7 +230,7 @@ class ReportTable(Vertical):
         self,
         key: object,
         table: Table,
-        look: Look,
+        state: TableState,
         is_marked: Marked | None = None,
         *,
         made: Order | None = None,
@@ -257,8 +242,8 @@ class ReportTable(Vertical):
         """
         is_same = key == self._key
         self._key, self._is_marked, self._made = key, is_marked, made
-        held = self.rows.order if is_same and holds_order and look.is_touched else None
-        rows = TableRows(table, look, held)
+        held = self.rows.order if is_same and holds_order and state.has_moved else None
+        rows = TableRows(table, state, held)
         self._replan(rows)
         if is_same:
             self.body.take_up(rows, is_marked)
@@ -266,31 +251,31 @@ class ReportTable(Vertical):
             self.body.show(rows, is_marked)
         self._say_header()
 
-    def filter(self, needle: str) -> None:
+    def filter(self, text: str) -> None:
         """Show only the rows with a text in them; all for an empty one."""
-        self.rows.look.needle = needle
+        self.rows.state.filter_text = text
         self._arrange()
 
     @on(TableBody.SortRequested)
     def _sort(self, event: TableBody.SortRequested) -> None:
         event.stop()
-        table, look = self.rows.table, self.rows.look
+        table, state = self.rows.table, self.rows.state
         if event.other_way:
-            look.is_reversed = not look.is_reversed
+            state.is_reversed = not state.is_reversed
         elif event.column is not None:
             self._sort_by(event.column)
         elif table.columns:
             names = [None, *(column.id for column in table.columns)]
-            at = names.index(look.sort) if look.sort in names else 0
-            look.sort, look.is_reversed = names[(at + 1) % len(names)], False
+            at = names.index(state.sort) if state.sort in names else 0
+            state.sort, state.is_reversed = names[(at + 1) % len(names)], False
         self._arrange()
 
     def _sort_by(self, index: int) -> None:
         """Sort by a column, or the other way when it is the one that orders already."""
-        look, order = self.rows.look, self._order()
+        state, order = self.rows.state, self._order()
         name = self.rows.table.columns[index].id
-        look.is_reversed = order is not None and order.column == name and not order.upward
-        look.sort = name
+        state.is_reversed = order is not None and order.column == name and not order.upward
+        state.sort = name
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column whose title was clicked."""
@@ -308,7 +293,7 @@ class ReportTable(Vertical):
 
     def _arrange(self) -> None:
         """Show the rows in another order, or others of them; the cursor stays with its row and comes into view."""
-        rows = TableRows(self.rows.table, self.rows.look)
+        rows = TableRows(self.rows.table, self.rows.state)
         self._replan(rows)
         self.body.show(rows, self._is_marked)
         self._say_header()
@@ -317,14 +302,14 @@ class ReportTable(Vertical):
         measured = [rows.texts(line) for line in range(min(len(rows), MEASURED_ROWS))]
         wants = [max(map(width_of, texts)) for texts in zip(*measured, strict=True)]
         width = self.body.scrollable_content_region.width
-        self.body.plan = plan_table(rows.table, width, rows.look.sort, wants) if rows.table.columns else TablePlan()
+        self.body.plan = plan_table(rows.table, width, rows.state.sort, wants) if rows.table.columns else TablePlan()
 
     def _say_header(self) -> None:
         self._header.show([header_line(self.rows.table, self.body.plan, self._order())])
 
     def _order(self) -> Order | None:
         """Return what orders the rows: what the user chose, else what they came in."""
-        look, made = self.rows.look, self._made
-        if look.sort is not None:
-            return Order(look.sort, look.is_reversed)
-        return None if made is None else Order(made.column, made.upward is not look.is_reversed)
+        state, made = self.rows.state, self._made
+        if state.sort is not None:
+            return Order(state.sort, state.is_reversed)
+        return None if made is None else Order(made.column, made.upward is not state.is_reversed)

@@ -28,28 +28,28 @@ class Order(NamedTuple):
 
 
 @dataclass(slots=True)
-class Look:
-    """How one table is looked at; it outlives the table, which is made anew while an analysis runs."""
+class TableState:
+    """How a table is sorted and filtered and where its cursor is; it outlives the table, which is often made anew."""
 
     sort: str | None = None
     """The id of the column that the rows are sorted by, None for the order in which the table was made."""
     is_reversed: bool = False
     """Whether they are sorted the other way than one expects first: numbers down, names up."""
-    needle: str = ""
+    filter_text: str = ""
     """Only rows with this text in them are shown."""
-    identity: Hashable = None
+    cursor_row: Hashable = None
     """The row under the cursor."""
-    is_touched: bool = False
+    has_moved: bool = False
     """Whether the user has moved in it, so that rows must keep their places."""
 
 
 class TableRows:
-    """One table under one look. Rows are known by their place in the table or by their line on the screen."""
+    """One table under one state. Rows are known by their place in the table or by their line on the screen."""
 
-    def __init__(self, table: Table, look: Look, held: list[Hashable] | None = None) -> None:
+    def __init__(self, table: Table, state: TableState, held: list[Hashable] | None = None) -> None:
         """`held` are identities of rows that keep their order; those that are new come behind."""
         self.table = table
-        self.look = look
+        self.state = state
         self._texts: dict[int, tuple[SafeText, ...]] = {}
         self._identities = _told_apart(self._identity(row) for row in range(len(table.rows)))
         self._places = self._sorted() if held is None else self._held(held)
@@ -111,14 +111,14 @@ class TableRows:
         return texts
 
     def _sorted(self) -> list[int]:
-        """Return the places in the order of the look, without those that the filter hides."""
+        """Return the places in the order of the state, without those that the filter hides."""
         places = [place for place in range(len(self.table.rows)) if self._matches(place)]
-        index = next((at for at, column in enumerate(self.table.columns) if column.id == self.look.sort), None)
+        index = next((at for at, column in enumerate(self.table.columns) if column.id == self.state.sort), None)
         if index is None:
-            return places[::-1] if self.look.is_reversed else places
+            return places[::-1] if self.state.is_reversed else places
         rows = self.table.rows
         keyed = [(sort_key(rows[place][index]), place) for place in places]
-        downward = self.table.columns[index].numeric is not self.look.is_reversed
+        downward = self.table.columns[index].numeric is not self.state.is_reversed
         known = sorted([(key, place) for key, place in keyed if key is not None], key=itemgetter(0), reverse=downward)
         return [place for _, place in known] + [place for key, place in keyed if key is None]
 
@@ -130,7 +130,7 @@ class TableRows:
 
     def _matches(self, place: int) -> bool:
         """Whether a row has the text that is filtered by, in any name or text of it; capitals do not matter."""
-        needle = self.look.needle.casefold()
+        needle = self.state.filter_text.casefold()
         if not needle:
             return True
         texts = zip(self._texts_at(place), self.table.columns, strict=True)

@@ -136,18 +136,18 @@ async def _look(visitor: Visitor, done: AnalysisTour) -> None:
 async def _zoom(visitor: Visitor) -> None:
     """Go to a namespace, into it, and out of it."""
     screen = screen_of(visitor)
-    while screen.panel.step_in(report(visitor), screen.choices) is None:
+    while screen.panel.zoomed_in(report(visitor), screen.view.state) is None:
         line = screen.table.body.cursor_line + 1
         await visitor.press("down")
         await visitor.until(partial(_is_on_line, screen, line), "the next row")
     await visitor.press("enter")
-    await visitor.until(lambda: screen.choices.path, "a namespace")
+    await visitor.until(lambda: screen.view.state.path, "a namespace")
     await visitor.press("left")
-    await visitor.until(lambda: not screen.choices.path, "the whole")
+    await visitor.until(lambda: not screen.view.state.path, "the whole")
 
 
 def _is_on_line(screen: AnalyseScreen, line: int) -> bool:
-    return screen.table.body.cursor_line == line and screen.choices.subject == screen.view.subject
+    return screen.table.body.cursor_line == line and screen.view.state.subject == screen.view.subject
 
 
 async def _sort_and_filter(visitor: Visitor) -> None:
@@ -155,7 +155,7 @@ async def _sort_and_filter(visitor: Visitor) -> None:
     await visitor.press("2", "slash")
     await visitor.until(lambda: visitor.app.focused is screen.filter_input, "the filter line")
     await visitor.paste("list:")
-    await visitor.until(lambda: screen.table.rows.look.needle == "list:", "the filter")
+    await visitor.until(lambda: screen.table.rows.state.filter_text == "list:", "the filter")
     await visitor.press("enter", "s", "S")
     await visitor.until_shown("rows with list:", "list:long")
 
@@ -181,7 +181,7 @@ async def _take_away(visitor: Visitor, done: AnalysisTour, folder: Path) -> None
     await visitor.until_shown("Written")
     done.written = path.read_text()
     await visitor.press("escape")
-    await visitor.until(lambda: not screen.table.rows.look.needle, "all rows")
+    await visitor.until(lambda: not screen.table.rows.state.filter_text, "all rows")
 
 
 async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rtui.analysis.report.document import Report, ServerReport
 from rtui.server.analysis_source import AnalysisStatus
+from rtui.server.guard.evidence import Consent
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -24,6 +25,8 @@ RUNNING = AnalysisStatus(
 
 class FixedAnalysis:
     """A live analysis as far as a screen can tell."""
+
+    offers_hot_session = reports_hot_keys = False
 
     def __init__(self, report: Report | None = None, status: AnalysisStatus = READY) -> None:
         self.report = report
@@ -52,6 +55,12 @@ class FixedAnalysis:
         elif control.is_paused is not was_paused:
             self.asked.append("pause" if control.is_paused else "resume")
             self._turn(ScanState.PAUSED if control.is_paused else ScanState.RUNNING)
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        self.asked.append("session")
+
+    async def ask_hot(self) -> None:
+        self.asked.append("hot")
 
     async def close(self) -> None:
         self.asked.append("close")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,15 +30,14 @@ from rtui.analysis.report.document import (
 )
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
-from rtui.tui.analyse import big_panel as big
-from rtui.tui.analyse import hot_panel as hot
+from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.chart_lines import Bar, bar_lines, standing
-from rtui.tui.analyse.expiry_panel import ExpiryState, expiry_lines
-from rtui.tui.analyse.hot_panel import hot_lines
-from rtui.tui.analyse.panel import Choices, Listing
-from rtui.tui.analyse.slot_field import SHADES, Field, field_lines, fitting_field, owned_slots, shade_of
-from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, field_of, skew_text, slot_at, slots_lines
-from rtui.tui.analyse.time_axis import Horizon, axis_for, ticks, zone_name
+from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
+from rtui.tui.analyse.hot_panel import HotKeysPanel, hot_lines
+from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
+from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, map_for, skew_text, slot_at, slots_lines
+from rtui.tui.analyse.time_axis import TimeRange, axis_for, ticks, zone_name
 from rtui.tui.analyse.types_panel import types_lines
 from rtui.tui.kit.format import choose_ascii
 from rtui.tui.kit.sanitising_filter import plain
@@ -99,13 +99,13 @@ def charts() -> Iterator[tuple[str, Chart]]:
     """Every chart in every state that changes what it draws."""
     yield "hot", hot_lines
     yield "types", types_lines
-    for horizon in Horizon:
+    for time_range in TimeRange:
         for at in (0, 2, 9):
-            state = ExpiryState(horizon, at, UTC)
-            yield f"expiry {horizon.name} {at}", lambda r, w, h, s=state: expiry_lines(r, w, h, s)  # type: ignore[misc]
+            state = TimelineView(time_range, at, UTC)
+            yield f"expiry {time_range.name} {at}", lambda r, w, h, s=state: expiry_lines(r, w, h, s)  # type: ignore[misc]
     for cursor in (0, 5474, SLOTS - 1):
         for by_bytes in (False, True):
-            chosen = SlotsState(cursor, by_bytes, CLUSTER_SIZES[cursor % 3])
+            chosen = SlotsState(pinned=(None, cursor), by_bytes=by_bytes, nodes=CLUSTER_SIZES[cursor % 3])
             yield f"slots {cursor} {by_bytes}", lambda r, w, h, s=chosen: slots_lines(r, w, h, s)  # type: ignore[misc]
 
 
@@ -147,7 +147,7 @@ def test_a_plain_terminal_gets_every_chart_in_ascii(chart: str) -> None:
 
 @pytest.mark.usefixtures("ascii_only")
 def test_steps_stay_apart_without_blocks_and_colours() -> None:
-    assert len({shade.plain for shade in SHADES}) == len(SHADES)
+    assert len({shade.ascii_character for shade in SHADES}) == len(SHADES)
     (row,) = standing(list(range(9)), 1)
     assert len(set(row)) == 9
 
@@ -230,7 +230,7 @@ def test_without_a_source_it_says_why() -> None:
 
 
 def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
-    lines = expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC))
+    lines = expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC))
     (cliff,) = [line for line in said(lines).split("\n") if "▲" in line]
     assert "14:31–14:33 · 114,000 keys of shop:session · 38% of it · 250 MiB" in cliff
     bars = [line for line in lines if any(span.role is Role.WARN and "█" in span.text for span in line)]
@@ -239,57 +239,57 @@ def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
 
 
 def test_what_lies_beyond_the_axis_is_counted() -> None:
-    assert "later →" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC)))
-    everything = expiry_lines(made_report(), 120, 14, ExpiryState(Horizon.ALL, zone=UTC))
+    assert "later →" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC)))
+    everything = expiry_lines(made_report(), 120, 14, TimelineView(TimeRange.ALL, zone=UTC))
     assert "later →" not in said(everything)
 
 
 def test_the_zone_of_times_is_named() -> None:
-    assert "times are UTC" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=UTC)))
+    assert "times are UTC" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC)))
     india = timezone(timedelta(hours=5, minutes=30))
     assert zone_name(MADE_AT_S, india) == "UTC+5:30"
-    assert "20:01–20:03" in said(expiry_lines(made_report(), 120, 14, ExpiryState(zone=india)))
+    assert "20:01–20:03" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=india)))
 
 
 def test_figures_say_how_far_they_can_be_trusted() -> None:
-    assert "≥ 114,000 keys" in said(expiry_lines(partial_report(), 120, 14, ExpiryState(zone=UTC)))
-    assert "≈ 250,000" not in said(expiry_lines(made_report(), 120, 30, ExpiryState(zone=UTC)))
-    assert "≈31%" in said(expiry_lines(estimate_report(), 120, 30, ExpiryState(zone=UTC)))
+    assert "≥ 114,000 keys" in said(expiry_lines(partial_report(), 120, 14, TimelineView(zone=UTC)))
+    assert "≈ 250,000" not in said(expiry_lines(made_report(), 120, 30, TimelineView(zone=UTC)))
+    assert "≈31%" in said(expiry_lines(estimate_report(), 120, 30, TimelineView(zone=UTC)))
 
 
 def test_unknown_times_to_live_are_no_zero() -> None:
     made = denied_report()
     bare = replace(made.summary.root.stats, no_ttl_keys=None, no_ttl_share=None, ttl=None)
     report = replace(made, summary=replace(made.summary, root=replace(made.summary.root, stats=bare)))
-    assert "Times to live are not known" in said(expiry_lines(report, 120, 30, ExpiryState(zone=UTC)))
+    assert "Times to live are not known" in said(expiry_lines(report, 120, 30, TimelineView(zone=UTC)))
 
 
 @given(
-    st.sampled_from(Horizon),
+    st.sampled_from(TimeRange),
     st.integers(20, 200),
     st.floats(0, 4e9),
     st.integers(-14, 14),
     st.floats(0, 1e11),
 )
-def test_axes_hold_what_they_promise(horizon: Horizon, cells: int, now_s: float, hours: int, far_s: float) -> None:
+def test_axes_hold_what_they_promise(time_range: TimeRange, cells: int, now_s: float, hours: int, far_s: float) -> None:
     zone = timezone(timedelta(hours=hours))
-    axis = axis_for(horizon, (ExpiryBin(now_s + far_s, 60.0, 1, None),), now_s, cells, zone)
+    axis = axis_for(time_range, (ExpiryBin(now_s + far_s, 60.0, 1, None),), now_s, cells, zone)
     assert axis.start_s <= now_s < axis.start_s + axis.step_s
     assert axis.columns <= cells
     assert axis.step_s % 60 == 0
-    if horizon.value:
-        assert axis.end_s >= now_s + horizon.value
+    if time_range.value:
+        assert axis.end_s >= now_s + time_range.value
     places = [cell for cell, _ in ticks(axis, zone, 12)]
     assert places == sorted(places)
     assert all(0 <= cell < cells for cell in places)
 
 
 def test_columns_begin_at_round_times_of_the_zone() -> None:
-    assert axis_for(Horizon.DAY, (), MADE_AT_S, 100, UTC).start_s % (15 * 60) == 0
+    assert axis_for(TimeRange.DAY, (), MADE_AT_S, 100, UTC).start_s % (15 * 60) == 0
     nepal = timezone(timedelta(hours=5, minutes=45))
-    assert (axis_for(Horizon.WEEK, (), MADE_AT_S, 100, nepal).start_s + 5.75 * HOUR_S) % (2 * HOUR_S) == 0
+    assert (axis_for(TimeRange.WEEK, (), MADE_AT_S, 100, nepal).start_s + 5.75 * HOUR_S) % (2 * HOUR_S) == 0
     assert (
-        axis_for(Horizon.ALL, (ExpiryBin(MADE_AT_S + 90 * DAY_S, 1.0, 1, None),), MADE_AT_S, 100, UTC).step_s == DAY_S
+        axis_for(TimeRange.ALL, (ExpiryBin(MADE_AT_S + 90 * DAY_S, 1.0, 1, None),), MADE_AT_S, 100, UTC).step_s == DAY_S
     )
 
 
@@ -298,30 +298,30 @@ def test_columns_begin_at_round_times_of_the_zone() -> None:
 
 @given(st.integers(16, 300), st.integers(2, 60))
 def test_a_field_covers_all_slots_once(width: int, height: int) -> None:
-    field = fitting_field(width, height)
+    field = fitting_map(width, height)
     assert field.columns <= width
     assert field.rows <= height
-    assert field.columns * field.rows * field.slots_a_cell == SLOTS
+    assert field.columns * field.rows * field.slots_per_cell == SLOTS
 
 
 @given(st.integers(0, SLOTS - 1), st.integers(-40, 40), st.integers(-200, 200))
 def test_the_cursor_never_leaves_the_field(slot: int, rows: int, columns: int) -> None:
-    field = Field(64, 16)
+    field = SlotMap(64, 16)
     assert 0 <= field.moved(slot, rows, columns) < SLOTS
     assert field.moved(slot, 0, 0) == field.cell(slot)[0]
 
 
 @given(st.integers(60, 220), st.integers(8, 50), st.integers(0, SLOTS - 1))
 def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int) -> None:
-    field = field_of(width, height)
+    field = map_for(width, height)
     row, column = field.place(slot)
     assert slot_at(width, height, 8 + column, 1 + row) == field.cell(slot)[0]
     assert slot_at(width, height, 8 + field.columns, 1) is None
 
 
 def test_the_cell_under_the_cursor_stands_out() -> None:
-    field = Field(64, 8)
-    lines = field_lines(field, [1] * SLOTS, owned_slots(None), 5474)
+    field = SlotMap(64, 8)
+    lines = map_lines(field, [1] * SLOTS, owned_slots(None), 5474)
     marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
     assert marked == [field.place(5474)[0]]
     assert "▸" in said([lines[marked[0]]])
@@ -345,7 +345,7 @@ def test_a_server_on_its_own_is_imagined_as_a_cluster_and_a_node_of_one_is_not()
     made = made_report()
     slots = replace(made.summary.slots, owned=((0, 5460),))
     node = replace(made, summary=replace(made.summary, slots=slots))
-    text = said(slots_lines(node, 120, 24, SlotsState(cursor=9000)))
+    text = said(slots_lines(node, 120, 24, SlotsState(pinned=(None, 9000))))
     assert "as a cluster" not in text
     assert "belongs to another node" in text
 
@@ -389,11 +389,11 @@ def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
     assert "1Mi" in text
 
 
-@pytest.mark.parametrize("listings_of", [big.listings, hot.listings], ids=["big", "hot"])
+@pytest.mark.parametrize("panel", [BigKeysPanel(), HotKeysPanel()], ids=["big", "hot"])
 def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(
-    listings_of: Callable[[Report, Choices], Sequence[Listing]],
+    panel: Panel[Any],
 ) -> None:
-    sampled, exact = listings_of(estimate_report(), Choices())[0], listings_of(made_report(), Choices())[0]
+    sampled, exact = panel.tables(estimate_report(), panel.initial)[0], panel.tables(made_report(), panel.initial)[0]
     said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were looked at"
     assert said([sampled.note]).startswith(said_first)
     assert "looked at" not in said([exact.note])

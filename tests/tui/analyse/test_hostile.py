@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from textual.filter import LineFilter
+from textual.geometry import Size
 
 from rtui.analysis.formats import FORMS
 from rtui.analysis.formats.json_form import document
@@ -22,10 +23,13 @@ from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, ce
 from rtui.analysis.report.tables.ordering import sort_key
 from rtui.keyspace.text.display import quoted
 from rtui.server.browse_options import BrowseOptions
+from rtui.tui.analyse.big_panel import BigKeysState
+from rtui.tui.analyse.expiry_panel import ExpiryState
 from rtui.tui.analyse.open_report import ReportApp
-from rtui.tui.analyse.panel import Area, Choices, Panel
+from rtui.tui.analyse.panel import Panel, PanelState
 from rtui.tui.analyse.panels import PANELS
-from rtui.tui.analyse.time_axis import Horizon
+from rtui.tui.analyse.slots_panel import SlotsState
+from rtui.tui.analyse.time_axis import TimeRange
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -42,7 +46,7 @@ LONG: Final = b"\x1b]0;owned\x07" * 6_000
 STRANGE: Final[tuple[Any, ...]] = (-1, 0, LARGEST, -float(LARGEST), 1e-320, 10**30, 1e308, None, "7", [], {}, True)
 """What may stand where a number should."""
 
-AREA: Final = Area(118, 30)
+AREA: Final = Size(118, 30)
 
 FILE: Final = {make.__name__: json.dumps(document(make())) for make in (made_report, estimate_report)}
 
@@ -85,32 +89,39 @@ def changed(text: str, changes: dict[Place, Any]) -> str:
     return json.dumps(found)
 
 
+OTHER_STATES: Final[dict[str, PanelState]] = {
+    "big": BigKeysState(by_length=True),
+    "expiry": ExpiryState(time_range=TimeRange.ALL),
+    "slots": SlotsState(by_bytes=True),
+}
+
+
 def show(report: Report) -> None:
     """Make every line and every cell that a screen could show of a report."""
     for panel in PANELS:
-        for choices in (Choices(), Choices(by_length=True, by_bytes=True, horizon=Horizon.ALL)):
-            for listing in panel.listings(report, choices):
-                _show_table(panel, report, replace(choices, list_id=listing.id))
-            _show_chart(panel, report, choices)
+        for chosen in (panel.initial, OTHER_STATES.get(panel.id, panel.initial)):
+            for table in panel.tables(report, chosen):
+                _show_table(panel, report, replace(chosen, table_id=table.id))
+            _show_chart(panel, report, chosen)
 
 
-def _show_table(panel: Panel, report: Report, choices: Choices) -> None:
-    listing = panel.listing(report, choices)
-    table = listing.make()
+def _show_table(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
+    shown = panel.table(report, chosen)
+    table = shown.make()
     check_text(table.title + table.note)
     for number, row in enumerate(table.rows[:20]):
-        if listing.is_marked is not None:
-            listing.is_marked(table, number)
+        if shown.is_marked is not None:
+            shown.is_marked(table, number)
         for cell, column in zip(row, table.columns, strict=True):
             check_text(cell_text(cell, column) + (cell_interval(cell, column) or "") + cell_reason(cell))
             sort_key(cell)
-        panel.step_in(report, replace(choices, subject=table.subject(number)))
+        panel.zoomed_in(report, replace(chosen, subject=table.subject(number)))
 
 
-def _show_chart(panel: Panel, report: Report, choices: Choices) -> None:
-    height = panel.chart_height(report, choices, AREA)
-    if panel.chart is not None and height:
-        for line in panel.chart(report, choices, Area(AREA.width, height)):
+def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
+    height = panel.chart_height(report, chosen, AREA)
+    if height:
+        for line in panel.chart(report, chosen, Size(AREA.width, height)):
             check_text("".join(span.text for span in line))
 
 

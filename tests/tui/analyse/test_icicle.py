@@ -4,14 +4,15 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.geometry import Size
 
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse import memory_panel as memory
-from rtui.tui.analyse.icicle import Paint, row_heights, tile_at, tiles
-from rtui.tui.analyse.panel import Area, Choices
+from rtui.tui.analyse.icicle import block_at, icicle_lines, icicle_rows, row_heights
+from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
 from rtui.tui.kit.styled_text import line_width
 from tests.made_report import denied_report, made_report
 from tests.tui.visiting import check_text
@@ -38,24 +39,25 @@ def weigh(of: Node) -> float:
 
 @given(TREES, st.integers(1, 200), st.integers(1, 12))
 def test_tiles_lie_under_what_holds_them_and_never_over_each_other(root: Node, width: int, levels: int) -> None:
-    rows = tiles((root,), width, levels, weigh)
+    rows = icicle_rows((root,), width, levels, weigh)
     assert 1 <= len(rows) <= levels
     for above, row in pairwise(rows):
         ends = [0]
-        for tile in row:
-            assert ends[-1] <= tile.start < tile.end
-            ends.append(tile.end)
-            parent = next(one for one in above if one.start <= tile.start and tile.end <= one.end)
-            assert tile.nodes[: len(parent.nodes)] == parent.nodes
+        for block in row:
+            assert ends[-1] <= block.start < block.end
+            ends.append(block.end)
+            parent = next(one for one in above if one.start <= block.start and block.end <= one.end)
+            assert block.nodes[: len(parent.nodes)] == parent.nodes
 
 
 @given(TREES, st.integers(1, 200), st.integers(1, 12))
 def test_lines_fill_the_area_exactly_and_are_harmless(root: Node, width: int, height: int) -> None:
-    rows = tiles((root,), width, height, weigh)
+    rows = icicle_rows((root,), width, height, weigh)
     heights = row_heights(len(rows), height)
     assert sum(heights) <= height
-    paint = Paint(lambda _node: 0.2, lambda _node: SafeText("1.2G"), rows[-1][0].path)
-    lines = paint.lines(rows, heights, width)
+    lines = icicle_lines(
+        rows, heights, width, lambda _node: 0.2, lambda _node: SafeText("1.2G"), selected=rows[-1][0].path
+    )
     assert len(lines) == sum(heights)
     for line in lines:
         assert line_width(line) == width
@@ -64,39 +66,39 @@ def test_lines_fill_the_area_exactly_and_are_harmless(root: Node, width: int, he
 
 @given(TREES, st.integers(1, 80), st.integers(1, 8))
 def test_every_cell_of_a_tile_finds_it(root: Node, width: int, height: int) -> None:
-    rows = tiles((root,), width, height, weigh)
+    rows = icicle_rows((root,), width, height, weigh)
     heights = row_heights(len(rows), height)
     top = 0
     for row, lines in zip(rows, heights, strict=True):
-        for tile in row:
-            assert tile_at(rows, heights, tile.start, top) is tile
-            assert tile_at(rows, heights, tile.end - 1, top + lines - 1) is tile
+        for block in row:
+            assert block_at(rows, heights, block.start, top) is block
+            assert block_at(rows, heights, block.end - 1, top + lines - 1) is block
         top += lines
-    assert tile_at(rows, heights, 0, top) is None
+    assert block_at(rows, heights, 0, top) is None
 
 
 def test_width_is_bytes_to_the_cell() -> None:
     report = made_report()
-    rows = tiles((report.summary.root,), 174, 2, memory.weigh_of(report))
-    assert [tile.end - tile.start for tile in rows[1]][:2] == [137, 18]
+    rows = icicle_rows((report.summary.root,), 174, 2, memory.weight_of(report))
+    assert [block.end - block.start for block in rows[1]][:2] == [137, 18]
 
 
 def test_width_is_keys_where_bytes_are_not_known() -> None:
     report = denied_report()
-    rows = tiles((report.summary.root,), 100, 2, memory.weigh_of(report))
-    assert [tile.end - tile.start for tile in rows[1]] == [75, 4, 15, 5, 1]
+    rows = icicle_rows((report.summary.root,), 100, 2, memory.weight_of(report))
+    assert [block.end - block.start for block in rows[1]] == [75, 4, 15, 5, 1]
 
 
 def test_a_namespace_with_nothing_beside_it_is_one_tile() -> None:
     report = made_report()
-    rows = tiles((report.summary.root,), 120, 6, memory.weigh_of(report))
-    assert [tile.length for tile in rows[2]] == [3, 2, 4]
+    rows = icicle_rows((report.summary.root,), 120, 6, memory.weight_of(report))
+    assert [block.levels for block in rows[2]] == [3, 2, 4]
 
 
 def test_what_is_zoomed_into_and_gone_in_the_next_report_is_no_harm() -> None:
     report = made_report()
-    gone = Choices(path=path_of((report.summary.root, node(b"gone", (), 1))))
-    assert memory.path_here(report, gone) == ()
-    assert memory.chart(report, gone, Area(80, 6))
-    assert memory.listings(report, gone)[0].make().rows
-    assert memory.step_out(report, gone) is None
+    gone = MemoryState(path=path_of((report.summary.root, node(b"gone", (), 1))))
+    assert memory.known_path(report, gone) == ()
+    assert MemoryPanel().chart(report, gone, Size(80, 6))
+    assert MemoryPanel().tables(report, gone)[0].make().rows
+    assert MemoryPanel().zoomed_out(report, gone) is None

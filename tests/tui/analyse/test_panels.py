@@ -11,7 +11,7 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.hot.session import SessionRefusedError
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen
-from rtui.tui.analyse.time_axis import Horizon
+from rtui.tui.analyse.time_axis import TimeRange
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import Analyst, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
@@ -107,11 +107,11 @@ async def test_sessions_are_offered_only_where_there_are_any_and_not_while_a_pas
         assert not is_asking(desk)
 
 
-async def test_the_outlook_goes_round() -> None:
+async def test_the_time_range_goes_round() -> None:
     async with analysing(FixedAnalysis(made_report())) as desk:
         await desk.press("4")
-        for horizon in (Horizon.HOUR, Horizon.DAY, Horizon.WEEK, Horizon.ALL, Horizon.HOUR):
-            await desk.until_shown(f"[{horizon.title}]")
+        for time_range in (TimeRange.HOUR, TimeRange.DAY, TimeRange.WEEK, TimeRange.ALL, TimeRange.HOUR):
+            await desk.until_shown(f"[{time_range.title}]")
             await desk.press("o")
 
 

@@ -354,9 +354,9 @@ async def test_a_report_from_a_file_offers_nothing_that_needs_a_server() -> None
 async def test_tables_are_made_once_for_a_report() -> None:
     async with analysing(done()) as desk:
         await desk.press("2", "1")
-        tables = dict(desk.screen._book._tables)
+        tables = dict(desk.screen.view.states.tables)
         await desk.press("2", "1", "down", "s", "S")
-        assert {name: id(table) for name, table in desk.screen._book._tables.items()} == {
+        assert {name: id(table) for name, table in desk.screen.view.states.tables.items()} == {
             name: id(table) for name, table in tables.items()
         }
 

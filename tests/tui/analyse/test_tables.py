@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from textual.geometry import Size
 
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis_source import AnalysisStatus
+from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.head_lines import offer_lines
-from rtui.tui.analyse.panel import Area, Choices, Listing
-from rtui.tui.analyse.panel_desk import PanelDesk
+from rtui.tui.analyse.panel import PanelTable
 from rtui.tui.analyse.panels import BY_ID, PANELS
-from rtui.tui.analyse.table_notes import nothing_lines
-from rtui.tui.kit.command import Condition
+from rtui.tui.analyse.slots_panel import SlotsPanel, SlotsState
+from rtui.tui.analyse.table_notes import empty_table_lines
 from rtui.tui.kit.styled_text import Line
-from rtui.tui.kit.table_rows import Look, TableRows
+from rtui.tui.kit.table_rows import TableRows, TableState
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.fixed_analysis import READY
 
@@ -28,35 +29,36 @@ def said(lines: list[Line]) -> str:
     return " ".join(" ".join(span.text for line in lines for span in line).split())
 
 
-def listings(report: Report) -> Iterator[Listing]:
+def tables(report: Report) -> Iterator[PanelTable]:
     """Every table of every panel."""
     for panel in PANELS:
-        for choices in (Choices(), Choices(by_length=True)):
-            yield from panel.listings(report, choices)
+        states = (panel.initial, BigKeysState(by_length=True)) if panel.id == "big" else (panel.initial,)
+        for state in states:
+            yield from panel.tables(report, state)
 
 
 @pytest.mark.parametrize("report", KNOWN, ids=["exact", "estimate", "partial", "empty"])
 def test_tables_are_made_in_the_order_that_is_marked(report: Report) -> None:
-    for listing in listings(report):
-        if listing.order is not None:
-            table = listing.make()
-            assert listing.order.column in {column.id for column in table.columns}
-            by_column = TableRows(table, Look(listing.order.column, is_reversed=listing.order.upward))
-            assert by_column.order == TableRows(table, Look()).order, listing.id
+    for wanted in tables(report):
+        if wanted.order is not None:
+            table = wanted.make()
+            assert wanted.order.column in {column.id for column in table.columns}
+            by_column = TableRows(table, TableState(wanted.order.column, is_reversed=wanted.order.upward))
+            assert by_column.order == TableRows(table, TableState()).order, wanted.id
 
 
 @pytest.mark.parametrize("report", [*KNOWN, denied_report()])
 def test_what_a_table_needs_is_a_fact_of_the_report(report: Report) -> None:
-    for listing in listings(report):
-        assert set(listing.needs) <= report.head.columns.keys()
+    for wanted in tables(report):
+        assert set(wanted.needs) <= report.head.columns.keys()
 
 
-def nothing(report: Report, panel_id: str, listing_id: str) -> str:
+def nothing(report: Report, panel_id: str, table_id: str) -> str:
     """What stands in place of a table without rows."""
-    found = BY_ID[panel_id].listings(report, Choices())
-    listing = next(one for one in found if one.id == listing_id)
-    table = replace(listing.make(), rows=(), subjects=())
-    return said(nothing_lines(report, listing, TableRows(table, Look()), 100))
+    found = BY_ID[panel_id].tables(report, BY_ID[panel_id].initial)
+    wanted = next(one for one in found if one.id == table_id)
+    table = replace(wanted.make(), rows=(), subjects=())
+    return said(empty_table_lines(report, wanted, TableRows(table, TableState()), 100))
 
 
 def without(report: Report, fact: str, why: str) -> Report:
@@ -85,27 +87,11 @@ def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> Non
     assert ("counts as a use" in text) is (no_touch != "on")
 
 
-class Shown:
-    """A panel that is shown, as a desk sees it."""
-
-    chart_area = Area(120, 20)
-
-    def __init__(self, panel_id: str, report: Report) -> None:
-        self.panel = BY_ID[panel_id]
-        self.choices = Choices()
-        self.report = report
-
-    def choose(self, choices: Choices | None) -> bool:
-        self.choices = choices or self.choices
-        return choices is not None
-
-
 @pytest.mark.parametrize("is_node", [False, True])
-def test_a_cluster_is_imagined_only_where_there_is_none(is_node: bool) -> None:
+def test_a_cluster_is_simulated_only_where_there_is_none(is_node: bool) -> None:
     report = made_report()
     server = replace(report.head.server, cluster_enabled=is_node)
-    shown = Shown("slots", replace(report, head=replace(report.head, server=server)))
-    desk = PanelDesk(shown, shown.choose)
-    desk.nodes()
-    assert (Condition.NODES in desk.conditions) is not is_node
-    assert (shown.choices.nodes != Choices().nodes) is not is_node
+    report = replace(report, head=replace(report.head, server=server))
+    (change,) = [one.change for one in SlotsPanel.commands if one.command.id == "nodes"]
+    changed = change(report, SlotsState(), Size(120, 20))
+    assert (changed is not None and changed.nodes != SlotsState().nodes) is not is_node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from rtui.analysis.report.document import Report
 from rtui.server.analysis_session import AnalysisSession
@@ -67,29 +68,29 @@ async def up_to_date(visitor: Visitor) -> None:
     await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
 
 
-async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel, str]]:
+async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel[Any], str]]:
     """Go to every panel and every table of it; yields each when it is shown, with what stands on the screen."""
     screen = screen_of(visitor)
     for panel in PANELS:
         await visitor.press(panel.key)
         await visitor.until(lambda panel=panel: screen.panel is panel, panel.title)  # type: ignore[misc]
-        for list_id in list_ids(screen, panel):
-            await visitor.until(lambda at=list_id: listing_id(screen) == at, list_id)  # type: ignore[misc]
+        for wanted in table_ids(screen, panel):
+            await visitor.until(lambda at=wanted: table_id(screen) == at, wanted)  # type: ignore[misc]
             await visitor.pilot.pause()  # until what follows from the choice is laid out
             await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
             yield panel, visitor.text()
             await visitor.press("right_square_bracket")
 
 
-def list_ids(screen: AnalyseScreen, panel: Panel) -> Iterator[str]:
+def table_ids(screen: AnalyseScreen, panel: Panel[Any]) -> Iterator[str]:
     """The tables of a panel, from the one that is shown on."""
     assert screen.report is not None
-    found = [listing.id for listing in panel.listings(screen.report, screen.choices)]
-    at = found.index(listing_id(screen))
+    found = [table.id for table in panel.tables(screen.report, screen.view.state)]
+    at = found.index(table_id(screen))
     yield from found[at:] + found[:at]
 
 
-def listing_id(screen: AnalyseScreen) -> str:
+def table_id(screen: AnalyseScreen) -> str:
     """The table that is shown."""
     assert screen.report is not None
-    return screen.panel.listing(screen.report, screen.choices).id
+    return screen.panel.table(screen.report, screen.view.state).id

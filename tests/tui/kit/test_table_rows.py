@@ -18,7 +18,7 @@ from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.table_file import table_json
 from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
-from rtui.tui.kit.table_rows import Look, Order, TableRows
+from rtui.tui.kit.table_rows import Order, TableRows, TableState
 from tests.tui.visiting import check_text
 
 COLUMNS = (
@@ -63,35 +63,35 @@ TABLE = simple((b"a", 5), (b"c", None), (b"B", AtLeast(9)), (b"d", Estimate(1, 7
 
 
 @pytest.mark.parametrize(
-    ("look", "wanted"),
+    ("state", "wanted"),
     [
-        (Look(), [b"a", b"c", b"B", b"d", b"e"]),
-        (Look(is_reversed=True), [b"e", b"d", b"B", b"c", b"a"]),
-        (Look("memory"), [b"B", b"d", b"a", b"c", b"e"]),
-        (Look("memory", is_reversed=True), [b"a", b"d", b"B", b"c", b"e"]),
-        (Look("key"), [b"B", b"a", b"c", b"d", b"e"]),
-        (Look("key", is_reversed=True), [b"e", b"d", b"c", b"a", b"B"]),
-        (Look("no such column"), [b"a", b"c", b"B", b"d", b"e"]),
-        (Look(needle="b"), [b"B"]),
-        (Look(needle="5"), []),
+        (TableState(), [b"a", b"c", b"B", b"d", b"e"]),
+        (TableState(is_reversed=True), [b"e", b"d", b"B", b"c", b"a"]),
+        (TableState("memory"), [b"B", b"d", b"a", b"c", b"e"]),
+        (TableState("memory", is_reversed=True), [b"a", b"d", b"B", b"c", b"e"]),
+        (TableState("key"), [b"B", b"a", b"c", b"d", b"e"]),
+        (TableState("key", is_reversed=True), [b"e", b"d", b"c", b"a", b"B"]),
+        (TableState("no such column"), [b"a", b"c", b"B", b"d", b"e"]),
+        (TableState(filter_text="b"), [b"B"]),
+        (TableState(filter_text="5"), []),
     ],
-    ids=lambda value: repr(value) if isinstance(value, Look) else "",
+    ids=lambda value: repr(value) if isinstance(value, TableState) else "",
 )
-def test_rows_are_sorted_and_filtered_and_what_is_unknown_comes_last(look: Look, wanted: list[bytes]) -> None:
-    assert keys(TableRows(TABLE, look)) == wanted
+def test_rows_are_sorted_and_filtered_and_what_is_unknown_comes_last(state: TableState, wanted: list[bytes]) -> None:
+    assert keys(TableRows(TABLE, state)) == wanted
 
 
 @given(TABLES, st.sampled_from([None, *(column.id for column in COLUMNS)]), st.booleans())
 def test_no_row_is_lost_by_sorting_and_each_is_found_again(table: Table, sort: str | None, is_reversed: bool) -> None:
-    rows = TableRows(table, Look(sort, is_reversed))
+    rows = TableRows(table, TableState(sort, is_reversed))
     assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(table.rows)))
     assert [rows.line_of(rows.identity(line)) for line in range(len(rows))] == list(range(len(rows)))
 
 
 @given(TABLES, TABLES)
 def test_rows_that_are_held_keep_their_order_and_new_ones_come_behind(before: Table, after: Table) -> None:
-    held = TableRows(before, Look()).order
-    rows = TableRows(after, Look("memory"), held)
+    held = TableRows(before, TableState()).order
+    rows = TableRows(after, TableState("memory"), held)
     assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(after.rows)))
     order = [held.index(identity) for identity in rows.order if identity in held]
     assert order == sorted(order)
@@ -104,7 +104,7 @@ def test_rows_that_are_held_keep_their_order_and_new_ones_come_behind(before: Ta
 def test_lines_have_the_same_width_in_every_row_and_are_harmless(
     table: Table, width: int, sort: str | None, is_marked: bool
 ) -> None:
-    rows = TableRows(table, Look(sort))
+    rows = TableRows(table, TableState(sort))
     wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
     plan = plan_table(table, width, sort, wants)
     header = header_line(table, plan, Order(sort) if sort else None)

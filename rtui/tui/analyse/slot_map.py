@@ -1,0 +1,146 @@
+"""The map of the 16,384 hash slots: rows of cells, each for as many neighbouring slots, shaded by their load."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, LiteralString
+
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.format import in_ascii
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, own
+
+MAX_COLUMNS: Final = 128
+MAX_ROWS: Final = 32
+
+GUTTER_CELLS: Final = 8
+"""Cells at the left of a row: the number of its first slot, and the mark of the cursor's row."""
+
+STEPS: Final = (0.5, 1.5, 3.0)
+"""Borders between the shades, as multiples of an even spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """How one step of load is drawn; the characters alone tell the steps apart, without colour."""
+
+    character: LiteralString
+    ascii_character: LiteralString
+    role: Role
+    meaning: LiteralString
+
+    @property
+    def span(self) -> Span:
+        """One cell of this shade."""
+        return Span(own(self.ascii_character) if in_ascii() else own(self.character), self.role)
+
+
+SHADES: Final = (
+    Shade("·", ".", Role.FAINT, "none"),
+    Shade("░", ":", Role.MUTED, "below half the mean"),
+    Shade("▒", "=", Role.BAR, "the mean"),
+    Shade("▓", "%", Role.ACCENT, "1.5×"),
+    Shade("█", "#", Role.WARN, "3× or more"),
+)
+"""From no load to much."""
+
+NOT_OWNED: Final = Span(own(" "))
+"""A cell none of whose slots belongs to the node that was scanned."""
+
+CURSOR: Final = Span(own("┼"), Role.HEAT_ON)
+"""The cell under the cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMap:
+    """The layout of a map; columns, rows and slots per cell are powers of two."""
+
+    columns: int
+    rows: int
+
+    @property
+    def slots_per_cell(self) -> int:
+        """How many slots a cell stands for."""
+        return SLOTS // (self.columns * self.rows)
+
+    def place(self, slot: int) -> tuple[int, int]:
+        """Return the row and the column of a slot."""
+        return divmod(slot // self.slots_per_cell, self.columns)
+
+    def cell(self, slot: int) -> range:
+        """Return the slots that share a cell with this one."""
+        first = slot - slot % self.slots_per_cell
+        return range(first, first + self.slots_per_cell)
+
+    def moved(self, slot: int, rows: int, columns: int) -> int:
+        """Return the first slot of the cell so many rows and columns away, or of the nearest cell of the map."""
+        row, column = self.place(slot)
+        row = max(0, min(self.rows - 1, row + rows))
+        at = max(0, min(self.columns * self.rows - 1, row * self.columns + column + columns))
+        return at * self.slots_per_cell
+
+
+def fitting_map(width: int, height: int) -> SlotMap:
+    """Return the largest map within so many cells and lines, at least 16 by 2."""
+    columns, rows = 16, 2
+    while columns * 2 <= min(MAX_COLUMNS, width):
+        columns *= 2
+    while rows * 2 <= min(MAX_ROWS, height):
+        rows *= 2
+    return SlotMap(columns, rows)
+
+
+def owned_slots(ranges: Sequence[tuple[int, int]] | None) -> bytes:
+    """Return a flag for each slot: 1 where it is in a range (first, last) of the scanned node; all 1 for None."""
+    if ranges is None:
+        return bytes([1]) * SLOTS
+    flags = bytearray(SLOTS)
+    for first, last in ranges:
+        flags[first : last + 1] = bytes([1]) * (last + 1 - first)
+    return bytes(flags)
+
+
+def shade_of(load: float, even: float) -> Shade:
+    """Return the shade of a load where an even spread would be `even`."""
+    if load <= 0 or even <= 0:
+        return SHADES[0]
+    return SHADES[1 + bisect_right(STEPS, load / even)]
+
+
+def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int) -> list[Line]:
+    """Return the rows of the map; neighbouring cells of one shade are one span, the cursor's cell is its own."""
+    per_cell, owned_count = slot_map.slots_per_cell, sum(owned)
+    even = sum(loads) / owned_count if owned_count else 0.0
+    cursor_row, cursor_column = slot_map.place(cursor)
+    lines: list[Line] = []
+    for row in range(slot_map.rows):
+        row_start = row * slot_map.columns * per_cell
+        spans: list[Span] = []
+        for column in range(slot_map.columns):
+            start = row_start + column * per_cell
+            own_slots = sum(owned[start : start + per_cell])
+            if (row, column) == (cursor_row, cursor_column):
+                cell = CURSOR
+            elif own_slots:
+                cell = shade_of(sum(loads[start : start + per_cell]), even * own_slots).span
+            else:
+                cell = NOT_OWNED
+            if spans and cell is not CURSOR and spans[-1] is not CURSOR and spans[-1].role is cell.role:
+                spans[-1] = Span(SafeText(spans[-1].text + cell.text), cell.role)
+            else:
+                spans.append(cell)
+        is_cursor_row = row == cursor_row
+        mark = Span(own(" ▸ ") if is_cursor_row else own("   "), Role.ACCENT)
+        number = Span(SafeText(f"{row_start:>5}"), Role.TEXT if is_cursor_row else Role.FAINT)
+        lines.append((number, mark, *spans))
+    return lines
+
+
+def legend_line() -> Line:
+    """Return what the shades mean."""
+    spans: list[Span] = []
+    for shade in SHADES:
+        spans += (shade.span, gap(1), Span(own(shade.meaning), Role.MUTED), gap(2))
+    return tuple(spans[:-1])
