@@ -13,7 +13,7 @@ from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
-from rtui.server.hot.report import HotWatch
+from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.coverage import columns_report, covered, head, own_read_notes, unread_notes
 from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE, complete_top
 from rtui.server.inspection.pipeline import InspectionPipeline
@@ -119,7 +119,7 @@ class AnalysisRun:
         """What all keys can have at most, asked for estimates only."""
         self._slots: tuple[tuple[int, int], ...] | None = None
         self._keysizes: tuple[KeySizes, ...] = ()
-        self._hot = HotWatch(connection, self._capabilities)
+        self._hot = HotKeyReporter(connection, self._capabilities)
         self._extra_commands = 0
         self._failure: SafeText | None = None
         self._before: Standing | None = None
@@ -193,7 +193,7 @@ class AnalysisRun:
         report = self.report
         if report is None or not self.progress.state.is_over:
             return
-        await self._hot.ask(report.summary, at_last=True)
+        await self._hot.refresh(report.summary, at_last=True)
         if self.report is report:
             self.report = replace(report, hot=self._hot.report)
             self._revision += 1
@@ -214,7 +214,7 @@ class AnalysisRun:
     async def _learn_of(self, server: CommandRunner) -> None:
         """Find out how large it is and what the server tells at once; raises ConnectionLost."""
         capabilities = self._capabilities
-        await self._hot.learn()
+        await self._hot.read_lfu_settings()
         self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
         size: int | None = None
         if capabilities.allows(Feature.DBSIZE):
@@ -275,7 +275,7 @@ class AnalysisRun:
             self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
         summary, _ = await self._summary()
         with contextlib.suppress(RtuiError):
-            await self._hot.ask(summary, at_last=True)
+            await self._hot.refresh(summary, at_last=True)
         self._is_ended = True
         self._publish(summary, self._coverage())
 
@@ -332,7 +332,7 @@ class AnalysisRun:
             began = loop.time()
             summary, coverage = await self._summary(is_final=False)
             with contextlib.suppress(RtuiError):
-                await self._hot.ask(summary)
+                await self._hot.refresh(summary)
             self._publish(summary, coverage)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 

@@ -14,8 +14,7 @@ from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisOptions, AnalysisRun
 from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.browsing_status import Seen, seen_now
 from rtui.server.guard.evidence import Consent
-from rtui.server.hot.hotkeys import reports_hot_keys, too_old
-from rtui.server.hot.session import start_session
+from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.coverage import server_report
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl

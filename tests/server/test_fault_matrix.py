@@ -26,8 +26,8 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
 from rtui.server.hot.counters import lfu_settings
+from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.report import hot_report
-from rtui.server.hot.session import SessionError, start_session
 from rtui.server.inspection.server_figures import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState

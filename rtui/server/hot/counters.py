@@ -1,4 +1,8 @@
-"""What one source of knowledge about hot keys has to say."""
+"""Hot keys by the access counters or idle times of the keys that were inspected.
+
+Under an LFU policy `OBJECT FREQ` returns a logarithmic counter, which `lfu-log-factor` and `lfu-decay-time` turn into
+accesses a minute. Without one the keys that were used last come first, to the second.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +45,7 @@ async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) ->
         return LfuSettings()
     querier = Querier(connection, capabilities)
     factor, decay = await querier.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
-    return _settings(parse_setting(factor), parse_setting(decay))
-
-
-def _settings(log_factor: int | None, decay_minutes: int | None) -> LfuSettings:
+    log_factor, decay_minutes = parse_setting(factor), parse_setting(decay)
     return LfuSettings(
         DEFAULT_LFU_LOG_FACTOR if log_factor is None else log_factor,
         DEFAULT_LFU_DECAY_MINUTES if decay_minutes is None else decay_minutes,
@@ -53,7 +54,7 @@ def _settings(log_factor: int | None, decay_minutes: int | None) -> LfuSettings:
 
 
 def parse_setting(reply: Reply) -> int | None:
-    """Give the number in a reply of name and value; None for an error or anything else."""
+    """Return the number in a reply of name and value; None for an error or anything else."""
     match reply:
         case [bytes(), bytes(text)] if text.isdigit() and len(text) <= len(str(_HIGHEST)) and int(text) <= _HIGHEST:
             return int(text)
@@ -97,7 +98,12 @@ def counted_source(
     elif used:
         source = _by_idle(used, basis, OwnReads() if own_reads is None else own_reads)
     else:
-        return Source(better=_why_nothing(capabilities))
+        refused = [
+            f"{feature} can't be used: {capabilities.reason(feature)}."
+            for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
+            if not capabilities.allows(feature)
+        ]
+        return Source(better=tuple(refused) or ("No key was there whose frequency or idle time is known.",))
     if own_reads is not None:
         source = replace(source, better=(*source.better, READS_COUNT))
     asked_at_s = min(record.asked_at_s for record in summary.hottest)
@@ -105,7 +111,12 @@ def counted_source(
 
 
 def _by_frequency(records: Sequence[KeyRecord], lfu: LfuSettings) -> Source:
-    keys = sorted((_counted(record, lfu) for record in records), key=lambda hot: (-hot.value, hot.record.key))
+    keys = []
+    for record in records:
+        frequency = Frequency(record.frequency or 0, lfu)
+        rate = frequency.per_minute
+        keys.append(HotKey(record, float(frequency.counter if rate is None else rate), frequency.is_saturated))
+    keys.sort(key=lambda hot: (-hot.value, hot.record.key))
     if lfu.decay_minutes <= 0:
         counters = (HotList("Access counter", "LFU counter", tuple(keys)),)
         return Source(HotSource.FREQUENCY, counters, "the access counter of each key, 0 to 255", better=(NO_RATE,))
@@ -114,12 +125,6 @@ def _by_frequency(records: Sequence[KeyRecord], lfu: LfuSettings) -> Source:
         about += "; keys at the top of the counter have no rank among themselves"
     lists = (HotList("Accesses", "accesses/min", tuple(keys)),)
     return Source(HotSource.FREQUENCY, lists, about, better=(ASSUMED,) if lfu.assumed else ())
-
-
-def _counted(record: KeyRecord, lfu: LfuSettings) -> HotKey:
-    frequency = Frequency(record.frequency or 0, lfu)
-    rate = frequency.per_minute
-    return HotKey(record, float(frequency.counter if rate is None else rate), frequency.is_saturated)
 
 
 def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads) -> Source:
@@ -134,12 +139,3 @@ def _by_idle(records: Sequence[KeyRecord], basis: IdleBasis, own_reads: OwnReads
     own = (f"{left_out:,} keys are left out: it was rtui itself that used them last.",) if left_out else ()
     own = ("1 key is left out: it was rtui itself that used it last.",) if left_out == 1 else own
     return Source(HotSource.IDLE, (HotList("Last use", "seconds idle", tuple(keys)),), about, better=(*own, better))
-
-
-def _why_nothing(capabilities: Capabilities) -> tuple[str, ...]:
-    refused = [
-        f"{feature} can't be used: {capabilities.reason(feature)}."
-        for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
-        if not capabilities.allows(feature)
-    ]
-    return tuple(refused) or ("No key was there whose frequency or idle time is known.",)

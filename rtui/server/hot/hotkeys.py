@@ -1,4 +1,9 @@
-"""The replies to HOTKEYS GET: a session of Redis 8.6, or the last window of Valkey 9.2."""
+"""Hot keys as the server itself measures them: HOTKEYS of Redis 8.6, whose sessions are started, and of Valkey 9.2.
+
+Redis measures during a session that somebody starts and that ends by itself; it keeps the result of one session. Valkey
+measures all the time and reports its last window. `server_source` reads either; `start_session` starts a session with
+the user's consent, and never in place of somebody else's.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,15 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.top_keys import fitting
-from rtui.analysis.humanize import duration
+from rtui.analysis.humanize import duration, moment
 from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
-from rtui.server.guard.evidence import Metric
+from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.hot.counters import Source
-from rtui.server.wire.capability import Querier, Verdict
+from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capability_from
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -64,7 +70,11 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     maps = [_fields(one) for one in reply[:MAX_KEYS]]
     if maps and b"tracking-active" in maps[0]:
         return _session(maps[0])
-    window = [found for one in maps if (found := _window_key(one)) is not None]
+    window = []
+    for one in maps:
+        key, db, qps = one.get(b"key"), _number(one.get(b"db")), _number(one.get(b"qps"))
+        if isinstance(key, bytes) and db is not None and qps is not None:
+            window.append(WindowKey(key, db, qps))
     if reply and not window:
         return None
     window.sort(key=lambda one: (-one.qps, one.key))
@@ -72,7 +82,7 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
 
 
 def _fields(reply: Reply) -> dict[bytes, Reply]:
-    """A map as protocol 2 has it, names and values in turns."""
+    """Read a map of RESP2: names and values in turns."""
     flat = reply if isinstance(reply, list) else []
     return {name: value for name, value in zip(flat[::2], flat[1::2], strict=False) if isinstance(name, bytes)}
 
@@ -94,14 +104,10 @@ def _session(fields: dict[bytes, Reply]) -> HotSession:
 
 
 def _slot_count(reply: Reply) -> int:
-    """Slots are listed one by one or as first and last; none are named where all are meant."""
+    """Count slots that are listed one by one or as first and last; none are named where all are measured."""
     count = 0
     for one in reply if isinstance(reply, list) else []:
-        ends = [
-            parse_number
-            for end in (one if isinstance(one, list) else [one])
-            if (parse_number := _number(end)) is not None
-        ]
+        ends = [slot for end in (one if isinstance(one, list) else [one]) if (slot := _number(end)) is not None]
         count += max(ends) - min(ends) + 1 if ends else 0
     return count or SLOTS
 
@@ -110,16 +116,11 @@ def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
     flat = reply[: 2 * MAX_KEYS] if isinstance(reply, list) else []
     found = [
         (key, value)
-        for key, said in zip(flat[::2], flat[1::2], strict=False)
-        if isinstance(key, bytes) and (value := _number(said)) is not None
+        for key, reported in zip(flat[::2], flat[1::2], strict=False)
+        if isinstance(key, bytes) and (value := _number(reported)) is not None
     ]
     found.sort(key=lambda pair: (-pair[1], pair[0]))
     return tuple(found[: fitting((key for key, _ in found), NAME_BYTES)])
-
-
-def _window_key(fields: dict[bytes, Reply]) -> WindowKey | None:
-    key, db, qps = fields.get(b"key"), _number(fields.get(b"db")), _number(fields.get(b"qps"))
-    return WindowKey(key, db, qps) if isinstance(key, bytes) and db is not None and qps is not None else None
 
 
 HOTKEYS: Final = "HOTKEYS GET"
@@ -131,17 +132,22 @@ SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey":
 HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
 """What an operator would type."""
 
+DENIED: Final = "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
+"""Why there is no report of the server's own for a user of few rights."""
+
 _TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
 
 
 async def server_source(querier: Querier, *, now_s: float, looked_since_s: float | None = None) -> Source:
-    """Ask the server for its report; `looked_since_s` is when rtui began to inspect keys. Raises ConnectionLost."""
+    """Ask the server for its report; `looked_since_s` is when rtui began to read keys. Raises ConnectionLost."""
     reason = too_old(querier.connection.server)
     if reason:
         return Source(better=(reason,))
     (reply,) = await querier.run(guard.hotkeys_get())
     if isinstance(reply, ServerError):
-        return Source(better=(_refused(querier, reply),))
+        is_denied = querier.capabilities.verdict(HOTKEYS) is Verdict.DENIED
+        failed = display_text(f"The server's own hot-key report could not be had: {reply}.")
+        return Source(better=(DENIED if is_denied else failed,))
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
         return _of_session(found, now_s, looked_since_s)
@@ -154,23 +160,17 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
 
 
 def reports_hot_keys(server: ServerIdentity) -> bool:
-    """Say whether this version is known to have a report of hot keys."""
+    """Whether this version is known to have a report of hot keys."""
     return server.product in SINCE and not too_old(server)
 
 
 def too_old(server: ServerIdentity) -> str:
-    """Say that this version has no report of hot keys; empty when it has or nobody knows."""
+    """Return a sentence for a version without a report of hot keys; empty where it has one or that is not known."""
     since = SINCE.get(server.product)
     if since is None or server.version is None or server.version >= since:
         return ""
     name = (server.product or "").capitalize()
     return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
-
-
-def _refused(querier: Querier, reply: ServerError) -> str:
-    if querier.capabilities.verdict(HOTKEYS) is Verdict.DENIED:
-        return "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
-    return display_text(f"The server's own hot-key report could not be had: {reply}.")
 
 
 def _of_session(session: HotSession, now_s: float, looked_since_s: float | None) -> Source:
@@ -180,33 +180,25 @@ def _of_session(session: HotSession, now_s: float, looked_since_s: float | None)
         for metric, keys in session.measured.items()
         if keys
     )
-    ended_s = None if session.started_s is None else session.started_s + session.lasted_s
-    age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
-    better = () if lists else (_no_key_yet(session),)
-    return Source(HotSource.SERVER if lists else HotSource.NONE, lists, _about(session, looked_since_s), age_s, better)
-
-
-def _no_key_yet(session: HotSession) -> str:
-    if session.is_active:
-        lasted = duration(round(session.lasted_s * 1000))
-        return f"A hot-key session runs on this server, {lasted} so far, and has measured no key yet."
-    return "The hot-key session of this server has measured no key."
-
-
-def _about(session: HotSession, looked_since_s: float | None) -> str:
     lasted = duration(round(session.lasted_s * 1000))
-    parts = [
+    better: tuple[str, ...] = ()
+    if not lists and session.is_active:
+        better = (f"A hot-key session runs on this server, {lasted} so far, and has measured no key yet.",)
+    elif not lists:
+        better = ("The hot-key session of this server has measured no key.",)
+    about = [
         f"a session that runs, {lasted} so far" if session.is_active else f"a session of {lasted}",
         "all databases together",
     ]
     if session.slots < SLOTS:
-        parts.append(f"{session.slots:,} of {SLOTS:,} slots only")
+        about.append(f"{session.slots:,} of {SLOTS:,} slots only")
     if session.sample_ratio > 1:
-        parts.append(f"1 command in {session.sample_ratio:,} measured and multiplied")
-    ended_s = (session.started_s or 0.0) + session.lasted_s
-    if looked_since_s is not None and (session.is_active or ended_s > looked_since_s):
-        parts.append("what rtui asked meanwhile is counted with the rest")
-    return ", ".join(parts)
+        about.append(f"1 command in {session.sample_ratio:,} measured and multiplied")
+    ended_s = None if session.started_s is None else session.started_s + session.lasted_s
+    if looked_since_s is not None and (session.is_active or (ended_s or session.lasted_s) > looked_since_s):
+        about.append("what rtui asked meanwhile is counted with the rest")
+    age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
+    return Source(HotSource.SERVER if lists else HotSource.NONE, lists, ", ".join(about), age_s, better)
 
 
 def _of_window(window: HotWindow, info: Reply) -> Source:
@@ -220,3 +212,57 @@ def _of_window(window: HotWindow, info: Reply) -> Source:
     )
     about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
     return Source(HotSource.SERVER, (HotList("Accesses", "queries/s", keys),), about, 0.0)
+
+
+TITLE: Final = "No hot-key session"
+"""What the user reads first when none was started."""
+
+
+class SessionError(RtuiError):
+    """A session that could not be started: the server has none, or denies it."""
+
+
+class SessionRefusedError(SessionError):
+    """A session that rtui did not start, since another one runs or its result would be lost."""
+
+
+async def start_session(connection: CommandRunner, consent: Consent) -> None:
+    """Start a session of Redis that ends by itself; it is never stopped or reset from here.
+
+    Raises SessionRefusedError when one runs, or when one has left a result that `consent` does not give up;
+    SessionError when the server can't or won't; GuardError for a consent beyond the bounds; ConnectionLost.
+    """
+    command = guard.hotkeys_start(consent)
+    server = connection.server
+    reason = too_old(server)
+    if server.product == "valkey":
+        reason = "Valkey tracks hot keys by its own settings and has no sessions."
+    if reason:
+        raise SessionError(TITLE, reason)
+    (reply,) = await connection.run(guard.hotkeys_get())
+    if isinstance(reply, ServerError):
+        raise _error_for(reply, "hotkeys|get")
+    earlier = parse_hotkeys(reply)
+    if isinstance(earlier, HotSession):
+        since = "" if earlier.started_s is None else f" since {moment(earlier.started_s)} UTC"
+        if earlier.is_active:
+            happened = f"A session runs{since}; it is not rtui's to stop."
+            raise SessionRefusedError(TITLE, happened, "Read its report now, or wait until it has ended.")
+        if not consent.discards_result:
+            lasted = duration(round(earlier.lasted_s * 1000))
+            happened = f"The server keeps one result, that of a session of {lasted}{since}."
+            raise SessionRefusedError(TITLE, happened, "Agree to lose that result, or keep it with the report first.")
+    (answer,) = await connection.run(command)
+    if isinstance(answer, ServerError):
+        if "already in progress" in answer.text:
+            raise SessionRefusedError(TITLE, "Another session began at this moment.", "Wait until it has ended.")
+        raise _error_for(answer, "hotkeys|start")
+
+
+def _error_for(reply: ServerError, rule: str) -> SessionError:
+    verdict = capability_from(reply).verdict
+    if verdict is Verdict.DENIED:
+        return SessionError(TITLE, f"The user may not do this: {reply.text}", f"The ACL rule +{rule} allows it.")
+    if verdict is Verdict.UNKNOWN_COMMAND:
+        return SessionError(TITLE, "This server has no hot-key sessions.", "Redis 8.6 and later have them.")
+    return SessionError(TITLE, f"The server answered: {reply}")

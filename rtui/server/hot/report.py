@@ -1,4 +1,4 @@
-"""What a node of a cluster counts of its slots: CLUSTER SLOT-STATS."""
+"""Which keys and slots are hot: what the server measures, what the inspected keys tell, and CLUSTER SLOT-STATS."""
 
 from __future__ import annotations
 
@@ -41,23 +41,19 @@ async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str,
 
 
 def parse_slots(reply: Reply) -> tuple[SlotLoad, ...]:
-    """Read slots with their counters, those without any load and whatever has another shape left out."""
-    rows = reply[:MAX_SLOTS] if isinstance(reply, list) else []
-    return tuple(load for row in rows if (load := _load(row)) is not None)
-
-
-def _load(row: Reply) -> SlotLoad | None:
-    if not isinstance(row, list) or len(row) != 2:
-        return None
-    slot, flat = row
-    if not isinstance(slot, int) or not 0 <= slot < SLOTS or not isinstance(flat, list):
-        return None
-    values = {
-        name.decode(): value
-        for name, value in zip(flat[::2], flat[1::2], strict=False)
-        if isinstance(name, bytes) and name in _METRICS and isinstance(value, int) and value >= 0
-    }
-    return SlotLoad(slot, values) if any(values.values()) else None
+    """Read slots with their counters, without those that have no load or another shape."""
+    loads = []
+    for row in reply[:MAX_SLOTS] if isinstance(reply, list) else []:
+        match row:
+            case [int(slot), list(flat)] if 0 <= slot < SLOTS:
+                values = {
+                    name.decode(): value
+                    for name, value in zip(flat[::2], flat[1::2], strict=False)
+                    if isinstance(name, bytes) and name in _METRICS and isinstance(value, int) and value >= 0
+                }
+                if any(values.values()):
+                    loads.append(SlotLoad(slot, values))
+    return tuple(loads)
 
 
 async def hot_report(
@@ -81,7 +77,7 @@ async def hot_report(
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
     if looked_since_s is None:
         looked_since_s = min((record.asked_at_s for record in summary.hottest), default=None)
-    told = await server_source(querier, now_s=now_s, looked_since_s=looked_since_s)
+    measured = await server_source(querier, now_s=now_s, looked_since_s=looked_since_s)
     counted = counted_source(
         summary,
         capabilities,
@@ -93,14 +89,14 @@ async def hot_report(
     )
     slots, missing = await slot_loads(querier)
     best = next(
-        (source for source in (told, counted) if source.lists), Source(about="nothing tells which keys are hot")
+        (source for source in (measured, counted) if source.lists), Source(about="nothing tells which keys are hot")
     )
     return HotReport(
         source=best.kind,
         about=f"{best.about}; {REPLICA_NOTE}" if best is counted and server.role == "replica" else best.about,
         age_s=best.age_s,
-        better=(*told.better, *counted.better, *missing),
-        lists=(*told.lists, *counted.lists),
+        better=(*measured.better, *counted.better, *missing),
+        lists=(*measured.lists, *counted.lists),
         slots=slots,
         lfu=lfu if is_lfu_policy or counted.kind is HotSource.FREQUENCY else None,
         idle_basis=basis,
@@ -108,11 +104,11 @@ async def hot_report(
 
 
 HOT_EVERY_S: Final = 5.0
-"""How often the server is asked while a pass runs."""
+"""How often the server is asked while an analysis runs."""
 
 
-class HotWatch:
-    """Keeps the latest of what the server and the inspected keys say of hot keys."""
+class HotKeyReporter:
+    """Keeps the latest report of hot keys of one analysis."""
 
     def __init__(self, connection: Connection, capabilities: Capabilities) -> None:
         """The inspection of keys begins now."""
@@ -125,12 +121,12 @@ class HotWatch:
         self.asked_at_s: float | None = None
         """When the report was asked for, in seconds since the epoch; None before that."""
 
-    async def learn(self) -> None:
+    async def read_lfu_settings(self) -> None:
         """Read how access counters grow and fall; raises ConnectionLost."""
         self._lfu = await lfu_settings(self._connection, self._capabilities)
 
-    async def ask(self, summary: Summary, *, at_last: bool = False) -> None:
-        """Ask, unless that was done just now and this is not the last time; raises ConnectionLost."""
+    async def refresh(self, summary: Summary, *, at_last: bool = False) -> None:
+        """Ask for the report, unless that was done just now and this is not the last time; raises ConnectionLost."""
         now = asyncio.get_running_loop().time()
         is_due = at_last or now - self._asked_at >= HOT_EVERY_S
         if not (is_due and self._connection.is_online):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rtui.server.guard.command import GuardError
-from rtui.server.hot import Consent, Metric, SessionError, SessionRefusedError, start_session
+from rtui.server.guard.evidence import Consent, Metric
+from rtui.server.hot.hotkeys import SessionError, SessionRefusedError, start_session
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.asking import raw

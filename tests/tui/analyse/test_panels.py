@@ -8,7 +8,7 @@ import pytest
 
 from rtui.analysis.report.document import Report
 from rtui.server.guard.evidence import Consent
-from rtui.server.hot.session import SessionRefusedError
+from rtui.server.hot.hotkeys import SessionRefusedError
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.time_axis import TimeRange

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtui.server.scan.cursor import POSITION_END, Dialect, pieces
 from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
 from rtui.server.scan.savepoint import savepoint_of
-from tests.server.table import Table
+from tests.server.scan.table import Table
 
 STANDALONE = Dialect.STANDALONE
 

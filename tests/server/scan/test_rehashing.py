@@ -19,8 +19,8 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.ranges import Ranges, Span
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from tests.server.scan.table import Dict
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
-from tests.server.table import Dict
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
