@@ -10,8 +10,8 @@ import pytest
 from rtui.analysis.report.document import Report
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.open_report import ReportApp
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.report_app import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Monkey
 from tests.server.targets import target_of
