@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+NO_TYPE: Final = b"none"
+"""What TYPE answers for a key that does not exist."""
+
 
 class MemoryUsage(Enum):
     """How the server finds the size of a value for MEMORY USAGE with its default of five samples."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from rtui.analysis.facts import GONE, NO_TTL, Reason, Ttl, Unknown
+from rtui.keyspace.types import NO_TYPE
 from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unknown_from
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -58,7 +59,7 @@ NUMBER: Final = Expected()
 """A length, which is 0 for a key that does not exist."""
 
 _EXPECTED: Final[dict[str, Expected]] = {
-    Feature.TYPE: Expected(is_name=True, gone=b"none"),
+    Feature.TYPE: Expected(is_name=True, gone=NO_TYPE),
     Feature.PTTL: Expected(low=_NO_TTL_REPLY, gone=-2),
     Feature.MEMORY_USAGE: Expected(nil_is_gone=True),
     Feature.OBJECT_ENCODING: Expected(is_name=True, nil_is_gone=True),

@@ -11,7 +11,7 @@ from typing import Final
 
 from rtui.server import guard
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewKind
-from rtui.server.facts.preview.value_reader import ValueReader, cell, needed_items, pairs, score, whole
+from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, integer, pairs, score
 from rtui.server.guard.key_entries import MAX_ARRAY_INDEX, MAX_RANDOM
 
 LIST_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("item", Meaning.VALUE))
@@ -28,7 +28,7 @@ async def read_list(reader: ValueReader) -> Preview:
     """Read up to 100 items from the page's index on, fewer where items are large."""
     start, count = reader.start, reader.require_items("item")
     (reply,) = await reader.begin(guard.lrange(reader.key, start, start + count - 1))
-    found = needed_items(reply)
+    found = expect_items(reply)
     return replace(
         reader.preview(PreviewKind.LIST),
         columns=LIST_COLUMNS,
@@ -48,7 +48,7 @@ async def read_set(reader: ValueReader) -> Preview:
         return replace(shown, rows=tuple((cell(one),) for one in found), next_page=next_page, notes=reader.size_notes)
     reader.require_sample("SRANDMEMBER")
     (reply,) = await reader.begin(guard.srandmember(reader.key, min(MAX_RANDOM, count), evidence=evidence))
-    rows = tuple((cell(member),) for member in needed_items(reply))
+    rows = tuple((cell(member),) for member in expect_items(reply))
     note = f"a random sample of {len(rows)} members: {reader.would_answer_all('SSCAN')}"
     return replace(shown, rows=rows, notes=(note,))
 
@@ -57,7 +57,7 @@ async def read_zset(reader: ValueReader) -> Preview:
     """Read up to 100 members with their scores from the page's rank on, fewer where members are large."""
     start, count = reader.start, reader.require_items("member")
     (reply,) = await reader.begin(guard.zrange(reader.key, start, start + count - 1))
-    found = list(pairs(needed_items(reply)))
+    found = list(pairs(expect_items(reply)))
     return replace(
         reader.preview(PreviewKind.ZSET),
         columns=ZSET_COLUMNS,
@@ -73,12 +73,12 @@ async def read_array(reader: ValueReader) -> Preview:
     reply, highest = await reader.begin(
         guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(reader.key)
     )
-    found = [(whole(index), cell(element)) for index, element in pairs(needed_items(reply))]
+    found = [(integer(index), cell(element)) for index, element in pairs(expect_items(reply))]
     rows = tuple((index, element) for index, element in found if index is not None and 0 <= index <= MAX_ARRAY_INDEX)
     last = rows[-1][0] if rows else start
     return replace(
         reader.preview(PreviewKind.ARRAY),
-        summary=(("highest index + 1", whole(highest)),),
+        summary=(("highest index + 1", integer(highest)),),
         columns=ARRAY_COLUMNS,
         rows=rows,
         next_page=reader.page.following(last + 1) if len(rows) == count and last < MAX_ARRAY_INDEX else None,

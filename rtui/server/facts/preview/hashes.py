@@ -27,8 +27,8 @@ from rtui.server.facts.preview.value_reader import (
     ValueReader,
     byte_items,
     cell,
+    expect_items,
     items,
-    needed_items,
     pairs,
     scan_page,
 )
@@ -100,12 +100,12 @@ async def _read_sample(reader: ValueReader) -> Preview:
     if count > evidence.look_ups:
         withvalues = isinstance(memory_bytes, int) and memory_bytes <= PAGE_BYTES
         command = guard.hrandfield(reader.key, count, withvalues=withvalues, evidence=evidence)
-        found = needed_items((await reader.begin(command))[0])
+        found = expect_items((await reader.begin(command))[0])
         values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
         note = f"a random sample of {len(values)} fields: {reader.would_answer_all('HSCAN')}"
         return replace(_shown(reader, values, {}), notes=(note,))
     (reply,) = await reader.begin(guard.hrandfield(reader.key, count, evidence=evidence))
-    names = byte_items(needed_items(reply))
+    names = byte_items(expect_items(reply))
     shown = await _read_named(reader, names)
     if isinstance(length, int) and length <= count:
         return shown

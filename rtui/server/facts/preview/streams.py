@@ -21,7 +21,7 @@ from rtui.server.facts.preview.page import (
     PreviewRow,
     SideTable,
 )
-from rtui.server.facts.preview.value_reader import ValueReader, cell, items, mapping, needed_items, pairs
+from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, items, mapping, pairs
 from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS, ConsumerEvidence, EntryEvidence, GroupEvidence
 from rtui.server.wire.replies import Reply
@@ -73,7 +73,7 @@ async def read_stream(reader: ValueReader) -> Preview:
     evidence = EntryEvidence(reader.facts.mean_element_bytes)
     describes = is_first and evidence.is_light
     replies = await reader.begin(entries, *([guard.xinfo_stream(reader.key, evidence)] if describes else []))
-    found = needed_items(replies[0])
+    found = expect_items(replies[0])
     if is_first and evidence.mean_bytes is None:
         evidence = EntryEvidence(_mean_bytes(found))
         if evidence.is_light:
@@ -94,12 +94,12 @@ async def read_stream(reader: ValueReader) -> Preview:
         columns=COLUMNS,
         rows=tuple(row for entry in found for row in _rows(entry)),
         sections=sections,
-        next_page=page.following(before(last)) if last and len(found) == count and last != b"0-1" else None,
+        next_page=page.following(previous_id(last)) if last and len(found) == count and last != b"0-1" else None,
         notes=notes + group_notes,
     )
 
 
-def before(entry_id: bytes) -> bytes:
+def previous_id(entry_id: bytes) -> bytes:
     """Return the id right before this one; servers before 6.2 know no exclusive ends."""
     milliseconds, _, sequence = entry_id.partition(b"-")
     time, number = int(milliseconds), int(sequence or b"0")

@@ -28,7 +28,7 @@ from rtui.server.facts.preview.page import (
     SideTable,
     StringWindow,
 )
-from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, needed_bytes
+from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, expect_bytes
 
 _STALE_COUNT: Final = Unknown(
     Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, and PFCOUNT would write the new count into the key"
@@ -39,10 +39,10 @@ async def read_string(reader: ValueReader) -> Preview:
     """Read the window at the page's offset, and all of a JSON document of up to 64 KiB."""
     offset, total, window_bytes = reader.start, reader.facts.length, reader.window_bytes
     (reply,) = await reader.begin(guard.getrange(reader.key, offset, offset + window_bytes - 1))
-    data = needed_bytes(reply)
+    data = expect_bytes(reply)
     if offset == 0 and isinstance(total, int) and window_bytes < total <= MAX_JSON_BYTES and starts_like_json(data):
         (rest,) = await reader.querier.run(guard.getrange(reader.key, len(data), total - 1))
-        data += needed_bytes(rest)
+        data += expect_bytes(rest)
     ends = offset + len(data) >= total if isinstance(total, int) else len(data) < window_bytes
     lines = json_lines(data) if offset == 0 and ends else None
     if lines is not None:

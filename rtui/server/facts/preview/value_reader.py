@@ -14,6 +14,7 @@ from typing import Final
 from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import display
+from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
 from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewCell, PreviewKind
 from rtui.server.guard.command import Command
@@ -142,7 +143,7 @@ class ValueReader:
         *replies, type_name = await self.querier.run(*recency, *commands, guard.key_type(self.key))
         if recency:
             self._note_own_read(replies.pop(0))
-        if type_name == b"none":
+        if type_name == NO_TYPE:
             raise Refused(GONE)
         if isinstance(type_name, bytes) and type_name != self.facts.type:
             shown = display(type_name, limit=64)
@@ -225,7 +226,7 @@ def cell(reply: Reply) -> PreviewCell:
     return reply if isinstance(reply, (bytes, int, float)) else None
 
 
-def whole(reply: Reply) -> int | None:
+def integer(reply: Reply) -> int | None:
     """Return a number; one that does not fit into 64 bits with a sign comes as text."""
     if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= MAX_DIGITS:
         return int(reply)
@@ -242,14 +243,14 @@ def score(reply: Reply) -> float | None:
         return None
 
 
-def needed_items(reply: Reply) -> list[Reply]:
+def expect_items(reply: Reply) -> list[Reply]:
     """Return the items of an array, or of a set of protocol 3; raises Refused for anything else."""
     if isinstance(reply, (list, set, frozenset)):
         return list(reply)
     raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
 
 
-def needed_bytes(reply: Reply) -> bytes:
+def expect_bytes(reply: Reply) -> bytes:
     """Return a byte string; raises Refused for anything else."""
     if isinstance(reply, bytes):
         return reply
@@ -258,8 +259,8 @@ def needed_bytes(reply: Reply) -> bytes:
 
 def scan_page(reply: Reply) -> tuple[int, list[Reply]]:
     """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for what is no page."""
-    parts = needed_items(reply)
-    cursor = whole(parts[0]) if len(parts) == 2 else None
+    parts = expect_items(reply)
+    cursor = integer(parts[0]) if len(parts) == 2 else None
     if cursor is None or not 0 <= cursor < 1 << 64:
         raise Refused(NO_ANSWER)
-    return cursor, needed_items(parts[1])
+    return cursor, expect_items(parts[1])

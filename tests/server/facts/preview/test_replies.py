@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.facts.preview.descriptions import summary_of
-from rtui.server.facts.preview.streams import before
+from rtui.server.facts.preview.streams import previous_id
 from rtui.server.facts.preview.strings import signature_of
-from rtui.server.facts.preview.value_reader import Refused, cell, items, mapping, pairs, scan_page, score, whole
+from rtui.server.facts.preview.value_reader import Refused, cell, integer, items, mapping, pairs, scan_page, score
 from rtui.server.wire.replies import Reply
 
 ID = st.integers(0, (1 << 64) - 1)
@@ -53,9 +53,9 @@ def test_odd_scores() -> None:
 
 
 def test_numbers_beyond_64_bits_with_a_sign_come_as_text() -> None:
-    assert whole(b"18446744073709551614") == (1 << 64) - 2
-    assert whole(7) == 7
-    assert whole(b"x") is whole(None) is None
+    assert integer(b"18446744073709551614") == (1 << 64) - 2
+    assert integer(7) == 7
+    assert integer(b"x") is integer(None) is None
 
 
 def test_cells_are_bytes_and_numbers_only() -> None:
@@ -70,7 +70,7 @@ def test_a_description_keeps_its_single_values_in_order() -> None:
 
 @given(ID, ID)
 def test_the_id_before_is_the_next_smaller_one(time: int, sequence: int) -> None:
-    milliseconds, _, number = before(b"%d-%d" % (time, sequence)).partition(b"-")
+    milliseconds, _, number = previous_id(b"%d-%d" % (time, sequence)).partition(b"-")
     value = (time << 64) + sequence
     assert (int(milliseconds) << 64) + int(number) == max(value - 1, 0)
 
