@@ -13,7 +13,7 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from rtui.demo.sample import demo_server  # noqa: E402 - the checkout has to be found first
+from rtui.demo.load import demo_server  # noqa: E402 - the checkout has to be found first
 from rtui.server.wire.target import Target  # noqa: E402
 from tests.tui.visiting import Visitor, visiting  # noqa: E402
 

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 import click
 
-from rtui.cli.options import HELP, Given, connection_options, scope_options
-from rtui.cli.terminal import require_terminal
+from rtui.cli.options import HELP, ConnectionOptions, connection_options, require_terminal, scope_options
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions
 from rtui.server.wire.target import Target
 
 MAX_DEMO_KEYS: Final = 10_000_000
-"""More sample keys than this would not fit where a demo runs."""
+"""More sample keys than this would need more memory than most machines have."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -48,7 +47,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
 )
 @click.help_option("--help")
-def command(connection: Given, **given: Any) -> None:
+def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
 
     \b
@@ -57,31 +56,22 @@ def command(connection: Given, **given: Any) -> None:
       redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
       unix:///path/to/socket?db=0, or the path of the socket
     """
-    options = _options(connection, given)
-    require_terminal("browsing needs one")
-    if options.demo:
-        sys.exit(_run_demo(options))
-    from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
-
-    sys.exit(run(options))
-
-
-def _run_demo(options: BrowseOptions) -> int:
-    """Browse the embedded server, which fills meanwhile and ends with this process; the exit code."""
-    from rtui.demo.sample import demo_server  # noqa: PLC0415 - only the demo needs it
-
-    with demo_server(options.demo_keys) as demo:
-        from rtui.tui.app import run  # noqa: PLC0415 - imported while the first keys arrive
-
-        return run(replace(options, target=demo.target, resume=False, is_filling=lambda: demo.loading))
-
-
-def _options(connection: Given, given: dict[str, Any]) -> BrowseOptions:
-    demo = bool(given.pop("demo"))
     budget = given.pop("memory_budget")
     if budget is not None:
         given["memory_budget_bytes"] = budget
     if not given["separators"]:
         del given["separators"]
-    target = Target() if demo else connection.target()
-    return BrowseOptions(target=target, demo=demo, no_color=bool(os.environ.get("NO_COLOR")), **given)
+    target = Target() if given["demo"] else connection.target()
+    options = BrowseOptions(target=target, no_color=bool(os.environ.get("NO_COLOR")), **given)
+    require_terminal("browsing needs one")
+    if not options.demo:
+        from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
+
+        sys.exit(run(options))
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(options.demo_keys) as demo:
+        from rtui.tui.app import run  # noqa: PLC0415 - imported while the first keys arrive
+
+        options = replace(options, target=demo.target, resume=False, is_filling=lambda: demo.is_loading)
+        sys.exit(run(options))

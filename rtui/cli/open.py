@@ -18,8 +18,8 @@ def command(file: str, ascii_only: bool, theme: str | None) -> None:
 
     The exit code is 2 if FILE can't be read.
     """
+    from rtui.cli.options import require_terminal  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_INPUT, read_report  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.terminal import require_terminal  # noqa: PLC0415
     from rtui.server.browse_options import BrowseOptions  # noqa: PLC0415
 
     if file == STANDARD_INPUT:

@@ -1,9 +1,10 @@
-"""The connection options, spelt as in redis-cli, and how they, a URL, a profile and the environment add up."""
+"""Options that subcommands share: the connection, as in redis-cli, by URL, profile and environment; what to scan."""
 
 from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ URL_VARIABLE: Final = "RTUI_URL"
 """Names the server when the command line does not."""
 
 PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable
-"""A password that redis-cli takes too."""
+"""Holds a password, as for redis-cli."""
 
 HELP: Final = """\
 \b
@@ -46,12 +47,12 @@ Linux), which only you may read:
   password = "…"
   cacert = "/etc/ssl/our-ca.pem"
 """
-"""What the help says below the options."""
+"""The help below the options."""
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The connection options of one command line, as given; `target` makes sense of them."""
+class ConnectionOptions:
+    """The connection options of one command line, as given."""
 
     place: tuple[str, ...]
     host: str | None
@@ -77,8 +78,11 @@ class Given:
         return "<connection options>"
 
     def target(self, environment: Mapping[str, str] = os.environ) -> Target:
-        """The server meant; asks for the password when told to. Raises `TargetError` and `click.UsageError`."""
-        found = self._tls(self._place(environment))
+        """Return the server to connect to; prompts for the password with --askpass.
+
+        Raises `TargetError` and `click.UsageError`.
+        """
+        found = self._with_tls(self._server(environment))
         changes: dict[str, Any] = {}
         if self.db is not None:
             changes["db"] = self.db
@@ -91,7 +95,7 @@ class Given:
         password = self._password(found, environment)
         return replace(found, password=password, **changes)
 
-    def _place(self, environment: Mapping[str, str]) -> Target:
+    def _server(self, environment: Mapping[str, str]) -> Target:
         if len(self.place) > 1:
             raise click.UsageError("Give one TARGET only.")
         by_parts = any(part is not None for part in (self.host, self.port, self.socket))
@@ -104,32 +108,30 @@ class Given:
             return parse_target(self.url)
         if self.profile is not None:
             return Profiles().target(self.profile)
-        if by_parts:
-            return self._parts()
+        if self.socket is not None:
+            if self.host is not None or self.port is not None:
+                raise click.UsageError("Give either -s or -h and -p.")
+            return Target(socket_path=str(Path(self.socket).absolute()))
+        default = Target()
         url = environment.get(URL_VARIABLE)
-        if url:
-            return _from_variable(url)
-        return Target()
+        if by_parts or not url:
+            return Target(host=self.host or default.host, port=self.port or default.port)
+        try:
+            return parse_target(url)
+        except TargetError as error:
+            raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
 
-    def _parts(self) -> Target:
-        if self.socket is None:
-            plain = Target()
-            return Target(host=self.host or plain.host, port=self.port or plain.port)
-        if self.host is not None or self.port is not None:
-            raise click.UsageError("Give either -s or -h and -p.")
-        return Target(socket_path=str(Path(self.socket).absolute()))
-
-    def _tls(self, found: Target) -> Target:
-        """TLS is on when asked for, or when something is said that only TLS has."""
-        parts = ("cacert", "cacertdir", "cert", "key", "sni")
-        said = {part: getattr(self, part) for part in parts if getattr(self, part) is not None}
+    def _with_tls(self, found: Target) -> Target:
+        """Turn TLS on if that, or anything that only TLS has, was given."""
+        names = ("cacert", "cacertdir", "cert", "key", "sni")
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         if self.insecure:
-            said["insecure"] = True
-        if not (said or self.tls):
+            changes["insecure"] = True
+        if not (changes or self.tls):
             return found
         if found.socket_path is not None:
             raise click.UsageError("A unix socket has no TLS.")
-        return replace(found, tls=replace(found.tls or Tls(), **said))
+        return replace(found, tls=replace(found.tls or Tls(), **changes))
 
     def _password(self, found: Target, environment: Mapping[str, str]) -> Secret | None:
         if self.askpass:
@@ -140,13 +142,6 @@ class Given:
             return found.password
         by_environment = environment.get(PASSWORD_VARIABLE)
         return Secret(by_environment) if by_environment else None
-
-
-def _from_variable(url: str) -> Target:
-    try:
-        return parse_target(url)
-    except TargetError as error:
-        raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
 
 
 _OPTIONS: Final = (
@@ -176,13 +171,13 @@ _OPTIONS: Final = (
 
 
 def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command's function: it takes the options as one `Given` under the name `connection`."""
-    names = [field.name for field in fields(Given)]
+    """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`."""
+    names = [field.name for field in fields(ConnectionOptions)]
 
     @functools.wraps(function)
     def collected(**parameters: Any) -> Any:
-        given = Given(**{name: parameters.pop(name) for name in names})
-        return function(connection=given, **parameters)
+        options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
+        return function(connection=options, **parameters)
 
     decorated: Callable[..., Any] = collected
     for option in reversed(_OPTIONS):
@@ -191,20 +186,20 @@ def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Take the very bytes that were given; none at all is refused."""
+    """Return an argument as the bytes that were given; an empty one is a usage error."""
     if value == "":
         raise click.BadParameter("it is empty", ctx, param)
     return None if value is None else os.fsencode(value)
 
 
 def _all_bytes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Take each of several, once."""
+    """Return each of several arguments as bytes, without repetitions."""
     found = [_bytes(ctx, param, value) for value in values]
     return tuple(dict.fromkeys(one for one in found if one is not None))
 
 
 def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
-    """Take a glob within the bounds of what is sent."""
+    """Return a glob as bytes, checked against the bounds of what may be sent."""
     raw = _bytes(ctx, param, value)
     try:
         return None if raw is None else check_pattern(raw)
@@ -230,7 +225,14 @@ _SCOPE_OPTIONS: Final = (
 
 
 def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command's function: it takes `separators`, `match` and `kind` as bytes, and `pace` by name."""
+    """Decorate a command: it gets `separators`, `match` and `kind` as bytes, and the name of the `pace`."""
     for option in reversed(_SCOPE_OPTIONS):
         function = option(function)
     return function
+
+
+def require_terminal(why: str) -> None:
+    """Raise a usage error unless standard input and output are a terminal; `why` ends the sentence."""
+    for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
+        if not stream.isatty():
+            raise click.UsageError(f"Standard {name} is not a terminal, and {why}.")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import ExitStack
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rtui.cli.browse import MAX_DEMO_KEYS
-from rtui.cli.main import DEBUG_VARIABLE
-from rtui.cli.options import Given, connection_options, scope_options
+from rtui.cli.main import DEBUG_VARIABLE, INTERRUPTED
+from rtui.cli.options import ConnectionOptions, connection_options, scope_options
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 from rtui.server.wire.target import Target
 
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
     from rtui.cli.report_file import ReportFile
 
 FORMS: Final = ("text", "json", "md", "csv", "html")
-"""What a report can be written as."""
-
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C or SIGTERM, with whatever was there written."""
+"""The formats of a report."""
 
 _SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html", ".htm": "html"}
 
@@ -48,7 +44,7 @@ its permissions. Progress is shown on standard error if that is a terminal; stan
 
 
 def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Take the name of a preset; a usage error names all."""
+    """Check the name of a preset; a usage error lists all."""
     from rtui.analysis.aggregate.presets import names  # noqa: PLC0415 - the help must not wait for it
 
     if value not in names():
@@ -90,7 +86,9 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
 )
 @click.help_option("--help")
-def command(connection: Given, form: str | None, output: str, demo: bool, demo_keys: int, **asked: Any) -> None:
+def command(
+    connection: ConnectionOptions, form: str | None, output: str, demo: bool, demo_keys: int, **asked: Any
+) -> None:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
@@ -100,24 +98,18 @@ def command(connection: Given, form: str | None, output: str, demo: bool, demo_k
     file = ReportFile(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     file.check()
-    with ExitStack() as stack:
-        target = _demo(stack, demo_keys) if demo else connection.target()
-        code = _report(target, asked, file, form)
-    sys.exit(code)
+    if not demo:
+        sys.exit(_report(connection.target(), asked, file, form))
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-
-def _demo(stack: ExitStack, keys: int) -> Target:
-    """The embedded server, full; it ends with the stack."""
-    from rtui.demo.sample import demo_server  # noqa: PLC0415 - only the demo needs it
-
-    demo = stack.enter_context(demo_server(keys))
-    demo.wait_loaded()
-    return demo.target
+    with demo_server(demo_keys) as server:
+        server.wait_loaded()
+        sys.exit(_report(server.target, asked, file, form))
 
 
 def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) -> int:
-    """Analyse and write; the exit code."""
-    from rtui.cli.report_pass import analyse  # noqa: PLC0415 - the help must not wait for it
+    """Analyse, write the report, and return the exit code."""
+    from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
@@ -128,22 +120,22 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
     asked["pace"] = Pace(asked["pace"])
     if not asked["separators"]:
         del asked["separators"]
-    ended = analyse(target, AnalysisOptions(**asked))
-    report = ended.report
-    if report is not None and (report.head.coverage.keys or ended.failure is None):
-        file.write(_written(report, form, file))
-        _say(report)
-    if ended.failure is not None:
-        raise RtuiError("The analysis broke off", ended.failure)
-    if ended.is_interrupted:
+    result = analyse(target, AnalysisOptions(**asked))
+    report = result.report
+    if report is not None and (report.head.coverage.keys or result.failure is None):
+        file.write(_text_of(report, form, file))
+        _print_limits(report)
+    if result.failure is not None:
+        raise RtuiError("The analysis broke off", result.failure)
+    if result.is_interrupted:
         if report is None:
             click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
         return INTERRUPTED
     return 0
 
 
-def _written(report: Report, form: str, file: ReportFile) -> str:
-    """The report in its form; a text for a terminal is as wide as that, and in ASCII where it knows nothing else."""
+def _text_of(report: Report, form: str, file: ReportFile) -> str:
+    """Return the report in its format; text for a terminal has its width, and is in ASCII if that can't do more."""
     from rtui.analysis.formats import write  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.text import write_text  # noqa: PLC0415
 
@@ -153,8 +145,8 @@ def _written(report: Report, form: str, file: ReportFile) -> str:
     return write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode)
 
 
-def _say(report: Report) -> None:
-    """On standard error, a line each: that it is partial and why, and what was denied."""
+def _print_limits(report: Report) -> None:
+    """Print on standard error that a report is partial and why, and what was denied, a line each."""
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
 
     coverage = report.head.coverage

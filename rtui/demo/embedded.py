@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from rtui.demo import keeper
+from rtui.demo import supervisor
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
@@ -55,7 +55,7 @@ def find_program() -> Path:
 
 def _new_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="rtui-demo-"))
-    if len(os.fsencode(folder / keeper.SOCKET_NAME)) > MAX_SOCKET_PATH:
+    if len(os.fsencode(folder / supervisor.SOCKET_NAME)) > MAX_SOCKET_PATH:
         folder.rmdir()
         folder = Path(tempfile.mkdtemp(prefix="rtui-demo-", dir="/tmp"))
     return folder
@@ -64,15 +64,16 @@ def _new_folder() -> Path:
 class EmbeddedServer:
     """Starts the server and stops it; a context manager.
 
-    A keeper process holds the server and ends it when this process is gone: Ctrl-C, a crash, a closed terminal, a kill.
+    A supervisor process holds the server and ends it when this process is gone: after Ctrl-C, a crash, a closed
+    terminal or a kill.
     """
 
     def __init__(self) -> None:
         program = find_program()
         self._folder = _new_folder()
         try:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", keeper.__file__, str(program), str(self._folder)],
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", supervisor.__file__, str(program), str(self._folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -93,7 +94,7 @@ class EmbeddedServer:
     @property
     def target(self) -> Target:
         """Where to connect, for browsing."""
-        return Target(socket_path=str(self._folder / keeper.SOCKET_NAME), name="demo")
+        return Target(socket_path=str(self._folder / supervisor.SOCKET_NAME), name="demo")
 
     def connect(self) -> socket.socket:
         """A new connection to this very server; there is no way to have it lead to another one.
@@ -102,7 +103,7 @@ class EmbeddedServer:
         """
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(self._folder / keeper.SOCKET_NAME))
+            connection.connect(str(self._folder / supervisor.SOCKET_NAME))
             if sys.platform == "linux":
                 peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
                 if struct.unpack("3i", peer)[0] != self.pid:
@@ -114,10 +115,10 @@ class EmbeddedServer:
 
     def stop(self) -> None:
         """End the server and remove its folder; returns when both are gone. Twice does no harm."""
-        for pipe in (self._keeper.stdin, self._keeper.stdout, self._keeper.stderr):
+        for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()
-        self._keeper.wait()
+        self._supervisor.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def __enter__(self) -> Self:
@@ -129,8 +130,8 @@ class EmbeddedServer:
         self.stop()
 
     def _read_pid(self) -> int:
-        assert self._keeper.stdout is not None  # noqa: S101 -- it is a pipe
-        line = self._keeper.stdout.readline()
+        assert self._supervisor.stdout is not None  # noqa: S101 -- it is a pipe
+        line = self._supervisor.stdout.readline()
         if not line:
             raise self._died()
         return int(line)
@@ -146,7 +147,7 @@ class EmbeddedServer:
                         return
             except OSError:
                 pass
-            if self._keeper.poll() is not None:
+            if self._supervisor.poll() is not None:
                 raise self._died()
             if time.monotonic() > until:
                 raise DemoUnavailable(
@@ -156,8 +157,8 @@ class EmbeddedServer:
             time.sleep(POLL_S)
 
     def _died(self) -> DemoUnavailable:
-        assert self._keeper.stderr is not None  # noqa: S101 -- it is a pipe
-        said = self._keeper.stderr.read().decode(errors="replace").strip().splitlines()
+        assert self._supervisor.stderr is not None  # noqa: S101 -- it is a pipe
+        said = self._supervisor.stderr.read().decode(errors="replace").strip().splitlines()
         last = f" It said: {said[-1]}" if said else ""
         return DemoUnavailable(
             f"The embedded server ended at once.{last}",

@@ -1,6 +1,7 @@
-"""The loader: a process that sends the sample keyspaces down the socket it was given.
+"""The demo: an embedded server, and the process that loads the sample keyspaces into it while they are browsed.
 
-It has no way to connect to anything: `start_loading` hands it a connection that an `EmbeddedServer` made to itself.
+That process gets a connected socket as its standard input and has no code to connect to anything: `start_loading` hands
+it a connection that an `EmbeddedServer` made to itself.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -17,20 +21,53 @@ import hiredis
 
 import rtui
 from rtui.demo.embedded import EmbeddedServer
-from rtui.demo.keyspaces import DEFAULT_SEED, units
+from rtui.demo.keyspaces import DEFAULT_KEYS, DEFAULT_SEED, units
 from rtui.demo.writes import Write
+from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500
-"""How many writes leave at once; the replies to one chunk are read while the next one is under way."""
+"""How many writes are sent at once; the replies to one chunk are read after the next one has been sent."""
 
 RECEIVE_BYTES: Final = 65_536
 """How much of the replies is read at once."""
 
 
-def start_loading(server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED) -> subprocess.Popen[bytes]:
-    """Load about `keys` keys into the embedded server in a process of its own; it ends with code 0 when all are there.
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A running demo: where to connect, and whether it is complete."""
 
-    It ends too when the server does.
+    target: Target
+    _loader: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether keys are still being added; a scan that began before the end does not see all of them."""
+        return self._loader.poll() is None
+
+    def wait_loaded(self) -> bool:
+        """Wait until the last key is there; False if the loader failed."""
+        return self._loader.wait() == 0
+
+
+@contextmanager
+def demo_server(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Demo]:
+    """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
+
+    Raises DemoUnavailable where there is no embedded server.
+    """
+    with EmbeddedServer() as server:
+        loader = start_loading(server, keys, seed)
+        try:
+            yield Demo(server.target, loader)
+        finally:
+            loader.kill()
+            loader.wait()
+
+
+def start_loading(server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED) -> subprocess.Popen[bytes]:
+    """Start a process that loads about `keys` keys into the embedded server.
+
+    It ends with code 0 when all are there, and also when the server ends.
     """
     package_parent = str(Path(rtui.__file__).parent.parent)
     with server.connect() as connection:
@@ -45,33 +82,23 @@ def start_loading(server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED) -
 
 
 def pack(write: Write) -> bytes:
-    """The command as the protocol wants it."""
+    """Return a command in the form of the protocol."""
     parts = [part if isinstance(part, bytes) else str(part).encode() for part in write]
     return b"*%d\r\n%s" % (len(parts), b"".join([b"$%d\r\n%s\r\n" % (len(part), part) for part in parts]))
 
 
 def send(connection: socket.socket, writes: Iterable[Write]) -> list[str]:
-    """Send all writes, pipelined; returns the errors that the server answered with. Raises OSError when it is gone."""
+    """Send all writes in a pipeline; return the server's error replies. Raises OSError when it is gone."""
     reader = hiredis.Reader()
     errors: list[str] = []
     before = 0
-    for chunk in _chunks(writes):
+    remaining = iter(writes)
+    while chunk := list(islice(remaining, CHUNK_WRITES)):
         connection.sendall(b"".join(map(pack, chunk)))
         _read_replies(connection, reader, before, errors)
         before = len(chunk)
     _read_replies(connection, reader, before, errors)
     return errors
-
-
-def _chunks(writes: Iterable[Write]) -> Iterator[list[Write]]:
-    chunk: list[Write] = []
-    for write in writes:
-        chunk.append(write)
-        if len(chunk) == CHUNK_WRITES:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
 
 
 def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int, errors: list[str]) -> None:
@@ -89,7 +116,7 @@ def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int,
 
 
 def main(keys: int, seed: int) -> int:
-    """Send everything down standard input, which is the connection."""
+    """Send all keyspaces through standard input, which is the connection; return the exit code."""
     with socket.socket(fileno=0) as connection:
         try:
             errors = send(connection, (write for unit in units(keys, seed) for write in (*unit.own, *unit.shared)))

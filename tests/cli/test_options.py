@@ -11,19 +11,19 @@ import pytest
 from click.testing import CliRunner
 
 from rtui.cli import profiles
-from rtui.cli.options import Given, connection_options
+from rtui.cli.options import ConnectionOptions, connection_options
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Secret, Target, Tls
 
 
-def given_by(*args: str, typed: str = "") -> tuple[Given, Any]:
+def given_by(*args: str, typed: str = "") -> tuple[ConnectionOptions, Any]:
     """What a command line gives, and the runner's result."""
-    seen: list[Given] = []
+    seen: list[ConnectionOptions] = []
 
     @click.command()
     @connection_options
     @click.help_option("--help")
-    def command(connection: Given) -> None:
+    def command(connection: ConnectionOptions) -> None:
         seen.append(connection)
 
     result = CliRunner().invoke(command, list(args), input=typed, standalone_mode=False)

@@ -19,10 +19,9 @@ import pytest
 
 from rtui.analysis.formats.json_read import read_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.cli import report_pass
+from rtui.cli import report_run
 from rtui.cli.main import run
-from rtui.cli.progress_bar import ENDING
-from rtui.cli.report_pass import analysed
+from rtui.cli.report_run import ENDING, run_analysis
 from rtui.server.analysis_run import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -185,7 +184,7 @@ def test_who_may_not_scan_gets_no_estimate_either(
 
 async def test_without_room_for_another_connection_what_was_seen_is_reported(valkey: Server) -> None:
     plant_many(valkey)
-    reporting = asyncio.create_task(analysed(target_of(valkey), AnalysisOptions(pace=Pace.GENTLE), patience_s=60))
+    reporting = asyncio.create_task(run_analysis(target_of(valkey), AnalysisOptions(pace=Pace.GENTLE), patience_s=60))
     while valkey.admin.info("commandstats").get("cmdstat_pttl", {}).get("calls", 0) < 2_000:  # noqa: ASYNC110 - the server counts
         await asyncio.sleep(0.01)
     scanning = next(one for one in valkey.admin.client_list() if one["cmd"] in PASS_SENDS)
@@ -207,7 +206,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_place_that_can_not_be_written_is_told_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_pass, "analyse", lambda *given: pytest.fail("it began to work"))
+    monkeypatch.setattr(report_run, "analyse", lambda *given: pytest.fail("it began to work"))
     assert run(["report", "-o", str(tmp_path)]) == 1
     assert "It is a folder" in capsys.readouterr().err
 
@@ -265,7 +264,7 @@ class Made:
 
 
 def ends_with(made: Made, server: Server, out: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(report_pass, "AnalysisRun", made)
+    monkeypatch.setattr(report_run, "AnalysisRun", made)
     return run(["report", server.url, "-o", str(out), "--format", "json"])
 
 
@@ -316,7 +315,7 @@ async def test_a_connection_that_stays_lost_is_given_up(valkey: Server) -> None:
     plant_many(valkey)
     async with DelayProxy(valkey.port) as proxy:
         target = Target(port=proxy.port)
-        ending = asyncio.create_task(analysed(target, AnalysisOptions(), patience_s=0.2))
+        ending = asyncio.create_task(run_analysis(target, AnalysisOptions(), patience_s=0.2))
         await proxy.wait_accepted(2)
         await proxy.refuse()
         proxy.cut()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtui.analysis.report.document import HotSource, Report
-from rtui.demo.sample import demo_server
+from rtui.demo.load import demo_server
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.scan.pace import Pace
 from tests.conftest import require

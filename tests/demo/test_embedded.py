@@ -55,15 +55,15 @@ class Holder:
         assert self.process.stdout is not None
         pid, path = self.process.stdout.readline().split()
         self.server = int(pid)
-        self.keeper = _parent_of(self.server)
+        self.supervisor = _parent_of(self.server)
         self.folder = Path(path).parent
         self.server_fd = os.pidfd_open(self.server)
-        self.keeper_fd = os.pidfd_open(self.keeper)
+        self.supervisor_fd = os.pidfd_open(self.supervisor)
 
     def assert_all_gone(self) -> None:
         self.process.communicate()
         assert ends(self.server_fd), "the server is still there"
-        assert ends(self.keeper_fd), "its keeper is still there"
+        assert ends(self.supervisor_fd), "its supervisor is still there"
         assert not self.folder.exists()
 
 
@@ -97,9 +97,9 @@ def test_the_terminal_signals_do_not_reach_the_server_before_rtui() -> None:
     holder.assert_all_gone()
 
 
-def test_the_server_does_not_outlive_its_keeper() -> None:
+def test_the_server_does_not_outlive_its_supervisor() -> None:
     holder = Holder()
-    os.kill(holder.keeper, signal.SIGKILL)
+    os.kill(holder.supervisor, signal.SIGKILL)
     assert ends(holder.server_fd)
     holder.process.communicate()
     shutil.rmtree(holder.folder, ignore_errors=True)

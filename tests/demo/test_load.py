@@ -14,8 +14,7 @@ import redis
 import rtui.demo
 from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import units
-from rtui.demo.load import pack, send, start_loading
-from rtui.demo.sample import Demo, demo_server
+from rtui.demo.load import Demo, demo_server, pack, send, start_loading
 from tests.conftest import require
 from tests.wire import Requests
 
@@ -98,5 +97,5 @@ def test_the_loader_ends_with_the_server() -> None:
 def test_the_demo_can_be_left_while_it_loads() -> None:
     require("valkey-9.1")
     with demo_server(10_000_000) as running:
-        assert running.loading
-    assert not running.loading
+        assert running.is_loading
+    assert not running.is_loading

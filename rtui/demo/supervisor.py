@@ -1,7 +1,7 @@
 """The process between rtui and the embedded server: when rtui is gone, however that happened, so is the server.
 
-Runs as a file of its own, `keeper.py PROGRAM FOLDER`, and imports nothing of rtui. Its standard input is a pipe that
-rtui holds open and never writes to; the kernel closes it when rtui ends by an exit, a crash, a signal or a kill.
+Runs as a file of its own, `supervisor.py PROGRAM FOLDER`, and imports nothing of rtui. Its standard input is a pipe
+that rtui holds open and never writes to; the kernel closes it when rtui ends by an exit, a crash, a signal or a kill.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from rtui.cli.progress_bar import ENDING, ProgressBar, figures_text, state_text
+from rtui.cli.report_run import ENDING, ProgressBar, figures_text, state_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -67,8 +67,8 @@ def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str])
 
 PROGRAM = """
 import sys
-from rtui.cli.progress_bar import ProgressBar
-from tests.cli.test_progress_bar import RUNNING, Under
+from rtui.cli.report_run import ProgressBar
+from tests.cli.test_report_run import RUNNING, Under
 with ProgressBar() as bar:
     bar.show(Under(RUNNING))
     sys.stdin.readline()

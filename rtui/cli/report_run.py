@@ -1,0 +1,260 @@
+"""Runs the analysis of `rtui report`: its progress bar, what Ctrl-C does, and how long a lost connection is awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from rtui.analysis import humanize
+from rtui.analysis.humanize import Mark
+from rtui.analysis.report.document import Report
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.connection import Connection, Lost
+from rtui.server.wire.errors import ConnectFailure
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+ENDING: Final = "ending; Ctrl-C again: at once"
+"""Shown before the bar once the user has pressed Ctrl-C."""
+
+INTERRUPTED: Final = SafeText("it was interrupted")
+"""Why a report is partial after Ctrl-C."""
+
+PATIENCE_S: Final = 60.0
+"""How long a lost connection is awaited: long enough for a restart or failover. Loading a data set may take longer."""
+
+REDRAW_S: Final = 0.1
+"""How often the progress is drawn."""
+
+REASON_LIMIT: Final = 48
+"""Characters of the reason for waiting that the bar shows."""
+
+_STATES: Final = {
+    ScanState.READY: "connecting",
+    ScanState.SAMPLING: "sampling",
+    ScanState.RUNNING: "inspecting",
+    ScanState.PAUSED: "paused",
+    ScanState.WAITING: "waiting",
+    ScanState.DONE: "finishing",
+    ScanState.STOPPED: "finishing",
+    ScanState.FAILED: "finishing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of an analysis."""
+
+    report: Report | None = None
+    """None where it ended before anything was inspected."""
+    failure: SafeText | None = None
+    """Why it could not go on; a sentence."""
+    is_interrupted: bool = False
+    """Whether the user ended it."""
+
+
+def analyse(target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S) -> Result:
+    """Connect, analyse and disconnect. Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C."""
+    return asyncio.run(run_analysis(target, options, patience_s=patience_s))
+
+
+async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: float) -> Result:
+    """Do what `analyse` does within a running event loop."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - a coroutine runs in one
+    connection = Connection(target)
+    with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
+        try:
+            await connection.open()
+            analysis = AnalysisRun(connection, options)
+            interrupts.stop = partial(analysis.control.stop, INTERRUPTED)
+            watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
+            running = asyncio.create_task(analysis.run(), name="rtui analysis")
+            try:
+                while bar.is_shown and not running.done():
+                    bar.show(analysis, is_ending=interrupts.is_interrupted)
+                    await asyncio.wait([running], timeout=REDRAW_S)
+                await running
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+        except asyncio.CancelledError:
+            if not interrupts.is_interrupted:
+                raise
+            task.uncancel()
+            return Result(is_interrupted=True)
+        finally:
+            await connection.close()
+    failure = watch.failure
+    if analysis.progress.state is ScanState.FAILED:
+        failure = analysis.progress.reason or SafeText("The server gave no reason.")
+    return Result(analysis.report, failure, interrupts.is_interrupted)
+
+
+class Interrupts:
+    """Handles SIGINT and SIGTERM in a running event loop; a context manager.
+
+    The first signal calls `stop`. From then on, and after the block, both raise KeyboardInterrupt: cleanup runs.
+    """
+
+    SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        self.stop = stop
+        """Requests an orderly end; may be replaced."""
+        self.is_interrupted = False
+        """Whether there was a signal."""
+
+    def __enter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        for one in self.SIGNALS:
+            self._loop.add_signal_handler(one, self._interrupted)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in self.SIGNALS:
+            self._loop.remove_signal_handler(one)
+            signal.signal(one, signal.default_int_handler)
+
+    def _interrupted(self) -> None:
+        self.is_interrupted = True
+        self.__exit__(None, None, None)
+        self.stop()
+
+
+class ConnectionWatch:
+    """Watches a connection within a running event loop, and gives up when it stays lost for `patience_s`."""
+
+    def __init__(self, connection: Connection, give_up: Callable[[SafeText], object], patience_s: float) -> None:
+        """`give_up` is called with the reason, without a full stop."""
+        self.failure: SafeText | None = None
+        """Why it gave up, a sentence."""
+        self._connection = connection
+        self._give_up = give_up
+        self._patience_s = patience_s
+        self._timer: asyncio.TimerHandle | None = None
+        connection.on_change.append(self._changed)
+
+    def _changed(self) -> None:
+        if not isinstance(self._connection.state, Lost):
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._patience_s, self._timed_out)
+
+    def _timed_out(self) -> None:
+        self._timer = None
+        state = self._connection.state
+        reason = state.reason if isinstance(state, Lost) else None
+        if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
+            self._changed()
+            return
+        why = f"the connection was lost and did not come back within {self._patience_s:g} s"
+        self.failure = SafeText(f"T{why[1:]}.{f' {reason.happened}' if reason else ''}")
+        self._give_up(SafeText(why))
+
+
+class Running(Protocol):
+    """What a progress bar shows: an analysis has it."""
+
+    @property
+    def progress(self) -> Progress:
+        """The state of the scan and how many keys it has inspected."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost the server."""
+
+    @property
+    def control(self) -> RunControl:
+        """The pace among others."""
+
+
+class ProgressBar:
+    """A line on the terminal behind standard error that is erased at the end; a context manager."""
+
+    def __init__(self) -> None:
+        self.is_shown = sys.stderr.isatty()
+        """Whether there is a terminal to draw on."""
+        self._bar: RichProgress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if not self.is_shown:
+            return self
+        from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+        from rich.progress import Progress as Bar  # noqa: PLC0415
+
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=Console(stderr=True, highlight=False, emoji=False),
+            auto_refresh=False,
+            transient=True,
+            expand=True,
+        )
+        self._task = self._bar.add_task(_STATES[ScanState.READY], total=None, figures="")
+        self._bar.start()
+        self._bar.refresh()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, running: Running, *, is_ending: bool = False) -> None:
+        """Redraw the line; `is_ending` after the first Ctrl-C."""
+        if self._bar is None or self._task is None:
+            return
+        progress = running.progress
+        self._bar.update(
+            self._task,
+            description=ENDING if is_ending else state_text(progress),
+            total=None if progress.fraction is None else 1.0,
+            completed=progress.fraction or 0.0,
+            figures=figures_text(running),
+            refresh=True,
+        )
+
+
+def state_text(progress: Progress) -> str:
+    """Return what the analysis does just now, and why it waits."""
+    state = _STATES[progress.state]
+    if progress.state is ScanState.WAITING and progress.reason:
+        return f"{state}: {display_text(progress.reason, limit=REASON_LIMIT)}"
+    return state
+
+
+def figures_text(running: Running) -> str:
+    """Return progress, speed, time left, pace and load: `78% · 786k keys · 41k/s · 12s left · gentle · server 9%`."""
+    progress, cost = running.progress, running.cost
+    parts = [f"{humanize.short_count(progress.keys)} {humanize.noun(progress.keys, 'key')}"]
+    if progress.fraction is not None:
+        parts.insert(0, f"{progress.fraction:.0%}")
+    if progress.state is ScanState.RUNNING:
+        parts.append(f"{humanize.short_count(progress.keys_per_s)}/s")
+        if progress.eta_s is not None:
+            parts.append(f"{humanize.seconds(round(progress.eta_s))} left")
+    parts.append(running.control.pace.value)
+    if cost.elapsed_s > 0:
+        parts.append(f"server {humanize.share(cost.server_share, Mark.EXACT if cost.is_measured else Mark.ABOUT)}")
+    return " · ".join(parts)
