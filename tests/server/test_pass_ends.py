@@ -86,8 +86,8 @@ async def test_a_pause_for_a_busy_server_can_be_ended(
 ) -> None:
     monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 1e6)
     monkeypatch.setattr(backoff, "LONGEST_PAUSE_S", 1e6)
-    monkeypatch.setattr(node_scan, "pause_s", lambda attempt, rng: 1e6)
-    monkeypatch.setattr("rtui.server.scan.sampling.pause_s", lambda attempt, rng: 1e6)
+    monkeypatch.setattr(node_scan, "backoff_s", lambda attempt, rng: 1e6)
+    monkeypatch.setattr("rtui.server.scan.sampling.backoff_s", lambda attempt, rng: 1e6)
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         proxy.strike((b"SCAN",), BUSY)

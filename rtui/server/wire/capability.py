@@ -6,7 +6,7 @@ replies to later commands. A command that is known to be refused is not sent aga
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -19,6 +19,180 @@ from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
+
+_NO_REASON: Final = SafeText("")
+
+
+class Feature(StrEnum):
+    """A command whose support is probed; the value is its name, `SCAN TYPE` being SCAN with that option."""
+
+    INFO = "INFO"
+    DBSIZE = "DBSIZE"
+    SCAN = "SCAN"
+    SCAN_TYPE = "SCAN TYPE"
+    TYPE = "TYPE"
+    PTTL = "PTTL"
+    EXISTS = "EXISTS"
+    MEMORY_USAGE = "MEMORY USAGE"
+    OBJECT_ENCODING = "OBJECT ENCODING"
+    OBJECT_IDLETIME = "OBJECT IDLETIME"
+    OBJECT_FREQ = "OBJECT FREQ"
+    STRLEN = "STRLEN"
+    HLEN = "HLEN"
+    LLEN = "LLEN"
+    SCARD = "SCARD"
+    ZCARD = "ZCARD"
+    XLEN = "XLEN"
+    HPTTL = "HPTTL"
+
+
+class Verdict(StrEnum):
+    """Whether a feature can be used."""
+
+    YES = "yes"
+    DENIED = "denied"
+    UNKNOWN_COMMAND = "unknown command"
+    UNSUPPORTED = "unsupported"
+    UNTRIED = "untried"
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A verdict and, unless it is a plain yes, the reason."""
+
+    verdict: Verdict
+    reason: SafeText = _NO_REASON
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be sent: it works, or was not tried yet."""
+        return self.verdict in {Verdict.YES, Verdict.UNTRIED}
+
+
+_UNTRIED: Final = Capability(Verdict.UNTRIED)
+_YES: Final = Capability(Verdict.YES)
+
+_PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "NOAUTH", "OOM"})
+"""Error codes of a passing state, which say nothing about the command."""
+
+_ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
+"""Error codes of a command that the server has run."""
+
+_REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
+"""Words with which proxies and managed services refuse a command."""
+
+_PROBES: Final[Mapping[Feature, Command]] = {
+    Feature.INFO: guard.info("server"),
+    Feature.DBSIZE: guard.dbsize(),
+    Feature.SCAN: guard.scan(0, count=1),
+    Feature.SCAN_TYPE: guard.scan(0, count=1, kind=b"string"),
+    Feature.MEMORY_USAGE: guard.memory_usage(PROBE_KEY, AbsentKey()),
+    Feature.HPTTL: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
+    **{
+        Feature(command.spec.name): command(PROBE_KEY)
+        for command in (
+            *(guard.key_type, guard.pttl, guard.exists),
+            *(guard.object_encoding, guard.object_idletime, guard.object_freq),
+            *(guard.strlen, guard.hlen, guard.llen, guard.scard, guard.zcard, guard.xlen),
+        )
+    },
+}
+"""The command that probes each feature; none reads or changes a key."""
+
+
+class Capabilities:
+    """The verdicts on one server; a feature that was not probed is untried, and may be tried."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Capability] = {}
+        self.revision = 0
+        """Raised whenever a verdict changes."""
+        self.keys_limited = False
+        """Whether the user may read some keys only, so that a refusal of one key says nothing about the next."""
+
+    def __getitem__(self, feature: str) -> Capability:
+        return self._found.get(feature, _UNTRIED)
+
+    def verdict(self, feature: str) -> Verdict:
+        """The verdict alone."""
+        return self[feature].verdict
+
+    def reason(self, feature: str) -> SafeText:
+        """Why it can't be used; empty when it can."""
+        return self[feature].reason
+
+    def allows(self, feature: str) -> bool:
+        """Whether the command may be sent."""
+        return self[feature].usable
+
+    def record(self, feature: str, reply: Reply) -> Verdict:
+        """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
+        if isinstance(reply, ServerError) and is_key_refusal(reply):
+            self.keys_limited = True
+        found = capability_from(reply)
+        if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
+            self._found[feature] = found
+            self.revision += 1
+        return self.verdict(feature)
+
+    def forget(self) -> None:
+        """Forget everything, as after a reconnect to what may be another server."""
+        self._found.clear()
+        self.keys_limited = False
+        self.revision += 1
+
+    async def renew(self, connection: CommandRunner) -> None:
+        """Probe everything again, as after a reconnect; the old verdicts hold until then. Raises `ConnectionLost`."""
+        fresh = Capabilities()
+        await fresh.probe(connection)
+        self._found, self.keys_limited = fresh._found, fresh.keys_limited
+        self.revision += 1
+
+    async def probe(self, connection: CommandRunner) -> None:
+        """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
+        untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
+        if untried:
+            replies = await connection.run(*[_PROBES[feature] for feature in untried])
+            for feature, reply in zip(untried, replies, strict=True):
+                self.record(feature, reply)
+        server = connection.server
+        if server.is_lfu is None:
+            return
+        # A missing key answers nil to both OBJECT commands; which of them works follows from the eviction policy.
+        absent = Feature.OBJECT_IDLETIME if server.is_lfu else Feature.OBJECT_FREQ
+        if self.verdict(absent) is Verdict.YES:
+            kept = "frequencies, not idle times" if server.is_lfu else "idle times, not frequencies"
+            reason = display_text(f"with maxmemory-policy {server.maxmemory_policy} the server keeps {kept}")
+            self._found[absent] = Capability(Verdict.UNSUPPORTED, reason)
+            self.revision += 1
+
+
+def capability_from(reply: Reply) -> Capability:
+    """Return what a reply says about its command; `UNTRIED` when it says nothing."""
+    if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
+        return _YES
+    if reply.code in _PASSING:
+        return _UNTRIED
+    text = reply.text.lower()
+    if "no such key" in text:
+        return _YES
+    reason = display_text(str(reply))
+    if reply.code == "NOPERM" or any(word in text for word in _REFUSING):
+        return Capability(Verdict.DENIED, reason)
+    if "unknown command" in text or "unknown subcommand" in text or "unknown sub-command" in text:
+        return Capability(Verdict.UNKNOWN_COMMAND, reason)
+    return Capability(Verdict.UNSUPPORTED, reason)
+
+
+def is_key_refusal(error: ServerError) -> bool:
+    """Whether the user may use the command, but not on this key."""
+    text = error.text.lower()
+    return error.code == "NOPERM" and "access" in text and "key" in text and "to run the" not in text
+
+
+def refuses_command(error: ServerError) -> bool:
+    """Whether the server refuses the command for every key, so that it is not worth sending again."""
+    return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
 
 
 class CommandRunner(Protocol):
@@ -81,188 +255,6 @@ class Querier:
                 self.capabilities.record(name, reply)
 
 
-PROBE_TYPE: Final = b"string"
-"""The type that the probe of SCAN TYPE asks for."""
-
-NO_REASON: Final = SafeText("")
-"""The reason of a plain yes."""
-
-
-class Feature(StrEnum):
-    """A command whose support is probed; the value is its name, `SCAN TYPE` being SCAN with that option."""
-
-    INFO = "INFO"
-    DBSIZE = "DBSIZE"
-    SCAN = "SCAN"
-    SCAN_TYPE = "SCAN TYPE"
-    TYPE = "TYPE"
-    PTTL = "PTTL"
-    EXISTS = "EXISTS"
-    MEMORY_USAGE = "MEMORY USAGE"
-    OBJECT_ENCODING = "OBJECT ENCODING"
-    OBJECT_IDLETIME = "OBJECT IDLETIME"
-    OBJECT_FREQ = "OBJECT FREQ"
-    STRLEN = "STRLEN"
-    HLEN = "HLEN"
-    LLEN = "LLEN"
-    SCARD = "SCARD"
-    ZCARD = "ZCARD"
-    XLEN = "XLEN"
-    HPTTL = "HPTTL"
-
-
-class Verdict(StrEnum):
-    """Whether a feature can be used."""
-
-    YES = "yes"
-    DENIED = "denied"
-    UNKNOWN_COMMAND = "unknown command"
-    UNSUPPORTED = "unsupported"
-    UNTRIED = "untried"
-
-
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """A verdict and, unless it is a plain yes, the reason."""
-
-    verdict: Verdict
-    reason: SafeText = NO_REASON
-
-    @property
-    def usable(self) -> bool:
-        """Whether it may be sent: it works, or was not tried yet."""
-        return self.verdict in {Verdict.YES, Verdict.UNTRIED}
-
-
-_UNTRIED: Final = Capability(Verdict.UNTRIED)
-_YES: Final = Capability(Verdict.YES)
-
-_PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "NOAUTH", "OOM"})
-"""Error codes of a passing state, which say nothing about the command."""
-
-_ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
-"""Error codes of a command that the server has run."""
-
-_REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
-"""Words with which proxies and managed services refuse a command."""
-
-_PROBES: Final[Mapping[Feature, Callable[[], Command]]] = {
-    Feature.INFO: lambda: guard.info("server"),
-    Feature.DBSIZE: guard.dbsize,
-    Feature.SCAN: lambda: guard.scan(0, count=1),
-    Feature.SCAN_TYPE: lambda: guard.scan(0, count=1, kind=PROBE_TYPE),
-    Feature.TYPE: lambda: guard.key_type(PROBE_KEY),
-    Feature.PTTL: lambda: guard.pttl(PROBE_KEY),
-    Feature.EXISTS: lambda: guard.exists(PROBE_KEY),
-    Feature.MEMORY_USAGE: lambda: guard.memory_usage(PROBE_KEY, AbsentKey()),
-    Feature.OBJECT_ENCODING: lambda: guard.object_encoding(PROBE_KEY),
-    Feature.OBJECT_IDLETIME: lambda: guard.object_idletime(PROBE_KEY),
-    Feature.OBJECT_FREQ: lambda: guard.object_freq(PROBE_KEY),
-    Feature.STRLEN: lambda: guard.strlen(PROBE_KEY),
-    Feature.HLEN: lambda: guard.hlen(PROBE_KEY),
-    Feature.LLEN: lambda: guard.llen(PROBE_KEY),
-    Feature.SCARD: lambda: guard.scard(PROBE_KEY),
-    Feature.ZCARD: lambda: guard.zcard(PROBE_KEY),
-    Feature.XLEN: lambda: guard.xlen(PROBE_KEY),
-    Feature.HPTTL: lambda: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
-}
-"""The command that probes each feature; none reads or changes a key."""
-
-
-class Capabilities:
-    """The verdicts on one server; a feature that was not probed is untried, and may be tried."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, Capability] = {}
-        self.revision = 0
-        """Raised whenever a verdict changes."""
-        self.keys_limited = False
-        """Whether the user may read some keys only, so that a refusal of one key says nothing about the next."""
-
-    def __getitem__(self, feature: str) -> Capability:
-        return self._found.get(feature, _UNTRIED)
-
-    def verdict(self, feature: str) -> Verdict:
-        """The verdict alone."""
-        return self[feature].verdict
-
-    def reason(self, feature: str) -> SafeText:
-        """Why it can't be used; empty when it can."""
-        return self[feature].reason
-
-    def allows(self, feature: str) -> bool:
-        """Whether the command may be sent."""
-        return self[feature].usable
-
-    def missing(self) -> dict[str, Capability]:
-        """Return every feature that can't be used."""
-        return {feature: found for feature, found in self._found.items() if not found.usable}
-
-    def record(self, feature: str, reply: Reply) -> Verdict:
-        """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
-        if isinstance(reply, ServerError) and is_key_refusal(reply):
-            self.keys_limited = True
-        found = capability_from(reply)
-        if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
-            self._found[feature] = found
-            self.revision += 1
-        return self.verdict(feature)
-
-    def forget(self) -> None:
-        """Forget everything, as after a reconnect to what may be another server."""
-        self._found.clear()
-        self.keys_limited = False
-        self.revision += 1
-
-    async def renew(self, connection: CommandRunner) -> None:
-        """Probe everything again, as after a reconnect; the old verdicts hold until then. Raises `ConnectionLost`."""
-        fresh = Capabilities()
-        await fresh.probe(connection)
-        self._found, self.keys_limited = fresh._found, fresh.keys_limited
-        self.revision += 1
-
-    async def probe(self, connection: CommandRunner) -> None:
-        """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
-        untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
-        if untried:
-            replies = await connection.run(*[_PROBES[feature]() for feature in untried])
-            for feature, reply in zip(untried, replies, strict=True):
-                self.record(feature, reply)
-        server = connection.server
-        if server.is_lfu is None:
-            return
-        # A missing key answers nil to both OBJECT commands; which of them works follows from the eviction policy.
-        absent = Feature.OBJECT_IDLETIME if server.is_lfu else Feature.OBJECT_FREQ
-        if self.verdict(absent) is Verdict.YES:
-            kept = "frequencies, not idle times" if server.is_lfu else "idle times, not frequencies"
-            reason = display_text(f"with maxmemory-policy {server.maxmemory_policy} the server keeps {kept}")
-            self._found[absent] = Capability(Verdict.UNSUPPORTED, reason)
-            self.revision += 1
-
-
-def capability_from(reply: Reply) -> Capability:
-    """Return what a reply says about its command; `UNTRIED` when it says nothing."""
-    if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
-        return _YES
-    if reply.code in _PASSING:
-        return _UNTRIED
-    text = reply.text.lower()
-    if "no such key" in text:
-        return _YES
-    reason = display_text(str(reply))
-    if reply.code == "NOPERM" or any(word in text for word in _REFUSING):
-        return Capability(Verdict.DENIED, reason)
-    if "unknown command" in text or "unknown subcommand" in text or "unknown sub-command" in text:
-        return Capability(Verdict.UNKNOWN_COMMAND, reason)
-    return Capability(Verdict.UNSUPPORTED, reason)
-
-
-def is_key_refusal(error: ServerError) -> bool:
-    """Whether the user may use the command, but not on this key."""
-    text = error.text.lower()
-    return error.code == "NOPERM" and "access" in text and "key" in text and "to run the" not in text
-
-
 _REASONS: Final = {
     Verdict.DENIED: Reason.DENIED,
     Verdict.UNKNOWN_COMMAND: Reason.UNKNOWN_COMMAND,
@@ -291,8 +283,3 @@ def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:
     """Return why a value is unknown because its command may not be sent; None when it may."""
     found = capabilities[feature]
     return None if found.usable else Unknown(_REASONS[found.verdict], found.reason)
-
-
-def refuses_command(error: ServerError) -> bool:
-    """Whether the server refuses the command for every key, so that it is not worth sending again."""
-    return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)

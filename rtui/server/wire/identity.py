@@ -51,15 +51,11 @@ class ServerIdentity:
     loading: bool | None = None
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
-    cluster_size: int | None = None
-    """Primaries that own slots."""
     maxmemory_policy: SafeText | None = None
     used_memory_bytes: int | None = None
-    used_memory_rss_bytes: int | None = None
     maxmemory_bytes: int | None = None
     """0 means no limit, as the server says it."""
     ops_per_s: int | None = None
-    connected_clients: int | None = None
     uptime_s: int | None = None
     databases: Mapping[int, int] | None = None
     """Number of keys by database, with expired ones that are not deleted yet; empty databases are absent."""
@@ -136,13 +132,10 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         loading=_flag(fields, "loading"),
         cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
         cluster_known_nodes=parse_number(nodes, "cluster_known_nodes"),
-        cluster_size=parse_number(nodes, "cluster_size"),
         maxmemory_policy=display_text(fields["maxmemory_policy"]) if "maxmemory_policy" in fields else None,
         used_memory_bytes=parse_number(fields, "used_memory"),
-        used_memory_rss_bytes=parse_number(fields, "used_memory_rss"),
         maxmemory_bytes=parse_number(fields, "maxmemory"),
         ops_per_s=parse_number(fields, "instantaneous_ops_per_sec"),
-        connected_clients=parse_number(fields, "connected_clients"),
         uptime_s=parse_number(fields, "uptime_in_seconds"),
         databases=_databases(fields) if fields else None,
     )

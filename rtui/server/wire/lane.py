@@ -148,12 +148,6 @@ class Lane:
         """Note the end of the handshake: replies from now on count as work."""
         self._ready_s = self._loop.time()
 
-    @property
-    def pending_replies(self) -> int:
-        """Number of replies that are still to come, also to requests that wait for room in the socket."""
-        pending = [*self._pending, *(write for _, write in self._unsent)]
-        return sum(write.expected - len(write.replies) for write in pending)
-
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
 
