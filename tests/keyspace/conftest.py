@@ -17,7 +17,7 @@ def tiny() -> Iterator[None]:
         patch.setattr(packed_names, "MAX_INLINE_NAMES", 2)
         patch.setattr(ordering, "BATCH", 2)
         patch.setattr(ordering, "PER_BUCKET", 2)
-        patch.setattr(ordering, "PER_PIVOT", 2)
+        patch.setattr(ordering, "PER_BORDER", 2)
         patch.setattr(repeats, "PASS_NAMES", 4)
         patch.setattr(repeats, "SET_SIZE", 2)
         patch.setattr(namespace, "CHILD_BATCH", 2)

@@ -1,44 +1,64 @@
-"""The rows of one expanded namespace: its namespaces, each with its own rows if expanded too, and then its keys."""
+"""The rows of one expanded namespace: its namespaces, each with its own rows if it is expanded too, and then its keys.
+
+No list of rows exists. A child has an *ordinal*, its number in order of arrival, by which the namespace finds it, and a
+*position*, where it is among the children as they are sorted. An *offset* also counts the rows of expanded children. If
+`a` is expanded and has two rows, the offsets are
+
+    0  a        position 0
+    1    x
+    2    y
+    3  b        position 1
+
+A `Listing` knows only the positions of its expanded children and how many rows each has, so that it finds the row at
+an offset, or the offset of a row, with one bisection: a million collapsed children cost nothing. Sorting makes a
+`ChildOrder`; children that arrive later have no place in it and follow in order of arrival.
+"""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple
 
-from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 
-Order: TypeAlias = "array[int]"
-"""Ordinals in the order in which they are listed; those past its end are listed as they arrived."""
-
 KEEP_ORDER = 50_000
-"""So many namespaces keep their order when some of them disappear: to follow them takes some ten milliseconds."""
+"""Up to this many namespaces keep their order when some of them are removed, which takes some ten milliseconds."""
+
+ORDER_BATCH = 8_192
+"""The number of positions stored between two looks at the clock."""
+
+SEARCH_BATCH = 4_096
+"""The number of labels compared between two looks at the clock."""
+
+
+class ChildOrder(NamedTuple):
+    """An order of the namespaces, or of the keys, of a listing; None stands for the order of arrival."""
+
+    ordinals: array[int]
+    """Ordinals by position."""
+
+    positions: array[int]
+    """Positions by ordinal."""
 
 
 class Listing:
-    """How the children of one expanded namespace are listed; positions count its own rows, offsets all below too.
-
-    A child that is expanded is a listing of its own. `offset` of a position is where its row is among all rows of this
-    listing, those of expanded children included.
-    """
+    """The children of one namespace as rows; it is part of the listing of the namespace above while it is attached."""
 
     __slots__ = (
         "_below",
+        "_expanded_positions",
         "_key_order",
-        "_key_places",
         "_keys",
         "_labels",
         "_name_order",
-        "_name_places",
-        "_open",
-        "_positions",
         "_starts",
         "arranged",
         "attached",
         "depth",
+        "expanded",
         "key_count",
         "name_count",
         "node",
@@ -58,38 +78,39 @@ class Listing:
     """Whether its children were sorted once they were all there."""
 
     depth: int
-    """How many namespaces its rows lie in; 0 for the rows of the root."""
+    """How many namespaces its rows are in; 0 for the rows of the root."""
 
     name_count: int
-    """How many namespaces are listed."""
+    """The number of namespaces listed."""
 
     key_count: int
-    """How many keys are listed."""
+    """The number of keys listed."""
+
+    expanded: list[Listing]
+    """The listings of the children that are expanded, from top to bottom."""
 
     def __init__(self, node: Namespace, parent: Listing | None) -> None:
         self.node = node
         self.parent = parent
         self.attached = self.arranged = False
         self.depth = 0 if parent is None else parent.depth + 1
-        self._count()
+        self._count_children()
         self._below = 0
-        self._open: list[Listing] = []
-        self._positions: list[int] = []
+        self.expanded = []
+        self._expanded_positions: list[int] = []
         self._starts: list[int] | None = None
-        self._name_order: Order | None = None
-        self._name_places: Order | None = None
-        self._key_order: Order | None = None
-        self._key_places: Order | None = None
+        self._name_order: ChildOrder | None = None
+        self._key_order: ChildOrder | None = None
+
+    @property
+    def child_count(self) -> int:
+        """The number of namespaces and keys listed."""
+        return self.name_count + self.key_count
 
     @property
     def size(self) -> int:
-        """All rows, those of expanded children at any depth included."""
+        """The number of rows, those of expanded children at any depth included."""
         return self.name_count + self.key_count + self._below
-
-    @property
-    def expanded(self) -> list[Listing]:
-        """The listings of the children that are expanded, from top to bottom."""
-        return self._open
 
     @property
     def keys_are_sorted(self) -> bool:
@@ -99,82 +120,75 @@ class Listing:
     # positions and ordinals
 
     def ordinal_of(self, child: Namespace) -> int:
-        """The ordinal of a child, -1 if it is not listed; still the old one while it waits for `renumber`."""
+        """Return the ordinal of a child, -1 if it is not listed; still the old one until `renumber` is called."""
         if self.node.labels is self._labels:
             return child.ordinal
         return self._labels.index(child.label) if child.label in self._labels else -1
 
     def key_at(self, ordinal: int) -> bytes | None:
-        """The name of the key that has this ordinal here, None if there is none."""
+        """Return the name of the key with this ordinal, None if there is none."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def name_ordinal(self, position: int) -> int:
-        """Which namespace is at this position."""
+        """Return the ordinal of the namespace at this position."""
         order = self._name_order
-        return order[position] if order is not None and position < len(order) else position
+        return order.ordinals[position] if order is not None and position < len(order.ordinals) else position
 
     def key_ordinal(self, position: int) -> int:
-        """Which key is at this position; positions of keys follow those of the namespaces."""
-        place = position - self.name_count
+        """Return the ordinal of the key at this position; positions of keys follow those of the namespaces."""
+        index = position - self.name_count
         order = self._key_order
-        return order[place] if order is not None and place < len(order) else place
+        return order.ordinals[index] if order is not None and index < len(order.ordinals) else index
 
     def position_of_name(self, ordinal: int) -> int:
-        """Where this namespace is listed."""
-        places = self._name_places
-        return places[ordinal] if places is not None and ordinal < len(places) else ordinal
+        """Return the position of the namespace with this ordinal."""
+        order = self._name_order
+        return order.positions[ordinal] if order is not None and ordinal < len(order.positions) else ordinal
 
     def position_of_key(self, ordinal: int) -> int:
-        """Where this key is listed."""
-        places = self._key_places
-        return self.name_count + (places[ordinal] if places is not None and ordinal < len(places) else ordinal)
+        """Return the position of the key with this ordinal."""
+        order = self._key_order
+        index = order.positions[ordinal] if order is not None and ordinal < len(order.positions) else ordinal
+        return self.name_count + index
 
     # offsets
 
     def offset(self, position: int) -> int:
-        """How many rows of this listing are above the row at this position."""
-        before = bisect_left(self._positions, position)
+        """Return the offset of the row at this position."""
+        before = bisect_left(self._expanded_positions, position)
         if not before:
             return position
-        child = self._open[before - 1]
-        return position + self.starts()[before - 1] - self._positions[before - 1] + child.size
+        child = self.expanded[before - 1]
+        return position + self._offsets()[before - 1] - self._expanded_positions[before - 1] + child.size
 
     def locate(self, offset: int) -> tuple[int, Listing | None, int]:
-        """What is at an offset: (position, None, 0), or the expanded child it lies in and the offset there."""
-        starts = self.starts()
+        """Return (position, None, 0) for an offset, or (position, child, offset in it) within an expanded child."""
+        starts = self._offsets()
         number = bisect_right(starts, offset) - 1
         if number < 0:
             return offset, None, 0
-        child = self._open[number]
+        child = self.expanded[number]
         within = offset - starts[number] - 1
         if within < 0:
-            return self._positions[number], None, 0
+            return self._expanded_positions[number], None, 0
         if within < child.size:
-            return self._positions[number], child, within
-        return self._positions[number] + 1 + within - child.size, None, 0
+            return self._expanded_positions[number], child, within
+        return self._expanded_positions[number] + 1 + within - child.size, None, 0
 
-    def starts(self) -> list[int]:
-        """The offsets of the rows of expanded children."""
+    def _offsets(self) -> list[int]:
+        """Return the offsets of the rows of the expanded children themselves."""
         if self._starts is None:
-            sizes = accumulate((child.size for child in self._open), initial=0)
-            self._starts = [position + above for position, above in zip(self._positions, sizes, strict=False)]
+            sizes = accumulate((child.size for child in self.expanded), initial=0)
+            self._starts = [position + above for position, above in zip(self._expanded_positions, sizes, strict=False)]
         return self._starts
 
     # changes
 
-    def grow(self, rows: int) -> None:
-        """Take note that so many rows were added below; all listings above that show this one are told too."""
-        listing = self
-        while rows and listing.attached and listing.parent is not None:
-            listing = listing.parent
-            listing._below += rows
-            listing._starts = None
-
-    def take_new(self) -> None:
-        """List the children that arrived since, each behind its kind; changed ordinals were to be put right before."""
-        before = self.name_count + self.key_count
-        self._count()
-        self.grow(self.name_count + self.key_count - before)
+    def list_new(self) -> None:
+        """List the children that arrived, namespaces after namespaces and keys after keys; call `renumber` before."""
+        before = self.child_count
+        self._count_children()
+        self._add_rows(self.child_count - before)
 
     def attach(self) -> None:
         """Show its rows below the row of its namespace."""
@@ -182,142 +196,133 @@ class Listing:
         if parent is None or self.attached:
             return
         position = parent.position_of_name(parent.ordinal_of(self.node))
-        number = bisect_left(parent._positions, position)
-        parent._positions.insert(number, position)
-        parent._open.insert(number, self)
+        number = bisect_left(parent._expanded_positions, position)
+        parent._expanded_positions.insert(number, position)
+        parent.expanded.insert(number, self)
         parent._starts = None
         self.attached = True
-        self.grow(self.size)
+        self._add_rows(self.size)
 
     def detach(self) -> None:
         """Hide its rows; what is expanded below stays so for the next time."""
         parent = self.parent
         if parent is None or not self.attached:
             return
-        self.grow(-self.size)
-        number = parent._open.index(self)
-        del parent._open[number], parent._positions[number]
+        self._add_rows(-self.size)
+        number = parent.expanded.index(self)
+        del parent.expanded[number], parent._expanded_positions[number]
         parent._starts = None
         self.attached = False
 
     def dissolve(self) -> None:
-        """Let go of everything around it, so that it is freed at once."""
+        """Drop its references to other listings, so that it is freed at once."""
         self.parent = None
-        self._open = []
+        self.expanded = []
 
-    def set_orders(self, names: Orders, keys: Orders) -> None:
-        """List all children, in another order; those that have no place in it follow as they arrived."""
-        self.take_new()
-        self._name_order, self._name_places = names
-        self._key_order, self._key_places = keys
-        self._replace()
+    def set_orders(self, names: ChildOrder | None, keys: ChildOrder | None) -> None:
+        """List all children in another order; those that have no place in it follow in order of arrival."""
+        self.list_new()
+        self._name_order, self._key_order = names, keys
+        self._place_expanded()
 
     def renumber(self) -> list[Listing]:
-        """Follow ordinals that changed: what is left keeps its order; returns listings whose namespace is gone.
+        """Follow ordinals that changed; returns the listings whose namespace was removed.
 
-        Keys that were sorted, and more than `KEEP_ORDER` namespaces, are listed as they arrived.
+        What is left keeps its order, except that keys that were sorted, and more than `KEEP_ORDER` namespaces, are
+        listed in order of arrival.
         """
         before = self.size
-        if self.node.labels is not self._labels:
-            self._renumber_names()
-        if self.node.keys is not self._keys:
-            self._key_order = self._key_places = None
-        gone = [child for child in self._open if child.node.ordinal < 0]
-        for child in gone:
-            child.attached = False
-        self._open = [child for child in self._open if child.attached]
-        self._below = sum(child.size for child in self._open)
-        self._count()
-        self._replace()
-        self.grow(self.size - before)
-        return gone
-
-    def _renumber_names(self) -> None:
-        """Give the namespaces that are left the order they had."""
         order, labels = self._name_order, self._labels
-        self._name_order = self._name_places = None
-        if order is None or self.name_count > KEEP_ORDER:
-            return
-        ordinals = {label: ordinal for ordinal, label in enumerate(self.node.labels)}
-        listed = [labels[ordinal] for ordinal in (*order, *range(len(order), self.name_count))]
-        kept = array("I", (ordinals[label] for label in listed if label in ordinals))
-        places = array("I", bytes(kept.itemsize * len(kept)))
-        for place, ordinal in enumerate(kept):
-            places[ordinal] = place
-        self._name_order, self._name_places = kept, places
+        if self.node.labels is not labels:
+            self._name_order = None
+            if order is not None and self.name_count <= KEEP_ORDER:
+                new = {label: ordinal for ordinal, label in enumerate(self.node.labels)}
+                listed = (*order.ordinals, *range(len(order.ordinals), self.name_count))
+                left = array("I", (new[labels[ordinal]] for ordinal in listed if labels[ordinal] in new))
+                self._name_order = finish(order_of(left, Slicer()))
+        if self.node.keys is not self._keys:
+            self._key_order = None
+        removed = [child for child in self.expanded if child.node.ordinal < 0]
+        for child in removed:
+            child.attached = False
+        self.expanded = [child for child in self.expanded if child.attached]
+        self._below = sum(child.size for child in self.expanded)
+        self._count_children()
+        self._place_expanded()
+        self._add_rows(self.size - before)
+        return removed
 
-    def _count(self) -> None:
-        """List all children that there are."""
+    def _add_rows(self, rows: int) -> None:
+        """Count rows that were added in all listings above that show this one."""
+        listing = self
+        while rows and listing.attached and listing.parent is not None:
+            listing = listing.parent
+            listing._below += rows
+            listing._starts = None
+
+    def _count_children(self) -> None:
         self._labels, self._keys = self.node.labels, self.node.keys
         self.name_count = self.node.namespace_total
         self.key_count = self.node.key_total
 
-    def _replace(self) -> None:
-        """Find the positions of the expanded children anew."""
-        placed = sorted((self.position_of_name(child.node.ordinal), number) for number, child in enumerate(self._open))
-        self._positions = [position for position, _ in placed]
-        self._open = [self._open[number] for _, number in placed]
+    def _place_expanded(self) -> None:
+        """Compute the positions of the expanded children anew."""
+        placed = sorted((self.position_of_name(child.node.ordinal), index) for index, child in enumerate(self.expanded))
+        self._expanded_positions = [position for position, _ in placed]
+        self.expanded = [self.expanded[index] for _, index in placed]
         self._starts = None
 
+    # searching
 
-Orders: TypeAlias = "tuple[Order | None, Order | None]"
-"""An order, and the place of each ordinal in it; both None for the order of arrival."""
+    def find(self, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
+        """Return the first position from `start` on, then from the top, whose name starts with `prefix`, if any."""
+        prefix = prefix.lower() if ignore_case else prefix
+        names, total = self.name_count, self.child_count
+        found: int | None = None
+        below, above = (
+            ((start, names), (max(start, names), total)),
+            ((0, min(start, names)), (names, min(start, total))),
+        )
+        for first, end in (*below, *above):
+            if first < end and found is None:
+                search = self._find_name if end <= names else self._find_key
+                found = yield from search(prefix, range(first, end), ignore_case, slicer)
+        return found
 
+    def _find_name(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
+        labels = self.node.labels
+        for count, position in enumerate(positions, 1):
+            label = labels[self.name_ordinal(position)]
+            if (label.lower() if ignore_case else label).startswith(prefix):
+                return position
+            if count % SEARCH_BATCH == 0:
+                yield from slicer.pause()
+        return None
 
-SEARCH_BATCH = 4_096
-"""So many labels are compared between two looks at the clock."""
-
-
-def first_starting(
-    listing: Listing, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer
-) -> Slices[int | None]:
-    """The first position from `start` on, then from the top, whose name starts with `prefix`; None if none does."""
-    best: int | None = None
-    for found in _starting(listing, prefix.lower() if ignore_case else prefix, start, ignore_case):
-        if found is not None:
-            # Positions from `start` on come before those above it.
-            best = found if best is None else min(best, found, key=lambda place: (place < start, place))
-            if found < listing.name_count or not listing.keys_are_sorted:
+    def _find_key(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
+        """Search chunk by chunk, in order of arrival: where keys are sorted, all of them."""
+        keys, is_sorted = self.node.keys, self.keys_are_sorted
+        if keys is None:
+            return None
+        names = self.name_count
+        ordinals = range(self.key_count) if is_sorted else range(positions.start - names, positions.stop - names)
+        best: int | None = None
+        for first, chunk in keys.chunks(ordinals.start):
+            if first >= ordinals.stop or (best is not None and not is_sorted):
                 break
-        if slicer.over():
-            yield
-            slicer.restart()
-    return best
+            for index in (chunk.lowered() if ignore_case else chunk).starting(prefix):
+                position = self.position_of_key(first + index) if first + index in ordinals else -1
+                if position in positions and (best is None or position < best):
+                    best = position
+            yield from slicer.pause()
+        return best
 
 
-def _starting(listing: Listing, prefix: bytes, start: int, ignore_case: bool) -> Iterator[int | None]:
-    """Positions of children whose names start with `prefix`: from `start` on, then the others; None for a pause."""
-    names, total = listing.name_count, listing.name_count + listing.key_count
-    spans = [(start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total))]
-    for first, end in spans:
-        if first >= end:
-            continue
-        if end <= names:
-            yield from _names_starting(listing, prefix, range(first, end), ignore_case)
-        else:
-            yield from _keys_starting(listing, prefix, range(first - names, end - names), ignore_case)
-
-
-def _names_starting(listing: Listing, prefix: bytes, positions: range, ignore_case: bool) -> Iterator[int | None]:
-    labels = listing.node.labels
-    for count, position in enumerate(positions, 1):
-        label = labels[listing.name_ordinal(position)]
-        if (label.lower() if ignore_case else label).startswith(prefix):
-            yield position
-        if count % SEARCH_BATCH == 0:
-            yield None
-
-
-def _keys_starting(listing: Listing, prefix: bytes, places: range, ignore_case: bool) -> Iterator[int | None]:
-    keys = listing.node.keys
-    if keys is None:
-        return
-    arrived = range(listing.key_count) if listing.keys_are_sorted else places
-    for first, chunk in keys.chunks(arrived.start):
-        if first >= arrived.stop:
-            return
-        for place in (chunk.lowered() if ignore_case else chunk).starting(prefix):
-            ordinal = first + place
-            if ordinal in arrived:
-                yield listing.position_of_key(ordinal)
-        yield None
+def order_of(ordinals: array[int], slicer: Slicer) -> Slices[ChildOrder]:
+    """Return the order in which these ordinals, a permutation of 0 to their number, are listed; in slices."""
+    positions = array("I", bytes(ordinals.itemsize * len(ordinals)))
+    for start in range(0, len(ordinals), ORDER_BATCH):
+        for position, ordinal in enumerate(ordinals[start : start + ORDER_BATCH], start):
+            positions[ordinal] = position
+        yield from slicer.pause()
+    return ChildOrder(ordinals, positions)

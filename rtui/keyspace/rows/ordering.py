@@ -1,14 +1,27 @@
-"""Sorts the children of a namespace in slices, however many there are."""
+"""Sorts the children of a namespace in slices, however many there are.
+
+`list.sort` of a million names would stop everything else for a second. So many children are divided into buckets that
+come one after the other, and each bucket is sorted at once. With 1,000,000 names:
+
+1. A sample of some 4,000 names, evenly spaced, is sorted, and every eighth becomes a border between two buckets.
+2. Every name goes to the bucket that bisection among the borders tells: about 2,000 names to each of 500 buckets.
+3. The buckets are sorted and put together.
+
+Between small steps of each, the work pauses where a slice is over. Sorting by count does the same with counts. Since
+many namespaces often have the same count, such as 1, each count that is a border has a bucket of its own besides, in
+which only the names are left to sort. Neither keeps a list of all names: ordinals are sorted, 4 bytes each, and names
+are unpacked bucket by bucket.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
-from rtui.keyspace.rows.listing import Order, Orders
+from rtui.keyspace.rows.listing import ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import PackedNames
@@ -18,185 +31,136 @@ class Sort(Enum):
     """What rows are ordered by, among the children of one namespace."""
 
     COUNT = "count"
-    """Namespaces by their number of keys, most first, then by name; keys by name, a great many as they arrived."""
+    """Namespaces by their number of keys, most first, then by name; keys by name, a great many in order of arrival."""
 
     NAME = "name"
     """Namespaces and keys by their names, see `natural`."""
 
 
 BATCH = 1024
-"""So many ordinals are looked at between two looks at the clock."""
+"""The number of children handled between two looks at the clock."""
 
 PER_BUCKET = 2048
-"""About so many names go to a bucket, to be sorted at once."""
+"""About the number of names in a bucket."""
 
-PER_PIVOT = 8
-"""So many sampled names stand behind each border between buckets."""
+PER_BORDER = 8
+"""The number of sampled names for each border between buckets."""
 
-MOST_NAMED = 50_000
-"""More keys of one namespace are sorted by name only when that is asked for: it takes some tenths of a second."""
+MAX_KEYS_BY_COUNT = 50_000
+"""More keys of one namespace than this are sorted only by `Sort.NAME`, since it takes some tenths of a second."""
 
-NamesOf = Callable[[Sequence[int]], list[bytes]]
-"""The names at given ordinals."""
+MAX_DIGITS = 255
+"""Numbers with more digits than this are ordered by their first digits, whatever their value."""
 
-ARRIVAL: Orders = (None, None)
-"""The order of arrival."""
+_NUMBER = re.compile(rb"0*([0-9]+)")
+
+NamesAt = Callable[[Sequence[int]], list[bytes]]
+"""Returns the names at given ordinals, in the form of `natural`."""
 
 
-def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[Orders, Orders]]:
-    """The orders of the namespaces and of the keys that a namespace lists now, in slices.
+def natural(name: bytes) -> bytes:
+    """Return bytes that sort as people expect of names: numbers by their value, all else by its bytes.
+
+    `user:2` comes before `user:10`: a number is written as its number of digits, the digits, and the number of leading
+    zeros, so that `7` comes before `07`; a 0 before all that makes it sort where digits do.
+    """
+    return _NUMBER.sub(_sortable_number, name)
+
+
+def _sortable_number(number: re.Match[bytes]) -> bytes:
+    digits = number[1]
+    zeros = len(number[0]) - len(digits)
+    return b"0%c%b%c" % (min(len(digits), MAX_DIGITS), digits, min(zeros, MAX_DIGITS))
+
+
+def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[ChildOrder | None, ChildOrder | None]]:
+    """Return the orders of the namespaces and of the keys that a namespace lists now, in slices.
 
     Children that arrive meanwhile have no place in them; if ordinals change meanwhile, it starts again.
     """
     while True:
         labels, keys = node.labels, node.keys
-        names = yield from _order_of_namespaces(node, sort, slicer)
-        ordered: Orders = ARRIVAL
-        if keys is not None and len(keys) > 1 and (sort is Sort.NAME or len(keys) <= MOST_NAMED):
-            ordered = yield from _order_of_keys(keys, slicer)
-        if node.labels is labels and (ordered is ARRIVAL or node.keys is keys):
-            return names, ordered
+        total = len(labels)
+        name_order = key_order = None
+        if total > 1:
+            ordinals = array("I")
+            if sort is Sort.NAME:
+                yield from _sort_by_name(range(total), _namespace_names(node), ordinals, slicer)
+            else:
+                yield from _sort_by_weight(node, total, _namespace_names(node), ordinals, slicer)
+            name_order = yield from order_of(ordinals, slicer)
+        if keys is not None and len(keys) > 1 and (sort is Sort.NAME or len(keys) <= MAX_KEYS_BY_COUNT):
+            ordinals = array("I")
+            yield from _sort_by_name(range(len(keys)), _key_names(keys), ordinals, slicer)
+            key_order = yield from order_of(ordinals, slicer)
+        if node.labels is labels and (key_order is None or node.keys is keys):
+            return name_order, key_order
 
 
-def _order_of_namespaces(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[Orders]:
-    total = node.namespace_total
-    if total < 2:
-        return ARRIVAL
-    names_of = _namer(node)
-    if sort is Sort.NAME:
-        return (yield from _placed(_by_name(range(total), names_of, slicer), total, slicer))
-    return (yield from _placed(_by_weight(node, total, names_of, slicer), total, slicer))
+def _key_names(keys: PackedNames) -> NamesAt:
+    return lambda ordinals: [natural(name) for name in keys.names_at(ordinals)]
 
 
-def _order_of_keys(keys: PackedNames, slicer: Slicer) -> Slices[Orders]:
-    total = len(keys)
-    names_of = _naturally(keys.names_at)
-    return (yield from _placed(_by_name(range(total), names_of, slicer), total, slicer))
-
-
-def _namer(node: Namespace) -> NamesOf:
-    """Names of namespaces by ordinal; a label's separator is no part of the name that is compared."""
+def _namespace_names(node: Namespace) -> NamesAt:
+    """Return what gives names of namespaces by ordinal, without the separators that end their labels."""
     labels = node.labels
     cut = len(node.root.separator)
-
-    def cut_alike(ordinals: Sequence[int]) -> list[bytes]:
-        return [labels[ordinal][:-cut] for ordinal in ordinals]
-
-    def cut_each(ordinals: Sequence[int]) -> list[bytes]:
-        return [labels[ordinal][: -len(node.separator_at(ordinal))] for ordinal in ordinals]
-
-    return _naturally(cut_alike if cut else cut_each)
+    if cut:
+        return lambda ordinals: [natural(labels[ordinal][:-cut]) for ordinal in ordinals]
+    return lambda ordinals: [natural(labels[ordinal][: -len(node.separator_at(ordinal))]) for ordinal in ordinals]
 
 
-def natural(name: bytes) -> bytes:
-    """Return bytes that are in the order in which people expect names: numbers by their value, all else by its bytes.
-
-    `user:2` comes before `user:10`: in front of the digits of a number, which sort where digits do, stands how many
-    there are, and behind them how many zeros led, so that `7` comes before `07`.
-    """
-    return _NUMBER.sub(_with_length, name)
-
-
-_NUMBER = re.compile(rb"0*([0-9]+)")
-
-MOST_DIGITS = 255
-"""Numbers of more digits than this are in the order of their first digits, whatever their value."""
-
-
-def _with_length(number: re.Match[bytes]) -> bytes:
-    digits = number[1]
-    zeros = len(number[0]) - len(digits)
-    return b"0%c%b%c" % (min(len(digits), MOST_DIGITS), digits, min(zeros, MOST_DIGITS))
-
-
-def _naturally(names_of: NamesOf) -> NamesOf:
-    """Give names in a form whose bytes are in natural order."""
-    return lambda ordinals: [natural(name) for name in names_of(ordinals)]
-
-
-Pieces = Iterator[Sequence[int] | None]
-"""Ordinals in order, piece by piece; None where it is time to pause."""
-
-
-def _placed(pieces: Pieces, total: int, slicer: Slicer) -> Slices[Orders]:
-    """Put pieces together, and say of each ordinal where it is."""
-    order: Order = array("I")
-    places: Order = array("I", bytes(order.itemsize * total))
-    for piece in pieces:
-        if piece is None:
-            yield
-            slicer.restart()
-            continue
-        for place, ordinal in enumerate(piece, len(order)):
-            places[ordinal] = place
-        order.extend(piece)
-    return order, places
-
-
-def _by_name(ordinals: Sequence[int], names_of: NamesOf, slicer: Slicer) -> Pieces:
-    """Sort by name: many are first divided into buckets, whose borders come from a sample."""
+def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
+    """Append the ordinals to `out` in the order of their names."""
     total = len(ordinals)
-    if total <= 2 * PER_BUCKET:
-        yield _sorted(ordinals, names_of)
-        return
-    buckets_wanted = total // PER_BUCKET
-    sample: list[bytes] = []
-    sampled = ordinals[:: max(1, total // (buckets_wanted * PER_PIVOT))]
-    for start in range(0, len(sampled), BATCH):
-        sample += names_of(sampled[start : start + BATCH])
-        if slicer.over():
-            yield None
-    sample.sort()
-    pivots = sample[PER_PIVOT::PER_PIVOT]
-    buckets = [array("I") for _ in range(len(pivots) + 1)]
-    for start in range(0, total, BATCH):
-        some = ordinals[start : start + BATCH]
-        for ordinal, name in zip(some, names_of(some), strict=True):
-            buckets[bisect_left(pivots, name)].append(ordinal)
-        if slicer.over():
-            yield None
+    buckets: list[Sequence[int]] = [ordinals]
+    if total > 2 * PER_BUCKET:
+        sample: list[bytes] = []
+        sampled = ordinals[:: max(1, total // (total // PER_BUCKET * PER_BORDER))]
+        for start in range(0, len(sampled), BATCH):
+            sample += names_at(sampled[start : start + BATCH])
+            yield from slicer.pause()
+        sample.sort()
+        borders = sample[PER_BORDER::PER_BORDER]
+        arrays = [array("I") for _ in range(len(borders) + 1)]
+        for start in range(0, total, BATCH):
+            some = ordinals[start : start + BATCH]
+            for ordinal, name in zip(some, names_at(some), strict=True):
+                arrays[bisect_left(borders, name)].append(ordinal)
+            yield from slicer.pause()
+        buckets = list(arrays)
     for bucket in buckets:
-        yield _sorted(bucket, names_of)
-        if slicer.over():
-            yield None
+        names = names_at(bucket)
+        out.extend([bucket[index] for index in sorted(range(len(names)), key=names.__getitem__)])
+        yield from slicer.pause()
 
 
-def _sorted(ordinals: Sequence[int], names_of: NamesOf) -> list[int]:
-    names = names_of(ordinals)
-    return [ordinals[place] for place in sorted(range(len(names)), key=names.__getitem__)]
-
-
-def _by_weight(node: Namespace, total: int, names_of: NamesOf, slicer: Slicer) -> Pieces:
-    """Sort by weight, most first, then by name; a weight that many share gets a bucket of its own."""
-    if total <= 2 * PER_BUCKET:
-        weights = [-weight for weight in node.weights(range(total))]
-        yield [ordinal for _, _, ordinal in sorted(zip(weights, names_of(range(total)), range(total), strict=True))]
-        return
-    sample: list[float] = []
-    sampled = range(0, total, max(1, total // (total // PER_BUCKET * PER_PIVOT)))
-    for start in range(0, len(sampled), BATCH):
-        sample += [-weight for weight in node.weights(sampled[start : start + BATCH])]
-        if slicer.over():
-            yield None
-    sample.sort()
-    pivots = sorted(set(sample[::PER_PIVOT]))
-    equal: list[array[int]] = [array("I") for _ in pivots]
-    between: list[list[tuple[float, int]]] = [[] for _ in range(len(pivots) + 1)]
+def _sort_by_weight(node: Namespace, total: int, names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
+    """Append the ordinals of namespaces to `out` in the order of their weight, largest first, then of their names."""
+    borders: list[float] = []
+    if total > 2 * PER_BUCKET:
+        sample: list[float] = []
+        sampled = range(0, total, max(1, total // (total // PER_BUCKET * PER_BORDER)))
+        for start in range(0, len(sampled), BATCH):
+            sample += [-weight for weight in node.weights(sampled[start : start + BATCH])]
+            yield from slicer.pause()
+        sample.sort()
+        borders = sorted(set(sample[::PER_BORDER]))
+    between: list[list[tuple[float, int]]] = [[] for _ in range(len(borders) + 1)]
+    equal: list[array[int]] = [array("I") for _ in borders]
     for start in range(0, total, BATCH):
         for ordinal, heavy in enumerate(node.weights(range(start, min(start + BATCH, total))), start):
             weight = -heavy
-            number = bisect_left(pivots, weight)
-            if number < len(pivots) and pivots[number] == weight:
+            number = bisect_left(borders, weight)
+            if number < len(borders) and borders[number] == weight:
                 equal[number].append(ordinal)
             else:
                 between[number].append((weight, ordinal))
-        if slicer.over():
-            yield None
-    for number, some in enumerate(between):
-        names = names_of([ordinal for _, ordinal in some])
-        triples = sorted((weight, name, ordinal) for (weight, ordinal), name in zip(some, names, strict=True))
-        yield [ordinal for _, _, ordinal in triples]
+        yield from slicer.pause()
+    for number, bucket in enumerate(between):
+        names = names_at([ordinal for _, ordinal in bucket])
+        triples = sorted((weight, name, ordinal) for (weight, ordinal), name in zip(bucket, names, strict=True))
+        out.extend([ordinal for _, _, ordinal in triples])
         if number < len(equal):
-            yield from _by_name(equal[number], names_of, slicer)
-        if slicer.over():
-            yield None
+            yield from _sort_by_name(equal[number], names_at, out, slicer)
+        yield from slicer.pause()

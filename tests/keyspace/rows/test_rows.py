@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rtui.keyspace.rows.expanding import ALL_BELOW_LEVELS
 from rtui.keyspace.rows.ordering import Sort, natural
-from rtui.keyspace.rows.rows import Change, Kind, Row, VisibleRows
+from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Kind, Refreshed, Row, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
@@ -199,9 +198,9 @@ def test_what_arrives_is_listed_behind_its_kind_until_sorted_again() -> None:
     rows = rows_over([b"b:1", b"k2"])
     rows.store.add([b"a:1", b"a:2", b"k1"])
     key = rows.row(1)
-    assert rows.refresh(key) == Change(changed=True, shift=1)
+    assert rows.refresh(key) == Refreshed(changed=True, shift=1)
     assert names(rows) == [b"b", b"a", b"k2", b"k1"]
-    assert rows.refresh(key) == Change(changed=False, shift=0)
+    assert rows.refresh(key) == Refreshed(changed=False, shift=0)
     finish(rows.sort(Sort.COUNT))
     assert names(rows) == [b"a", b"b", b"k1", b"k2"]
     finish(rows.sort(Sort.NAME))
@@ -223,7 +222,7 @@ def test_what_disappears_leaves_the_others_in_place() -> None:
     assert names(rows) == [b"a", b"b", b"c", b"1", b"d", b"e", b"k"]
     anchor = rows.row(4)
     store.drop_estimates()
-    assert rows.refresh(anchor) == Change(changed=True, shift=-1)
+    assert rows.refresh(anchor) == Refreshed(changed=True, shift=-1)
     assert names(rows) == [b"a", b"c", b"1", b"d", b"e", b"k"]
     assert not rows.is_expanded(store.root.child(b"a:"))
 
@@ -476,7 +475,7 @@ def test_rows_of_a_store_that_was_reset_are_gone_at_once() -> None:
     assert [row.key() for row in shown] == [b"a:", b"a:b:", b"k"]
     rows.collapse(a)
     rows.store.add([b"z"])
-    assert rows.refresh(shown[0]) == Change(changed=True, shift=0)
+    assert rows.refresh(shown[0]) == Refreshed(changed=True, shift=0)
     assert names(rows) == [b"z"]
 
 
