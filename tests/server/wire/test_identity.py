@@ -35,8 +35,7 @@ async def test_every_server_says_what_it_is(server: Server) -> None:
     assert found.is_lfu is False
     assert found.databases == {0: 1}
     assert found.uptime_s is not None
-    for number in (found.used_memory_bytes, found.ops_per_s, found.uptime_s):
-        assert number
+    assert found.used_memory_bytes
     assert found.maxmemory_bytes == said["maxmemory"]
     assert found.ops_per_s is not None
 
