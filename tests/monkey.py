@@ -29,18 +29,18 @@ from textual.widgets import Input
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.tui.app import all_commands
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.commands import COMMANDS
 from rtui.tui.kit.command_screen import FocusScreen, is_ready
 from tests.servers import Server
 
 STEPS: Final = int(os.environ.get("RTUI_MONKEY_STEPS", "150"))
 """How many things are done in a walk."""
 
-QUIT_KEYS: Final = frozenset(key for command in COMMANDS if command.id == "quit" for key in command.keys)
+QUIT_KEYS: Final = frozenset(key for command in all_commands() if command.id == "quit" for key in command.keys)
 """Pressed at the end only."""
 
-BOUND_KEYS: Final = sorted({key for command in COMMANDS for key in command.keys} - QUIT_KEYS)
+BOUND_KEYS: Final = sorted({key for command in all_commands() for key in command.keys} - QUIT_KEYS)
 """Every key that does something anywhere."""
 
 OTHER_KEYS: Final = (

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -28,9 +29,8 @@ from textual.worker import Worker, WorkerState
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.connect.screen import ConnectScreen
-from rtui.tui.css import CSS_FILE, all_css
-from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
+from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
+from rtui.tui.kit.command import APP_COMMANDS, Command, Owner, bindings
 from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
 from rtui.tui.kit.command_screen import CommandScreen, is_reachable
 from rtui.tui.kit.format import choose_ascii, display_text
@@ -41,7 +41,11 @@ from rtui.tui.kit.terminal_driver import Turnstile, attentive, forget_screen, th
 from rtui.tui.kit.themes import INK_DEFAULTS, Palette, first_theme, load_themes, palette_of
 
 if TYPE_CHECKING:
+    from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.session import Session
+
+CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
+"""The application's own style sheet."""
 
 WAITING_LOOK_S: Final = 0.2
 """How often it is looked what a connection that is not there yet waits for."""
@@ -81,6 +85,8 @@ class RtuiApp(App[int]):
         choose_ascii(only=options.ascii_only)
         self.options = options
         self._session = session
+        self._label = own("demo") if options.demo else None
+        self._panel_states: PanelStates | None = None
         self._redraw_timer: Timer | None = None
         self._turnstile = Turnstile(self, monotonic)
         self._register_themes(palette)
@@ -186,8 +192,7 @@ class RtuiApp(App[int]):
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         sys.setswitchinterval(SWITCH_S)
-        label = own("demo") if self.options.demo else None
-        await self.push_screen(BrowseScreen(session, label=label, is_filling=self.options.is_filling))
+        await self.push_screen(BrowseScreen(session, label=self._label, is_filling=self.options.is_filling))
 
     def _say_why_not_yet(self, session: Session) -> None:
         """Say what a connection waits for that is tried again by itself, such as a server that is loading."""
@@ -248,14 +253,25 @@ class RtuiApp(App[int]):
             await self._session.close()
         self.exit(0)
 
+    def action_analyse(self) -> None:
+        """Show the analysis over the tree, which then goes to the key that is chosen in it."""
+        from rtui.tui.analyse.panel import PanelStates  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
+        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
+
+        browse = self.screen
+        if isinstance(browse, BrowseScreen):
+            if self._panel_states is None:
+                self._panel_states = PanelStates()
+            screen = AnalyseScreen(browse.session.analysis, states=self._panel_states, label=self._label)
+            self.push_screen(screen, browse.return_from_analysis)
+
     def action_help(self) -> None:
         """Show every command."""
         from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
 
         if not isinstance(self.screen, HelpScreen):
-            from rtui.tui.commands import COMMANDS  # noqa: PLC0415 - likewise
-
-            self.push_screen(HelpScreen(COMMANDS))
+            self.push_screen(HelpScreen(all_commands()))
 
     def _fatal_error(self) -> None:
         """End with a few words instead of a traceback that shows values."""
@@ -290,6 +306,35 @@ class RtuiApp(App[int]):
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
     return RtuiApp(options, palette=terminal_palette()).run() or 0
+
+
+def all_css() -> str:
+    """Return the application's sheet and those of every widget it uses, one after the other."""
+    from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
+    from textual.command import CommandPalette  # noqa: PLC0415
+    from textual.scrollbar import ScrollBar  # noqa: PLC0415
+    from textual.widgets._toast import Toast  # noqa: PLC0415
+
+    from rtui.tui.analyse import panel_view  # noqa: PLC0415
+    from rtui.tui.browse import detail_pane, key_tree  # noqa: PLC0415
+    from rtui.tui.kit import bars, line_view, rows_view, table  # noqa: PLC0415
+
+    sources: tuple[type, ...] = (
+        app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
+        containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
+        CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, rows_view.RowsView, detail_pane.DetailPane,
+        line_view.ScrollingPanel, bars.TabBar, panel_view.Chart, panel_view.PanelView,
+        table.TableBody, table.ReportTable,
+    )  # fmt: skip
+    return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
+
+
+def all_commands() -> tuple[Command, ...]:
+    """Return all commands of the interface, in the order of the help screen."""
+    from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
+    from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
+
+    return (*BROWSE_COMMANDS, *ANALYSE_COMMANDS, *CONNECT_COMMANDS, *APP_COMMANDS)
 
 
 def terminal_palette() -> Palette:

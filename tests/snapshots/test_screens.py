@@ -100,7 +100,7 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, BrowseScreen)
         screen.trees.reveal(keys.encode())
-        await until(pilot, lambda: screen._detail.detail.key == keys.encode() and is_settled(screen))
+        await until(pilot, lambda: screen.pane.detail.key == keys.encode() and is_settled(screen))
 
     assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
 

@@ -80,12 +80,12 @@ async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
 
 def is_settled(screen: BrowseScreen) -> bool:
     """Whether nothing more will come of what was pressed."""
-    detail, tree = screen._detail.detail, screen.trees.key_tree
+    detail, tree = screen.pane.detail, screen.trees.key_tree
     is_complete = detail.key is None or detail.preview is not None or detail.failure is not None
     has_facts = not screen.trees._facts.due_again(tree.rows_in_view)
     is_idle = not any(worker.is_running for worker in screen.app.workers)
     is_shown = detail.row == tree.cursor or (detail.row is None and detail.key is not None)
-    return is_shown and is_complete and has_facts and is_idle and screen._shown is detail
+    return is_shown and is_complete and has_facts and is_idle and screen.pane.shown is detail
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ def row_text(desk: Desk, key: bytes = KEY) -> str:
 
 def detail_text(desk: Desk) -> str:
     """What head, tabs and one-line summary of the details say."""
-    panels = (desk.screen.pane._head, desk.screen.pane._tabs, desk.screen.summary_bar)
+    panels = (desk.screen.pane._head, desk.screen.pane._tabs, desk.screen.pane.summary)
     return "\n".join("".join(span.text for span in line) for panel in panels for line in panel.lines)
 
 
@@ -114,7 +114,7 @@ async def test_a_key_that_the_details_found_gone_is_gone_in_the_tree() -> None:
         session.is_gone = True
         asked = len(session.rows_asked)
         await desk.go(b"other")
-        desk.screen._detail.show_key(KEY)
+        desk.screen.pane.fetcher.show_key(KEY)
         await desk.until(lambda: "gone" in row_text(desk))
         assert len(session.rows_asked) == asked
 

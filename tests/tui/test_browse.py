@@ -12,9 +12,10 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
+from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.detail_lines import Tab
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.choice import ChoiceScreen, ColumnsScreen
+from rtui.tui.kit.choice import ChoiceScreen
 from tests.tui.browsing import browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 
@@ -134,7 +135,7 @@ async def test_tabs_and_the_slot() -> None:
     async with browsing() as desk:
         await desk.go(b"{user:7}:cart")
         await desk.press("2")
-        assert desk.screen._details.tab is Tab.SLOT
+        assert desk.screen.pane.tab is Tab.SLOT
         assert "{user:7}:cart" in desk.body
         await desk.press("1")
         assert '"id": 106' in desk.body

@@ -11,11 +11,12 @@ from textual.binding import Binding
 
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import RtuiApp
+from rtui.tui.app import RtuiApp, all_commands
 from rtui.tui.browse.commands import BROWSE_COMMANDS
+from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.commands import COMMANDS
+from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.help.screen import help_lines
 from rtui.tui.kit.command import APP_COMMANDS, Command, Condition, Owner, bindings, footer_commands
@@ -24,11 +25,11 @@ from rtui.tui.kit.table import TableBody
 SCREENS = {"browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS)}
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
-    Owner.ANALYSE: AnalyseScreen, Owner.TABLE: TableBody,
+    Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.TABLE: TableBody,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.action)
+@pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.action)
 def test_every_command_is_an_action_of_its_owner(command: Command) -> None:
     namespace, name, parameters = parse(command.action)
     assert namespace == command.owner
@@ -42,7 +43,7 @@ def keys_of(commands: Sequence[Command], owner: Owner) -> Counter[str]:
 
 def test_no_key_means_two_things_in_one_place() -> None:
     for owner in Owner:
-        assert [key for key, count in keys_of(COMMANDS, owner).items() if count > 1] == []
+        assert [key for key, count in keys_of(all_commands(), owner).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("commands", SCREENS.values(), ids=SCREENS)
@@ -53,19 +54,19 @@ def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[Command]
 
 
 def test_actions_are_unique() -> None:
-    assert max(Counter(command.action for command in COMMANDS).values()) == 1
+    assert max(Counter(command.action for command in all_commands()).values()) == 1
 
 
 def test_the_help_lists_every_command() -> None:
-    shown = ["".join(span.text for span in line) for line in help_lines(COMMANDS, 100)]
-    for command in COMMANDS:
+    shown = ["".join(span.text for span in line) for line in help_lines(all_commands(), 100)]
+    for command in all_commands():
         if command.owner is not Owner.CONNECT:
             assert any(command.title in line and command.key_text in line for line in shown), command.id
 
 
 def test_the_footer_says_what_makes_sense_now() -> None:
     def footer(*conditions: Condition) -> set[str]:
-        offered = [command for command in COMMANDS if command.is_offered(frozenset(conditions))]
+        offered = [command for command in all_commands() if command.is_offered(frozenset(conditions))]
         return {command.id for command in footer_commands(offered)}
 
     scanning, done = footer(Condition.SCANNING, Condition.ON_ROW), footer(Condition.ON_ROW)

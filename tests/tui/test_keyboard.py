@@ -14,9 +14,9 @@ from textual.screen import Screen
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.choice import ColumnsScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report

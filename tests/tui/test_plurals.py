@@ -17,7 +17,7 @@ from rtui.tui.analyse.head_lines import status_line, title_line
 from rtui.tui.analyse.hot_panel import hot_lines
 from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
 from rtui.tui.analyse.types_panel import types_lines
-from rtui.tui.commands import COMMANDS
+from rtui.tui.app import all_commands
 from rtui.tui.help.screen import GLOSSARY, help_lines
 from tests.made_report import made_report, partial_report
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
@@ -68,7 +68,7 @@ def test_the_scan_for_plurals_finds_them() -> None:
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_the_help_explains_the_terms(width: int) -> None:
-    text = " ".join("".join(span.text for span in line) for line in help_lines(COMMANDS, width))
+    text = " ".join("".join(span.text for span in line) for line in help_lines(all_commands(), width))
     for term, meaning in GLOSSARY:
         assert term in text
         assert meaning.split()[-1] in text

@@ -9,8 +9,7 @@ from rich.console import Console
 from textual.color import Color
 
 from rtui.server.browse_options import BrowseOptions
-from rtui.tui.app import RtuiApp
-from rtui.tui.css import all_css
+from rtui.tui.app import RtuiApp, all_css
 from rtui.tui.kit.themes import (
     INK_DEFAULTS,
     Palette,

@@ -20,8 +20,9 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret, Target
+from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.choice import ChoiceScreen, ColumnsScreen
+from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import zoo

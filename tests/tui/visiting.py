@@ -24,9 +24,9 @@ from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.cursor_detail import Detail
+from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.kit.detail_pane import DetailPane
 
 W = TypeVar("W", bound=Widget)
 
@@ -78,7 +78,7 @@ class Visitor:
     @property
     def detail(self) -> Detail:
         """What is known of the thing under the cursor."""
-        return self.browse._detail.detail
+        return self.browse.pane.detail
 
     @property
     def row(self) -> Row:
@@ -138,7 +138,7 @@ class Visitor:
         if row is None or (detail.row != row and detail.key != row.key()):
             return False
         ready = detail.key is None or detail.failure is not None or detail.preview is not None
-        return ready and not detail.is_turning and self.browse._shown is detail
+        return ready and not detail.is_turning and self.browse.pane.shown is detail
 
     def facts_missing(self) -> list[bytes]:
         """Keys in view of which nothing is known yet."""

@@ -16,8 +16,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.evidence import Consent
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.command_screen import FocusScreen
-from rtui.tui.kit.detail_pane import DetailBody
 from rtui.tui.kit.layout import prose
+from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, own
 
 DURATIONS_S: Final = (10, 60, 300, 1800)
@@ -47,7 +47,7 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
     def __init__(self) -> None:
         super().__init__()
         self.consent = DEFAULT
-        self.body = DetailBody(id="consent-body")
+        self.body = ScrollingPanel(id="consent-body")
 
     @property
     def focus_home(self) -> Widget:

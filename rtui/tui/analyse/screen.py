@@ -42,7 +42,7 @@ from rtui.tui.kit.bars import Banner, Bar, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.copying import Copier, Copy
+from rtui.tui.kit.copying import Copy, choose_copy, copy_text
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, NextLook
 from rtui.tui.kit.table import ReportTable, TableBody
@@ -81,7 +81,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
-        self._copier = Copier(self)
         self._shows_cost = False
         self._hot_keys_read_at_s = NOT_YET
         self._seen = -1
@@ -314,13 +313,13 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Copy the name that the row is about, or the whole row where it has none."""
         copies = self._copies()
         if copies:
-            self._copier.copy(copies[0].text)
+            copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
         copies = self._copies()
         if copies:
-            self._copier.choose(copies)
+            choose_copy(self, copies)
 
     def _copies(self) -> list[Copy]:
         body = self.table.body

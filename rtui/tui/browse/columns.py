@@ -1,10 +1,25 @@
-"""Which columns of the tree fit: keys and namespaces share places, or have their own where it is wide."""
+"""The columns of the tree: which of them fit, and a screen to choose them.
+
+Keys and namespaces share the places of columns, or have their own where it is wide.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from rtui.tui.kit.choice import LIST_BINDINGS, ChoiceList
+from rtui.tui.kit.command_screen import FocusScreen
 
 
 class Column(StrEnum):
@@ -114,3 +129,37 @@ def _shared(namespace: Column, key: Column, enabled: frozenset[Column]) -> Place
 def _rest(width: int, places: tuple[Place, ...]) -> int:
     """Return what the places leave for the name."""
     return width - sum(place.cells + GAP_CELLS for place in places)
+
+
+class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
+    """Switches columns on and off; each change shows at once."""
+
+    BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
+
+    def __init__(self, chosen: frozenset[Column], on_change: Callable[[frozenset[Column]], None]) -> None:
+        super().__init__()
+        self._chosen = chosen
+        self._on_change = on_change
+        self.options = ChoiceList(*map(self._prompt, Column), markup=False, id="choices")
+
+    @property
+    def focus_home(self) -> Widget:
+        """The columns."""
+        return self.options
+
+    def compose(self) -> ComposeResult:
+        """Show the columns."""
+        self.options.border_title = "Columns"
+        self.options.border_subtitle = "enter switches · esc closes"
+        yield self.options
+
+    @on(OptionList.OptionSelected)
+    def _switched(self, event: OptionList.OptionSelected) -> None:
+        column = list(Column)[event.option_index]
+        self._chosen ^= {column}
+        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(column))
+        self._on_change(self._chosen)
+
+    def _prompt(self, column: Column) -> Content:
+        sign: Literal["x", " "] = "x" if column in self._chosen else " "
+        return Content(f"[{sign}] {column.value}")

@@ -113,19 +113,35 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         Group.KEY,
         Owner.BROWSE,
     ),
-    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Owner.BROWSE),
-    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Owner.BROWSE),
     Command(
-        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Owner.BROWSE
+        "value_tab",
+        ("1",),
+        "Value",
+        "Show a bounded preview of the value.",
+        Group.KEY,
+        Owner.DETAIL,
+        call="show_tab(0)",
     ),
-    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Owner.BROWSE),
+    Command(
+        "slot_tab",
+        ("2",),
+        "Slot",
+        "Show the hash slot, and why it is that one.",
+        Group.KEY,
+        Owner.DETAIL,
+        call="show_tab(1)",
+    ),
+    Command(
+        "next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY, Owner.DETAIL
+    ),
+    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY, Owner.DETAIL),
     Command(
         "next_page",
         ("n",),
         "Next page",
         "Fetch the next page of the value.",
         Group.KEY,
-        Owner.BROWSE,
+        Owner.DETAIL,
         (Condition.PAGES,),
         footer=2,
     ),
@@ -135,7 +151,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Page before",
         "Go back a page of the value.",
         Group.KEY,
-        Owner.BROWSE,
+        Owner.DETAIL,
         (Condition.PAGES,),
     ),
     Command(
@@ -144,7 +160,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Look again",
         "Fetch the facts and the value of this key again.",
         Group.KEY,
-        Owner.BROWSE,
+        Owner.DETAIL,
         (Condition.ON_KEY,),
     ),
     Command(
@@ -165,7 +181,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Pause",
         "Pause the scan, or go on with it.",
         Group.SCAN,
-        Owner.BROWSE,
+        Owner.SCAN,
         (Condition.SCANNING, Condition.PAUSED),
         footer=6,
     ),
@@ -175,7 +191,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Faster",
         "Scan at a faster pace; the server gives more of its time.",
         Group.SCAN,
-        Owner.BROWSE,
+        Owner.SCAN,
         (Condition.SCANNING, Condition.PAUSED),
         footer=7,
         label="+",
@@ -186,12 +202,12 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Slower",
         "Scan at a gentler pace.",
         Group.SCAN,
-        Owner.BROWSE,
+        Owner.SCAN,
         (Condition.SCANNING, Condition.PAUSED),
     ),
     Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Owner.BROWSE),
     Command(
-        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Owner.BROWSE
+        "cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN, Owner.SCAN
     ),
     Command(
         "analyse",
@@ -199,7 +215,7 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
         "Analyse",
         "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
         Group.ANALYSE,
-        Owner.BROWSE,
+        Owner.APP,
         footer=2,
     ),
     Command(

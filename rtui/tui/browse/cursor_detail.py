@@ -7,7 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
+
+from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.rows.rows import Kind, Row
@@ -25,15 +27,8 @@ GRACE_S: Final = 0.15
 """After so long a detail that is not complete is shown as it is; before, what was there stays, which is calmer."""
 
 
-class Task(Protocol):
-    """Work under way."""
-
-    def cancel(self) -> object:
-        """End it."""
-
-
-Spawn = Callable[[Work], Task]
-"""Starts work on the loop."""
+Spawn = Callable[[Work], Worker[None]]
+"""Starts a worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ class Detail:
     """Why nothing more will come, such as a lost connection."""
 
 
-class CursorDetail:
+class DetailFetcher:
     """Fetches the detail of one thing at a time; a newer request ends an older one."""
 
     def __init__(self, session: Session, spawn: Spawn, on_change: Callable[[Detail], None]) -> None:
@@ -62,7 +57,7 @@ class CursorDetail:
         self._session = session
         self._spawn = spawn
         self._on_change = on_change
-        self._task: Task | None = None
+        self._task: Worker[None] | None = None
         self._look: Look | None = None
         self._fetching: object | None = None
         """Stands for the fetching of facts and value that is under way."""
@@ -82,7 +77,7 @@ class CursorDetail:
         wanted = Detail(row, key)
         self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 
-    def look_again(self, *, complete: bool) -> None:
+    def recount(self, *, complete: bool) -> None:
         """Look into the namespace under the cursor again, if it has become another one since the last look."""
         row = self.detail.row
         if row is None or row.kind is Kind.KEY or self._wanted is not None:

@@ -10,38 +10,38 @@ from typing import Any, ClassVar, Final
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Horizontal
 from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.rows.rows import Kind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.redis_cli import key_as_text
+from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.analyse.panel import PanelStates
-from rtui.tui.browse.columns import Column
+from rtui.tui.browse.columns import Column, ColumnsScreen
 from rtui.tui.browse.commands import BROWSE_COMMANDS
-from rtui.tui.browse.copy_desk import CopyDesk, Subject
-from rtui.tui.browse.cursor_detail import CursorDetail, Detail
-from rtui.tui.browse.detail_desk import DetailDesk, Panels
+from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.name_filter import NameFilter
 from rtui.tui.browse.namespace_lines import notice_lines
-from rtui.tui.browse.offers import conditions
-from rtui.tui.browse.scan_desk import Bars, ScanDesk
 from rtui.tui.browse.session import Session
+from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_lines import Whole
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.banner import browse_banner
 from rtui.tui.kit.bars import Banner, Bar
-from rtui.tui.kit.choice import ColumnsScreen
-from rtui.tui.kit.command import APP_COMMANDS, Conditions, Owner, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.detail_pane import DetailPane, Panes
+from rtui.tui.kit.copying import choose_copy, copies, copy_text
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.polling import FLUSH_S, REST_S, NextLook, Work
+from rtui.tui.kit.status_lines import title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, own
 
 FILTER_HINT: Final[Line] = (
@@ -59,13 +59,19 @@ TICK_S: Final = 0.95
 """What time changes is shown so often: a little less than a second, so that each second is shown."""
 
 ROW_FACTS: Final = "row facts"
-"""The group of the workers that ask for the facts of rows."""
+"""The group of the workers that fetch the facts of rows."""
+
+
+class Panes(Horizontal):
+    """Holds panes that cover it, so that nothing of its own is painted."""
+
+    BLANK = True
 
 
 class BrowseScreen(CommandScreen[None]):
-    """Binds a session to widgets; each handler is a few lines."""
+    """Binds a session to the tree, the details and the bars."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.BROWSE)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.BROWSE, Owner.DETAIL, Owner.SCAN, Owner.APP)
     SCREEN_COMMANDS = (*BROWSE_COMMANDS, *APP_COMMANDS)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     AUTO_FOCUS = "#tree"
@@ -81,17 +87,13 @@ class BrowseScreen(CommandScreen[None]):
         super().__init__()
         self.session = session
         self.trees = TreePane(session.open_namespace, session.clock, id="tree-pane")
-        self.pane = DetailPane(id="detail")
-        self.title_bar, self.summary_bar, self.status_bar = Bar(id="title"), Bar(id="summary"), Bar(id="status")
+        self.pane = DetailPane(session, self._spawn_detail, self._whole, id="detail")
+        self.title_bar = Bar(id="title")
+        self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner()
         self.filter_input = FilterInput()
         self._label = label
         self._names = NameFilter(session.store)
-        self._scan = ScanDesk(session, label, is_filling)
-        self._details = DetailDesk(
-            CursorDetail(session, self._spawn_detail, self._show_detail), self._whole, session.clock
-        )
-        self._copying = CopyDesk(self, session.target, self._subject)
         self._seen: tuple[int, bool, bool] = (-1, False, False)
         self._ticked_at_s = 0.0
         self._generation = session.status.generation
@@ -99,18 +101,7 @@ class BrowseScreen(CommandScreen[None]):
         self._jump: Line = ()
         self._returns_to_analysis = False
         """Whether Escape goes back to the analysis: the user came from there to a key."""
-        self._panel_states = PanelStates()
         self._next_look = NextLook(self, self.flush)
-
-    @property
-    def _detail(self) -> CursorDetail:
-        """What fetches the details of the thing under the cursor."""
-        return self._details.source
-
-    @property
-    def _shown(self) -> Detail | None:
-        """The detail on screen."""
-        return self._details.shown
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -119,7 +110,7 @@ class BrowseScreen(CommandScreen[None]):
         with Panes(id="body"):
             yield self.trees
             yield self.pane
-        yield self.summary_bar
+        yield self.pane.summary
         yield self.filter_input
         yield self.status_bar
         yield self.footer_bar
@@ -131,8 +122,6 @@ class BrowseScreen(CommandScreen[None]):
 
     def on_mount(self) -> None:
         """Show what there is and start looking for changes."""
-        self._scan.use(Bars(self.title_bar, self.status_bar))
-        self._details.use(Panels(self.pane, self.summary_bar))
         self._show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
@@ -143,7 +132,7 @@ class BrowseScreen(CommandScreen[None]):
         """Show what has changed since the last look."""
         self._follow_store()
         status = self.session.status
-        if self._scan.has_just_been_filled():
+        if self.status_bar.has_just_been_filled():
             self.action_rescan()
         before = self._seen
         self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
@@ -153,15 +142,21 @@ class BrowseScreen(CommandScreen[None]):
             self.trees.take_up(self._whole())
             needle = self._names.needle
             self.trees.explain(lambda width: notice_lines(status, needle, width))
-            self._details.take_up(complete=status.complete)
+            self.pane.update_namespace(complete=status.complete)
             self.banner.warn(browse_banner(status))
         if before != self._seen or not isinstance(status.link, Online):
-            self._scan.say()
+            self._show_status()
         self._tick(status)
         self._doubt_after_loss(status)
         self._offer_commands()
-        is_at_rest = before == self._seen and self._scan.is_at_rest and not self._names.is_searching
+        is_at_rest = before == self._seen and self.status_bar.is_at_rest and not self._names.is_searching
         self._next_look.after(REST_S if is_at_rest else FLUSH_S)
+
+    def _show_status(self) -> None:
+        """Show who the server is and how the scan is doing."""
+        status = self.session.status
+        self.title_bar.tell(lambda width: title_line(status, width, self._label))
+        self.status_bar.show_status()
 
     def _tick(self, status: BrowsingStatus) -> None:
         """Once a second, while anybody sees it, show what time does to facts and ask for those that it ended."""
@@ -170,20 +165,20 @@ class BrowseScreen(CommandScreen[None]):
             return
         self._ticked_at_s = now_s
         self.trees.tick()
-        self._details.tick()
-        self._scan.say()
+        self.pane.tick()
+        self._show_status()
         self.banner.warn(browse_banner(status))
         is_asking = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
         if isinstance(status.link, Online) and not is_asking:
             self.trees.ask_again()
-            self._details.ask_again()
+            self.pane.refresh_expired()
 
     def _doubt_after_loss(self, status: BrowsingStatus) -> None:
         """Ask again for what is shown when the connection has been made once more: it may be another server."""
         if isinstance(status.link, Online) and status.generation != self._generation:
             self._generation = status.generation
             self.trees.doubt_facts()
-            self._detail.refresh(at_once=True)
+            self.pane.fetcher.refresh(at_once=True)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
@@ -227,7 +222,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(KeyTree.Highlighted)
     def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
-        self._detail.show(event.row)
+        self.pane.fetcher.show(event.row)
 
     @on(KeyTree.Chosen)
     def _enter_detail(self) -> None:
@@ -249,30 +244,23 @@ class BrowseScreen(CommandScreen[None]):
     async def _fetch_facts(self, keys: list[bytes]) -> None:
         found = await self.session.row_facts(keys)
         self.trees.put_facts(found)
-        shown = self._detail.detail.facts
+        shown = self.pane.detail.facts
         if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
-            self._detail.refresh()
+            self.pane.fetcher.refresh()
 
     # the details
 
     def _spawn_detail(self, work: Work) -> Worker[None]:
         return self.run_worker(work, group="detail", exit_on_error=False, description="details")
 
-    def _show_detail(self, detail: Detail) -> None:
-        self._details.show(detail)
-        if detail.facts is not None and detail.facts is not self._listed_facts:
-            self._listed_facts = detail.facts
-            self.trees.put_facts([detail.facts.row])
+    @on(DetailPane.Changed)
+    def _detail_changed(self, event: DetailPane.Changed) -> None:
+        """Show in the tree, too, what the details have found out about a key."""
+        facts = event.detail.facts
+        if facts is not None and facts is not self._listed_facts:
+            self._listed_facts = facts
+            self.trees.put_facts([facts.row])
         self._offer_commands()
-
-    @on(DetailPane.TabClicked)
-    def _tab_clicked(self, event: DetailPane.TabClicked) -> None:
-        self._details.choose(event.index)
-
-    def action_reload(self) -> None:
-        """Ask for facts and value again."""
-        if self._detail.detail.key is not None:
-            self._detail.reload()
 
     def action_rescan(self) -> None:
         """Begin again."""
@@ -317,7 +305,7 @@ class BrowseScreen(CommandScreen[None]):
         if await self.session.lookup(name):
             with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
                 self._search("")
-            self._detail.show_key(name)
+            self.pane.fetcher.show_key(name)
             self.trees.reveal(name)
         elif is_glob:
             self._search("")
@@ -348,14 +336,14 @@ class BrowseScreen(CommandScreen[None]):
 
     # panes
 
-    def action_focus_next_pane(self) -> None:
+    async def action_focus_next_pane(self) -> None:
         """Give the keyboard to the other pane."""
         if self.pane.body.has_focus:
-            self.action_back()
+            await self.action_back()
         else:
             self._enter_detail()
 
-    def action_back(self) -> None:
+    async def action_back(self) -> None:
         """Go back one step."""
         if self.filter_input.is_open:
             self._close_filter()
@@ -364,32 +352,19 @@ class BrowseScreen(CommandScreen[None]):
             self.remove_class("-reading")
             self.trees.key_tree.focus()
         elif self._returns_to_analysis:
-            self.action_analyse()
+            await self.run_action("app.analyse")
         else:
             self.action_clear_filter()
 
     # the analysis
 
-    def action_analyse(self) -> None:
-        """Show what the keyspace holds; the screen is dismissed with a key to go to."""
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
-
-        self._returns_to_analysis = False
-        self.app.push_screen(
-            AnalyseScreen(self.session.analysis, states=self._panel_states, label=self._label), self._go_to
-        )
-
-    def _go_to(self, key: bytes | None) -> None:
-        """Go to a key, opening what it lies in; None: stay."""
+    def return_from_analysis(self, key: bytes | None) -> None:
+        """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
         self._returns_to_analysis = key is not None
         if key is not None:
             self._run(partial(self._look_up, key, is_glob=False), "look up")
 
-    # columns and commands
-
-    def _subject(self) -> Subject:
-        row, detail = self.trees.key_tree.cursor, self._detail.detail
-        return (row.key() if row is not None else detail.key), detail.facts
+    # columns, copying and commands
 
     def action_columns(self) -> None:
         """Choose columns."""
@@ -400,19 +375,51 @@ class BrowseScreen(CommandScreen[None]):
         self.app.push_screen(ColumnsScreen(self.trees.columns, change))
 
     @property
+    def _name_at_cursor(self) -> bytes | None:
+        """The key under the cursor, or the prefix of a namespace."""
+        row = self.trees.key_tree.cursor
+        return self.pane.detail.key if row is None else row.key()
+
+    def action_copy_name(self) -> None:
+        """Copy the name as text."""
+        name = self._name_at_cursor
+        if name is not None:
+            copy_text(self, key_as_text(name))
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy."""
+        name, facts = self._name_at_cursor, self.pane.detail.facts
+        if name is not None:
+            choose_copy(self, copies(self.session.target, name, facts if facts and facts.key == name else None))
+
+    @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and its tree."""
-        return {Owner.BROWSE: self, Owner.TREE: self.trees.key_tree}
+        """The screen, its tree, the details and the status bar."""
+        return {
+            Owner.BROWSE: self,
+            Owner.TREE: self.trees.key_tree,
+            Owner.DETAIL: self.pane,
+            Owner.SCAN: self.status_bar,
+        }
 
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
-        status = self.session.status
+        status, detail, cursor = self.session.status, self.pane.detail, self.trees.key_tree.cursor
+        state, preview = status.progress.state, detail.preview
         is_filtered = self._names.needle is not None or status.match is not None
-        can_go_back = self._returns_to_analysis or is_filtered
-        return conditions(status, self._detail.detail, self.trees.key_tree.cursor, is_filtered=is_filtered,
-                          can_go_back=can_go_back,
-                          is_reading=self.pane.body.has_focus)  # fmt: skip
+        found = {
+            Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
+            Condition.PAUSED: state is ScanState.PAUSED,
+            Condition.ON_KEY: detail.key is not None,
+            Condition.ON_ROW: cursor is not None or detail.key is not None,
+            Condition.ON_NAMESPACE: cursor is not None and cursor.kind is Kind.NAMESPACE,
+            Condition.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
+            Condition.DETAIL_OPEN: self.pane.body.has_focus,
+            Condition.FILTERED: is_filtered,
+            Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered,
+        }
+        return frozenset(condition for condition, holds in found.items() if holds)
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
@@ -421,54 +428,6 @@ class BrowseScreen(CommandScreen[None]):
         is_reading = self.pane.body.has_focus
         commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
         self.footer_bar.offer(footer_commands(commands), self._jump)
-
-    def action_value_tab(self) -> None:
-        """Show the value."""
-        self._details.value_tab()
-
-    def action_slot_tab(self) -> None:
-        """Show the slot."""
-        self._details.slot_tab()
-
-    def action_next_tab(self) -> None:
-        """Show the next tab."""
-        self._details.next_tab()
-
-    def action_previous_tab(self) -> None:
-        """Show the tab before."""
-        self._details.previous_tab()
-
-    def action_next_page(self) -> None:
-        """Fetch the next page of the value."""
-        self._details.next_page()
-
-    def action_previous_page(self) -> None:
-        """Fetch the page before."""
-        self._details.previous_page()
-
-    def action_pause(self) -> None:
-        """Hold the scan, or go on with it."""
-        self._scan.pause()
-
-    def action_faster(self) -> None:
-        """Take the next faster pace."""
-        self._scan.faster()
-
-    def action_slower(self) -> None:
-        """Take the next slower pace."""
-        self._scan.slower()
-
-    def action_cost(self) -> None:
-        """Show or hide what the server was asked for in all."""
-        self._scan.cost()
-
-    def action_copy_name(self) -> None:
-        """Copy the name as text."""
-        self._copying.copy_name()
-
-    def action_copy_menu(self) -> None:
-        """Choose what to copy."""
-        self._copying.copy_menu()
 
     # work
 

@@ -14,8 +14,8 @@ from textual.widget import Widget
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command, Group, Owner
 from rtui.tui.kit.command_screen import FocusScreen
-from rtui.tui.kit.detail_pane import DetailBody
 from rtui.tui.kit.layout import prose
+from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, line_width, own
 
 KEY_CELLS: Final = 14
@@ -102,7 +102,7 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
     def __init__(self, commands: Sequence[Command]) -> None:
         super().__init__()
         self._commands = commands
-        self.body = DetailBody(id="help-body")
+        self.body = ScrollingPanel(id="help-body")
 
     @property
     def focus_home(self) -> Widget:

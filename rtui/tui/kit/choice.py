@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from textual import on
@@ -16,7 +16,6 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import Column
 from rtui.tui.kit.command_screen import FocusScreen
 
 LIST_BINDINGS: list[BindingType] = [
@@ -104,37 +103,3 @@ class QuitScreen(ModalScreen[bool], FocusScreen[bool]):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index == 2)
-
-
-class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
-    """Switches columns on and off; each change shows at once."""
-
-    BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
-
-    def __init__(self, chosen: frozenset[Column], on_change: Callable[[frozenset[Column]], None]) -> None:
-        super().__init__()
-        self._chosen = chosen
-        self._on_change = on_change
-        self.options = ChoiceList(*map(self._prompt, Column), markup=False, id="choices")
-
-    @property
-    def focus_home(self) -> Widget:
-        """The columns."""
-        return self.options
-
-    def compose(self) -> ComposeResult:
-        """Show the columns."""
-        self.options.border_title = "Columns"
-        self.options.border_subtitle = "enter switches · esc closes"
-        yield self.options
-
-    @on(OptionList.OptionSelected)
-    def _switched(self, event: OptionList.OptionSelected) -> None:
-        column = list(Column)[event.option_index]
-        self._chosen ^= {column}
-        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(column))
-        self._on_change(self._chosen)
-
-    def _prompt(self, column: Column) -> Content:
-        sign: Literal["x", " "] = "x" if column in self._chosen else " "
-        return Content(f"[{sign}] {column.value}")

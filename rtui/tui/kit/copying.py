@@ -1,11 +1,11 @@
-"""What can be copied of the thing under the cursor."""
+"""Copying to the clipboard, at once or by a menu of forms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from textual.screen import Screen
+from textual.dom import DOMNode
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText
@@ -43,23 +43,18 @@ SHOWN_CELLS: Final = 60
 """So much of what was copied is shown."""
 
 
-class Copier:
-    """Copies at once, or what the user chooses."""
+def copy_text(node: DOMNode, text: str) -> None:
+    """Send a text to the terminal's clipboard by OSC 52, and say so."""
+    node.app.copy_to_clipboard(text)
+    shown = cut_middle(display_text(text), SHOWN_CELLS)
+    node.app.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
 
-    def __init__(self, screen: Screen[Any]) -> None:
-        self._screen = screen
 
-    def copy(self, text: str) -> None:
-        """Send a text to the terminal by OSC 52."""
-        self._screen.app.copy_to_clipboard(text)
-        shown = cut_middle(display_text(text), SHOWN_CELLS)
-        self._screen.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
+def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
+    """Have the user choose what to copy."""
 
-    def choose(self, entries: Sequence[Copy]) -> None:
-        """Have the user choose what to copy."""
+    def chosen(index: int | None) -> None:
+        if index is not None:
+            copy_text(node, entries[index].text)
 
-        def chosen(index: int | None) -> None:
-            if index is not None:
-                self.copy(entries[index].text)
-
-        self._screen.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+    node.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from math import ceil
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -194,6 +195,26 @@ class LinePanel(PaintedView):
         if not 0 <= index < len(self._lines):
             return Strip.blank(width, self._painter.plain)
         return self._painter.paint(self._lines[index], self._painter.plain, width=width)
+
+
+class ScrollingPanel(LinePanel):
+    """Lines that are scrolled with the keyboard."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", show=False),
+        Binding("down,j", "scroll_down", show=False),
+        Binding("pageup,ctrl+b", "page_up", show=False),
+        Binding("pagedown,ctrl+f,space", "page_down", show=False),
+        Binding("home,g", "scroll_home", show=False),
+        Binding("end,G", "scroll_end", show=False),
+    ]
+    DEFAULT_CSS = """
+    ScrollingPanel { height: 1fr; overflow-y: scroll; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.can_focus = True
 
 
 def changed_until(old: Line, new: Line, width: int) -> int:

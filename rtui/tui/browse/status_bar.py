@@ -1,0 +1,69 @@
+"""The status bar of the tree: how the scan is doing, with the commands that pause and pace it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Online
+from rtui.tui.browse.session import Session
+from rtui.tui.kit.bars import Bar
+from rtui.tui.kit.status_lines import status_line
+from rtui.tui.kit.styled_text import own
+
+
+class StatusBar(Bar):
+    """Shows the figures of a session's scan and controls the scan."""
+
+    def __init__(self, session: Session, is_filling: Callable[[], bool] | None) -> None:
+        """`is_filling` returns whether keys are still being added, as while the demo loads; None: they are not."""
+        super().__init__(id="status")
+        self._session = session
+        self._is_filling = is_filling
+        self._shows_cost = False
+
+    def show_status(self) -> None:
+        """Show how the scan is doing now."""
+        status, now_s = self._session.status, asyncio.get_running_loop().time()
+        note = own("the demo is being loaded") if self._is_filling is not None else None
+        shows_cost = self._shows_cost
+        self.tell(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note))
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether hardly anything can change by itself: only the server's own figures, now and then."""
+        status = self._session.status
+        is_over = status.progress.state.is_over or status.progress.state is ScanState.PAUSED
+        return is_over and isinstance(status.link, Online) and self._is_filling is None
+
+    def has_just_been_filled(self) -> bool:
+        """Return True once, when the keys have all been added: what was scanned before is not everything."""
+        if self._is_filling is None or self._is_filling():
+            return False
+        self._is_filling = None
+        return True
+
+    def action_pause(self) -> None:
+        """Pause the scan, or go on with it."""
+        control = self._session.control
+        if self._session.status.progress.state is ScanState.PAUSED:
+            control.resume()
+        else:
+            control.pause()
+        self.show_status()
+
+    def action_faster(self) -> None:
+        """Take the next faster pace."""
+        self._session.control.faster()
+        self.show_status()
+
+    def action_slower(self) -> None:
+        """Take the next slower pace."""
+        self._session.control.slower()
+        self.show_status()
+
+    def action_cost(self) -> None:
+        """Show or hide what the server was asked for in all."""
+        self._shows_cost = not self._shows_cost
+        self.show_status()
