@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import (
-    DAY_S,
-    HOUR_S,
     BigReport,
     Cliff,
     ColumnReport,
@@ -19,7 +18,6 @@ from rtui.analysis.report.document import (
     EncodingReport,
     ExpiryBin,
     ExpiryReport,
-    Figure,
     Head,
     HotKey,
     HotList,
@@ -40,6 +38,7 @@ from rtui.analysis.report.document import (
     Timeline,
     TypeReport,
 )
+from rtui.analysis.report.members import DAY_S, HOUR_S, Figure
 from rtui.keyspace.slots import key_slot
 
 MADE_AT_S = 1_790_000_000.0

@@ -19,9 +19,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta, Struct
 
 from rtui.keyspace.text.segments import Segment, Separators
 
@@ -35,13 +36,16 @@ UNSEEN_LARGEST: Final = 3
 """So many keys as large as the largest may be missing in a sample: the rule of three for what was not seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+_Bounded = Annotated[float, Meta(ge=-(2.0**64), le=2.0**64)]
+
+
+class Estimate(Struct, frozen=True):
     """A share (0 … 1) or a count, and the bounds of its 95 % interval."""
 
-    low: float
-    value: float
-    high: float
+    low: _Bounded
+    value: _Bounded
+    high: _Bounded = math.inf
+    """Infinite, and left out in JSON, where it is not known."""
 
     def scaled(self, total: float) -> Estimate:
         """Return the same estimate in another unit: a share of `total` as a count."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from rtui.keyspace.types import RedisType, type_of
 
@@ -85,8 +87,8 @@ class IdleBasis(StrEnum):
 class LfuSettings:
     """How the server counts accesses; `assumed` where it was not asked and these are the defaults."""
 
-    log_factor: int = DEFAULT_LFU_LOG_FACTOR
-    decay_minutes: int = DEFAULT_LFU_DECAY_MINUTES
+    log_factor: Annotated[int, Meta(ge=0, le=2**63 - 1)] = DEFAULT_LFU_LOG_FACTOR
+    decay_minutes: Annotated[int, Meta(ge=0, le=2**63 - 1)] = DEFAULT_LFU_DECAY_MINUTES
     assumed: bool = True
 
 

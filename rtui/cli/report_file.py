@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 import click
 
-from rtui.analysis.formats.json_read import LARGEST_FILE_BYTES, ReportFormatError, read_json
+from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, read_json
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import atomic_file, create_part_file

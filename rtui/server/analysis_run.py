@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
@@ -195,7 +197,7 @@ class AnalysisRun:
             return
         await self._hot.refresh(report.summary, at_last=True)
         if self.report is report:
-            self.report = replace(report, hot=self._hot.report)
+            self.report = structs.replace(report, hot=self._hot.report)
             self._revision += 1
 
     async def _inspect(self) -> None:
@@ -359,7 +361,7 @@ class AnalysisRun:
         heading = head(
             self._connection,
             self._plan,
-            scope=replace(self._options.scope, pace=self.control.pace.value),
+            scope=structs.replace(self._options.scope, pace=self.control.pace.value),
             coverage=coverage,
             cost=self.cost,
             columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
@@ -371,8 +373,8 @@ class AnalysisRun:
             ),
             made_at_s=time.time(),
         )
-        slots = replace(summary.slots, owned=self._slots)
-        self.report = Report(heading, replace(summary, slots=slots), self._hot.report, self._keysizes)
+        slots = structs.replace(summary.slots, owned=self._slots)
+        self.report = Report(heading, structs.replace(summary, slots=slots), self._hot.report, self._keysizes)
         self._revision += 1
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import hiredis
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, Report
+from rtui.analysis.report.document import ColumnState, CoverageKind, Report
+from rtui.analysis.report.members import Figure
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.facts.types import length_commands

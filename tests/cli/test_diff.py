@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.analysis.formats.json_form import write_json
+from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.keyspace.text.display import HOSTILE

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from rtui.analysis.formats.json_form import write_json
+from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.server.browse_options import BrowseOptions

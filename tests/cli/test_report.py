@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from rtui.analysis.formats.json_read import read_json
+from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run

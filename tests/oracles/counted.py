@@ -10,7 +10,7 @@ from typing import Any
 
 import redis
 
-from rtui.analysis.report.document import TTL_EDGES_S
+from rtui.analysis.report.members import TTL_EDGES_S
 from tests.oracles.keyspaces import Path
 from tests.server.zoo import LENGTHS
 

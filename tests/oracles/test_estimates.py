@@ -11,7 +11,8 @@ from secrets import randbits
 import pytest
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import CoverageKind, Figure, Report, Stats
+from rtui.analysis.report.document import CoverageKind, Report, Stats
+from rtui.analysis.report.members import Figure
 from tests.oracles import heavy_tails
 from tests.oracles.analysed import report_on
 from tests.server.targets import target_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from rtui.analysis.report.document import HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.keyspace.slots import SLOTS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.text import write_text

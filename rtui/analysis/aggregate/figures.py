@@ -12,7 +12,8 @@ from rtui.analysis.aggregate.expiry_bins import Bin
 from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, SampleBytes, SizeSums
 from rtui.analysis.aggregate.sketch import ERROR, Sketch
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import Figure, Quantiles
+from rtui.analysis.report.document import Quantiles
+from rtui.analysis.report.members import Figure
 
 SHARES: Final = (0.5, 0.9, 0.99)
 """The quantiles of a report."""

@@ -14,7 +14,8 @@ from rtui.analysis.aggregate.sample_bytes import SizeSums
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.estimates import Estimate, wilson
-from rtui.analysis.report.document import EncodingReport, Figure, Node, NodeKind, Stats, TypeReport
+from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Stats, TypeReport
+from rtui.analysis.report.members import Figure
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.types import type_of
 

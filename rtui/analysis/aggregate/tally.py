@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, largest_of
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.report.document import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 
 _TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
 _MINUTE_MS: Final = 60_000

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis.formats.csv import write_csv
 from rtui.analysis.formats.html import write_html
-from rtui.analysis.formats.json_form import write_json
+from rtui.analysis.formats.json import write_json
 from rtui.analysis.formats.markdown import write_markdown
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report

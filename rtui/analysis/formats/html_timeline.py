@@ -9,7 +9,8 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.formats.html_markup import Markup, element
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import DAY_S, HOUR_S, Cliff, CoverageKind, ExpiryBin, Report, Timeline
+from rtui.analysis.report.document import Cliff, CoverageKind, ExpiryBin, Report, Timeline
+from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.cell_text import noun_of, written, written_keys
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.timeline import columns

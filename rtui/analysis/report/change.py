@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import Figure
+from rtui.analysis.report.members import Figure
 
 Bound: TypeAlias = Fraction | float
 """An end of an interval: an exact number, or infinity."""

@@ -1,34 +1,33 @@
-"""What one analysis of a keyspace says: the document behind every panel, report file and comparison."""
+"""The report of an analysis: the document behind every panel, report file and comparison.
+
+Each attribute is a member of the JSON file (`rtui.analysis.formats.json`) under its own name or the one that its field
+gives. The tree of namespaces alone has another form there.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Annotated
 
-from rtui.analysis.estimates import Estimate
+from msgspec import Meta, Struct, field
+
 from rtui.analysis.facts import IdleBasis, LfuSettings
-
-SCHEMA: Final = 1
-"""Version of the document; it grows with every change that an older reader would misread."""
-
-Figure: TypeAlias = int | float | Estimate
-"""A number that is exact (or, in a partial report, at least so much), or an estimate with its 95 % interval."""
-
-MINUTE_S: Final = 60
-HOUR_S: Final = 3600
-DAY_S: Final = 86_400
-
-TTL_EDGES_S: Final = (MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S)
-"""Borders of the time-to-live histogram in seconds: bin i holds what is below edge i and not below the one before."""
-
-IDLE_EDGES_S: Final = (MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 90 * DAY_S)
-"""Borders of the idle-time histogram in seconds."""
-
-FREQUENCY_EDGES: Final = (1, 6, 10, 20, 50, 100, 255)
-"""Borders of the histogram of LFU counters, 0 … 255; the last bin is the top of the counter alone."""
+from rtui.analysis.report.members import (
+    LARGEST_COUNT,
+    Count,
+    Figure,
+    FrequencyBins,
+    IdleBins,
+    Name,
+    Number,
+    SlotCounts,
+    SlotNumber,
+    Text,
+    TtlBins,
+)
+from rtui.keyspace.slots import SLOTS
 
 
 class CoverageKind(StrEnum):
@@ -56,69 +55,65 @@ class ColumnState(StrEnum):
     """Asking would have changed or held up the server."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnReport:
+class ColumnReport(Struct, frozen=True):
     """What became of one fact."""
 
     state: ColumnState
-    reason: str = ""
+    reason: Text = ""
     """A safe sentence without a full stop; empty when complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerReport:
+class ServerReport(Struct, frozen=True):
     """Who was asked. Texts are safe to show."""
 
-    label: str
+    label: Text
     """Host and port, or the path of the socket; never a password."""
-    product: str = ""
-    version: str = ""
-    role: str = ""
-    db: int = 0
-    run_id: str = ""
+    product: Text = ""
+    version: Text = ""
+    role: Text = ""
+    db: Count = 0
+    run_id: Text = ""
     cluster_enabled: bool = False
-    maxmemory_policy: str = ""
-    used_memory_bytes: int | None = None
-    maxmemory_bytes: int | None = None
-    no_touch: str = ""
+    maxmemory_policy: Text = ""
+    used_memory_bytes: Count | None = None
+    maxmemory_bytes: Count | None = None
+    no_touch: Text = ""
     """Whether reading left idle times and frequencies alone: `on`, `denied`, `unknown command`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What was asked for."""
 
-    separators: tuple[bytes, ...] = (b":",)
-    match: bytes | None = None
-    kind: bytes | None = None
+    separators: tuple[Name, ...] = (b":",)
+    match: Name | None = None
+    kind: Name | None = field(default=None, name="type")
     """Only keys of this type."""
-    depth: int | None = None
+    depth: Count | None = None
     """Levels of namespaces that are kept, None for all within the budget."""
-    top: int = 100
+    top: Count = 100
     """Keys in each list of biggest and hottest."""
-    pace: str = "gentle"
-    preset: str = "rtui"
+    pace: Text = "gentle"
+    preset: Text = "rtui"
     """Name of the thresholds above which a key is big."""
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """What the numbers rest on."""
 
     kind: CoverageKind
-    keys: int
+    keys: Count
     """Keys that were inspected and were there."""
-    fraction: float | None = None
+    fraction: Number | None = None
     """How much of the keyspace was gone through, 0 … 1, None where nobody knows; 1.0 when exact."""
     total_keys: Figure | None = None
     """Keys of the whole keyspace, None when not known."""
-    vanished: int = 0
+    vanished: Count = field(default=0, name="vanished_keys")
     """Keys that went between the listing and the look."""
-    unread: int = 0
+    unread: Count = field(default=0, name="unread_keys")
     """Keys whose names are too long to be sent in bulk: counted, nothing else is known of them."""
     repeats_possible: bool = False
     """Whether a key may have been counted twice, since the server resized its table."""
-    reason: str = ""
+    reason: Text = ""
     """Why it is partial; a safe sentence without a full stop."""
 
     @property
@@ -127,17 +122,16 @@ class Coverage:
         return self.keys + self.unread
 
 
-@dataclass(frozen=True, slots=True)
-class CostReport:
+class CostReport(Struct, frozen=True):
     """What the analysis cost the server."""
 
-    commands: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    server_us: float = 0.0
+    commands: Count = 0
+    bytes_in: Count = 0
+    bytes_out: Count = 0
+    server_us: Number = 0.0
     is_measured: bool = False
     """Whether the server told its time itself; else it follows from round trips."""
-    elapsed_s: float = 0.0
+    elapsed_s: Number = 0.0
 
     @property
     def server_share(self) -> float:
@@ -145,64 +139,60 @@ class CostReport:
         return min(1.0, self.server_us / 1e6 / self.elapsed_s) if self.elapsed_s > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """When, where, how much and at what cost."""
 
-    made_at_s: float
+    made_at_s: Number
     """Seconds since the epoch, when the last key was inspected."""
     server: ServerReport
     scope: Scope
     coverage: Coverage
     cost: CostReport = CostReport()
-    columns: dict[str, ColumnReport] = field(default_factory=dict)
+    columns: dict[Text, ColumnReport] = {}
     """By the name of the fact: type, ttl, memory, idle, frequency, length, encoding."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Text, ...] = ()
     """What one has to know to read the numbers; safe sentences."""
-    rtui_version: str = ""
-    schema: int = SCHEMA
+    rtui_version: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(Struct, frozen=True):
     """The spread of a size: bytes of memory, or a length."""
 
     mean: Figure
     p50: Figure
     p90: Figure
     p99: Figure
-    max: int
+    max: Count
     """The largest that was seen: exact, or in an estimate at least."""
-    error: float
+    error: Number = field(name="relative_error")
     """Relative error of the quantiles by their sketch, such as 0.01."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """What a set of keys adds up to."""
 
     keys: Figure
-    share_keys: Figure
+    share_keys: Figure = field(name="share_of_keys")
     """Of all keys, 0 … 1."""
     memory_bytes: Figure | None = None
     """Sum of MEMORY USAGE; None where it is not known of any of the keys."""
-    share_memory: Figure | None = None
-    memory_known_keys: int = 0
+    share_memory: Figure | None = field(default=None, name="share_of_memory")
+    memory_known_keys: Count = 0
     """Keys (of the sample, in an estimate) that the sum rests on: below the number of keys it is at least so much."""
-    memory: Quantiles | None = None
+    memory: Quantiles | None = field(default=None, name="memory_bytes_of_a_key")
     no_ttl_keys: Figure | None = None
     no_ttl_share: Figure | None = None
     """Of those keys whose TTL is known."""
     no_ttl_memory_bytes: Figure | None = None
-    ttl: tuple[Figure, ...] | None = None
+    ttl: TtlBins | None = field(default=None, name="ttl_keys")
     """Keys that expire, by what is left of their life: one more than TTL_EDGES_S."""
-    soonest_expiry_s: float | None = None
+    soonest_expiry_s: Number | None = None
     """Seconds since the epoch."""
-    idle: tuple[Figure, ...] | None = None
+    idle: IdleBins | None = field(default=None, name="idle_keys")
     """Keys by idle time: one more than IDLE_EDGES_S."""
-    frequency: tuple[Figure, ...] | None = None
+    frequency: FrequencyBins | None = field(default=None, name="frequency_keys")
     """Keys by LFU counter: one more than FREQUENCY_EDGES."""
-    types: tuple[tuple[bytes, Figure], ...] = ()
+    types: tuple[tuple[Name, Figure], ...] = ()
     """Keys by type as the server names it, most first."""
 
 
@@ -217,19 +207,18 @@ class NodeKind(StrEnum):
     """What was beyond the budget of nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A namespace or key pattern and everything below it."""
 
-    name: bytes
+    name: Name
     """The segment; `{id}`, `{uuid}` and the like for a pattern. The root has the empty name."""
-    separator: bytes
+    separator: Name
     """What ends the segment; `b""` for the last segment of a key and for the root."""
     kind: NodeKind
     stats: Stats
     children: tuple[Node, ...] = ()
     """Most memory first (most keys where memory is not known)."""
-    distinct: int | None = None
+    distinct: Count | None = None
     """For a pattern, at least how many different names it stands for, if they were counted."""
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
@@ -240,55 +229,51 @@ class Node:
             yield from child.walk(here)
 
 
-@dataclass(frozen=True, slots=True)
-class TypeReport:
+class TypeReport(Struct, frozen=True):
     """All keys of one type."""
 
-    name: bytes
+    name: Name = field(name="type")
     stats: Stats
     length: Quantiles | None
-    unit: str
+    unit: Text = field(name="length_unit")
     """What a length counts: bytes, fields, members …"""
 
 
-@dataclass(frozen=True, slots=True)
-class EncodingReport:
+class EncodingReport(Struct, frozen=True):
     """Keys of one type in one encoding, as the server names both."""
 
-    kind: bytes
-    encoding: bytes
+    kind: Name = field(name="type")
+    encoding: Name
     keys: Figure
     """An estimate where only every n-th key was asked."""
-    share: Figure
+    share: Figure = field(name="share_of_type")
     """Of the keys of this type, 0 … 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeySizes:
+class KeySizes(Struct, frozen=True):
     """One histogram of `INFO keysizes`: exact, over the whole database, kept by the server itself."""
 
-    name: str
+    name: Text
     """As the server names it: `distrib_strings_sizes`."""
-    bins: tuple[tuple[int, int], ...]
+    bins: tuple[tuple[Count, Count], ...]
     """(lower bound of the bin, keys)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRecord:
+class KeyRecord(Struct, frozen=True):
     """One key of a list of biggest or hottest."""
 
-    key: bytes
-    kind: bytes | None = None
-    memory_bytes: int | None = None
-    length: int | None = None
-    ttl_ms: int | None = None
+    key: Name
+    kind: Name | None = field(default=None, name="type")
+    memory_bytes: Count | None = None
+    length: Count | None = None
+    ttl_ms: Annotated[int, Meta(ge=-1, le=LARGEST_COUNT)] | None = None
     """-1: it does not expire."""
-    idle_s: int | None = None
-    frequency: int | None = None
+    idle_s: Count | None = None
+    frequency: Count | None = None
     """The LFU counter, 0 … 255."""
-    encoding: bytes | None = None
-    asked_at_s: float = 0.0
-    note: str = ""
+    encoding: Name | None = None
+    asked_at_s: Number = 0.0
+    note: Text = ""
     """What one has to know of it, such as why its memory was not asked; a safe sentence."""
 
     @property
@@ -297,8 +282,7 @@ class KeyRecord:
         return None if self.ttl_ms is None or self.ttl_ms < 0 else self.asked_at_s + self.ttl_ms / 1000
 
 
-@dataclass(frozen=True, slots=True)
-class BigReport:
+class BigReport(Struct, frozen=True):
     """The biggest keys, largest first in each list. Complete only in an exact report.
 
     Where names are very long, a list ends early; no key is left out above its last.
@@ -307,9 +291,9 @@ class BigReport:
     by_memory: tuple[KeyRecord, ...] = ()
     by_length: tuple[KeyRecord, ...] = ()
     """Only types whose length is a number of elements; strings are in `by_type_length`."""
-    by_type_memory: dict[bytes, tuple[KeyRecord, ...]] = field(default_factory=dict)
-    by_type_length: dict[bytes, tuple[KeyRecord, ...]] = field(default_factory=dict)
-    over: dict[bytes, Figure] = field(default_factory=dict)
+    by_type_memory: dict[Name, tuple[KeyRecord, ...]] = {}
+    by_type_length: dict[Name, tuple[KeyRecord, ...]] = {}
+    over: dict[Name, Figure] = field(default={}, name="over_threshold")
     """By type, how many keys are above the thresholds of the preset in use."""
 
 
@@ -322,46 +306,42 @@ class HotSource(StrEnum):
     NONE = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class HotKey:
+class HotKey(Struct, frozen=True):
     """A key and how hot it is by the source of its list."""
 
     record: KeyRecord
-    value: float
+    value: Number
     """In the unit of the list."""
     at_least: bool = False
     """Whether the truth may be any amount above: the counter is at its top, so such keys have no rank."""
 
 
-@dataclass(frozen=True, slots=True)
-class HotList:
+class HotList(Struct, frozen=True):
     """Hot keys by one measure, hottest first."""
 
-    title: str
-    unit: str
+    title: Text
+    unit: Text
     """`accesses/min`, `µs of CPU`, `bytes of network traffic`, `seconds idle`, `queries/s`."""
     keys: tuple[HotKey, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SlotLoad:
+class SlotLoad(Struct, frozen=True):
     """What a server counts of one slot: CLUSTER SLOT-STATS."""
 
-    slot: int
-    values: dict[str, int]
+    slot: SlotNumber
+    values: dict[Text, Count]
     """By the server's name of the metric, such as key-count, cpu-usec, memory-bytes, network-bytes-in."""
 
 
-@dataclass(frozen=True, slots=True)
-class HotReport:
+class HotReport(Struct, frozen=True):
     """The hottest keys from the best source there is."""
 
     source: HotSource = HotSource.NONE
-    about: str = ""
+    about: Text = ""
     """What the source measures and since when; a safe sentence."""
-    age_s: float | None = None
+    age_s: Number | None = None
     """How old the source's numbers are; None where that means nothing."""
-    better: tuple[str, ...] = ()
+    better: tuple[Text, ...] = ()
     """Why a better source is missing and what would enable it, each a safe sentence."""
     lists: tuple[HotList, ...] = ()
     slots: tuple[SlotLoad, ...] = ()
@@ -370,64 +350,59 @@ class HotReport:
     idle_basis: IdleBasis = IdleBasis.ACCESS
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiryBin:
+class ExpiryBin(Struct, frozen=True):
     """Keys that expire within a stretch of absolute time."""
 
-    start_s: float
+    start_s: Number
     """Seconds since the epoch."""
-    width_s: float
+    width_s: Number
     keys: Figure
     memory_bytes: Figure | None
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """Coming expiries of the keys below one namespace, soonest first, empty bins left out."""
 
-    path: tuple[bytes, ...]
+    path: tuple[Name, ...]
     """Segment names from the first level on; empty for the whole keyspace."""
-    label: str
+    label: Text
     """The path as it is shown."""
     bins: tuple[ExpiryBin, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cliff:
+class Cliff(Struct, frozen=True):
     """A stretch of time in which far more keys of a namespace expire than around it."""
 
-    path: tuple[bytes, ...]
-    label: str
+    path: tuple[Name, ...]
+    label: Text
     """The namespace as it is shown: `shop:session`, `all keys`."""
-    start_s: float
-    end_s: float
+    start_s: Number
+    end_s: Number
     """Both in seconds since the epoch."""
     keys: Figure
-    share: Figure
+    share: Figure = field(name="share_of_namespace")
     """Of all keys of the namespace, 0 … 1."""
     memory_bytes: Figure | None
     expected_keys: Figure
     """As many would expire in that stretch if it were like its neighbours."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpiryReport:
+class ExpiryReport(Struct, frozen=True):
     """What expires when. What does not expire is in the stats of the namespaces."""
 
     timelines: tuple[Timeline, ...] = ()
     """The whole keyspace first, then the namespaces with most keys that expire."""
     cliffs: tuple[Cliff, ...] = ()
     """Most keys first."""
-    false_alarms: float = 0.0
+    false_alarms: Number = field(default=0.0, name="expected_false_alarms")
     """How many cliffs a keyspace of even expiries is expected to show by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlotTag:
+class SlotTag(Struct, frozen=True):
     """A hash tag that loads a slot."""
 
-    slot: int
-    tag: bytes
+    slot: SlotNumber
+    tag: Name
     """What stands between the braces."""
     keys: Figure
     memory_bytes: Figure | None
@@ -435,19 +410,18 @@ class SlotTag:
     """Whether it was not followed from its first key on, so that it may be more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlotsReport:
+class SlotsReport(Struct, frozen=True):
     """Load by hash slot: on a cluster as it is, else as it would be."""
 
-    keys: array[int] = field(default_factory=lambda: array("Q", bytes(8 * 16384)))
+    keys: SlotCounts = field(default_factory=lambda: array("Q", bytes(8 * SLOTS)))
     """Keys (of the sample, in an estimate) of each of the 16,384 slots."""
-    memory_bytes: array[int] | None = None
+    memory_bytes: SlotCounts | None = None
     """Bytes of each slot, None where memory is known of no key."""
     tags: tuple[SlotTag, ...] = ()
     """The heaviest hash tags, most keys first."""
-    owned: tuple[tuple[int, int], ...] | None = None
+    owned: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="owned_slots")
     """Slots of the node that was asked, as inclusive pairs; None outside a cluster."""
-    unmeasured: array[int] | None = None
+    unmeasured: SlotCounts | None = field(default=None, name="keys_without_memory")
     """Keys of each slot that its bytes leave out, since nobody knows theirs; None where there is no such key."""
 
     def bytes_in(self, first: int, last: int) -> tuple[int | None, bool]:
@@ -459,28 +433,26 @@ class SlotsReport:
         return sum(self.memory_bytes[first : last + 1]), not left_out
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """What the inspected keys add up to."""
 
     root: Node
     types: tuple[TypeReport, ...] = ()
     """Most keys first."""
     encodings: tuple[EncodingReport, ...] = ()
-    big: BigReport = field(default_factory=BigReport)
+    big: BigReport = BigReport()
     hottest: tuple[KeyRecord, ...] = ()
     """By LFU counter, highest first, else by idle time, least first; which of them is in the head's columns."""
-    expiry: ExpiryReport = field(default_factory=ExpiryReport)
+    expiry: ExpiryReport = ExpiryReport()
     slots: SlotsReport = field(default_factory=SlotsReport)
-    folded: int = 0
+    folded: Count = field(default=0, name="folded_keys")
     """Keys in nodes that stand for what was beyond the budget of nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All of it."""
 
     head: Head
     summary: Summary
-    hot: HotReport = field(default_factory=HotReport)
+    hot: HotReport = HotReport()
     keysizes: tuple[KeySizes, ...] = ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import ExpiryBin, Figure, Timeline
+from rtui.analysis.report.document import ExpiryBin, Timeline
+from rtui.analysis.report.members import Figure
 
 
 def end_s(whole: Timeline) -> float:

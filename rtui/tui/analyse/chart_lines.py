@@ -8,7 +8,8 @@ from math import isinf
 from typing import Final, NamedTuple
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import CoverageKind, Figure, Report
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import highest, lowest
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit import format as fmt

@@ -12,19 +12,8 @@ from textual.geometry import Size
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import (
-    DAY_S,
-    TTL_EDGES_S,
-    Cliff,
-    CoverageKind,
-    ExpiryReport,
-    Figure,
-    Node,
-    NodeKind,
-    Report,
-    Stats,
-    Timeline,
-)
+from rtui.analysis.report.document import Cliff, CoverageKind, ExpiryReport, Node, NodeKind, Report, Stats, Timeline
+from rtui.analysis.report.members import DAY_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
 from rtui.analysis.report.timeline import columns, end_s

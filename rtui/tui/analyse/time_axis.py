@@ -8,7 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from enum import Enum
 from typing import Final
 
-from rtui.analysis.report.document import DAY_S, HOUR_S, MINUTE_S, ExpiryBin
+from rtui.analysis.report.document import ExpiryBin
+from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.styled_text import own
 

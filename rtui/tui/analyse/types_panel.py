@@ -9,15 +9,8 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import (
-    ColumnState,
-    CoverageKind,
-    EncodingReport,
-    Figure,
-    KeySizes,
-    Report,
-    TypeReport,
-)
+from rtui.analysis.report.document import ColumnState, CoverageKind, EncodingReport, KeySizes, Report, TypeReport
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cell_text import written
 from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText

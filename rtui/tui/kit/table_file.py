@@ -11,7 +11,6 @@ from typing import Any, Final
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
 from rtui.analysis.formats.csv import field_name, table_csv
-from rtui.analysis.formats.json_shapes import Json, Name
 from rtui.analysis.formats.markdown import table_markdown
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
@@ -29,13 +28,14 @@ def table_json(table: Table) -> str:
     return json.dumps([_record(table.columns, row) for row in table.rows], indent=1) + "\n"
 
 
-def _record(columns: Sequence[Column], row: Sequence[Cell]) -> Json:
+def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
     """Return one row; a column of names takes two members, whatever is in it."""
-    record: Json = {}
+    record: dict[str, Any] = {}
     for cell, column in zip(row, columns, strict=True):
         name = field_name(column)
         if isinstance(cell, bytes):
-            Name().put(record, name, cell)
+            record[name] = _utf8(cell)
+            record[f"{name}_quoted"] = quoted(cell)
             continue
         record[name] = _json_cell(cell)
         if column.unit is Unit.NAME:
@@ -54,17 +54,17 @@ def _json_cell(cell: Cell) -> Any:
     if isinstance(cell, AtLeast):
         return {"value": cell.value, "at_least": True}
     if isinstance(cell, tuple):
-        return {_member_name(name): _json_cell(figure) for name, figure in cell}
+        return {_utf8(name) or quoted(name): _json_cell(figure) for name, figure in cell}
     unknown = isinstance(cell, Unknown)
     return None if unknown else "never" if isinstance(cell, NoTtl) else cell
 
 
-def _member_name(name: bytes) -> str:
-    """Return a name as the name of a member: its text, quoted where it is no UTF-8."""
+def _utf8(name: bytes) -> str | None:
+    """Return the text of a name; None where it is no UTF-8."""
     try:
         return name.decode()
     except UnicodeDecodeError:
-        return quoted(name)
+        return None
 
 
 SUFFIXES: Final = tuple(FORMS)

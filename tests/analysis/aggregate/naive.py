@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtui.analysis.aggregate.batch import InspectedBatch
-from rtui.analysis.report.document import IDLE_EDGES_S, TTL_EDGES_S, Node, NodeKind, Stats
+from rtui.analysis.report.document import Node, NodeKind, Stats
+from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S
 from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.segments import Separators
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.tally import Tally, histogram
-from rtui.analysis.report.document import DAY_S, FREQUENCY_EDGES, HOUR_S, IDLE_EDGES_S, MINUTE_S, TTL_EDGES_S
+from rtui.analysis.report.members import DAY_S, FREQUENCY_EDGES, HOUR_S, IDLE_EDGES_S, MINUTE_S, TTL_EDGES_S
 
 STARTED_MIN = 29_833_333
 

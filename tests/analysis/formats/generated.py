@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 from math import inf
 
 from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import (
-    FREQUENCY_EDGES,
-    IDLE_EDGES_S,
-    TTL_EDGES_S,
-    Figure,
+    BigReport,
+    ColumnReport,
+    Head,
     KeyRecord,
     Node,
     Quantiles,
@@ -22,7 +20,9 @@ from rtui.analysis.report.document import (
     SlotsReport,
     SlotTag,
     Stats,
+    Summary,
 )
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure, Name, Text
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
 
@@ -44,6 +44,8 @@ st.register_type_strategy(Estimate, estimates)
 st.register_type_strategy(str, texts)
 st.register_type_strategy(SafeText, texts)
 st.register_type_strategy(bytes, names)
+st.register_type_strategy(Name, names)
+st.register_type_strategy(Text, texts)
 st.register_type_strategy(int, numbers)
 st.register_type_strategy(float, floats)
 
@@ -63,6 +65,15 @@ nodes = st.recursive(
     max_leaves=5,
 )
 records = st.builds(KeyRecord, ttl_ms=st.none() | st.integers(-1, 2**53))
+lists = st.dictionaries(names, st.lists(records, max_size=2).map(tuple), max_size=2)
+big = st.builds(
+    BigReport,
+    by_memory=st.lists(records, max_size=2).map(tuple),
+    by_type_memory=lists,
+    by_type_length=lists,
+    over=st.dictionaries(names, figures, max_size=2),
+)
+columns = st.dictionaries(texts, st.from_type(ColumnReport), max_size=3)
 tags = st.builds(SlotTag, slot=st.integers(0, SLOTS - 1))
 
 
@@ -78,18 +89,27 @@ def slots(draw: st.DrawFn) -> SlotsReport:
     )
 
 
+st.register_type_strategy(BigReport, big)
+heads = st.builds(Head, columns=columns, notes=st.lists(texts, max_size=2).map(tuple), cost=..., rtui_version=texts)
+st.register_type_strategy(Head, heads)
 st.register_type_strategy(KeyRecord, records)
 st.register_type_strategy(Stats, stats)
 st.register_type_strategy(Quantiles, quantiles)
 st.register_type_strategy(SlotsReport, slots())
 st.register_type_strategy(Node, nodes)
+summaries = st.builds(
+    Summary,
+    types=...,
+    encodings=...,
+    big=big,
+    hottest=st.lists(records, max_size=2).map(tuple),
+    expiry=...,
+    slots=slots(),
+    folded=numbers,
+)
+st.register_type_strategy(Summary, summaries)
 st.register_type_strategy(SlotLoad, st.builds(SlotLoad, slot=st.integers(0, SLOTS - 1)))
 
 
-def _current(report: Report) -> Report:
-    """The same, of the version that is written."""
-    return replace(report, head=replace(report.head, schema=1))
-
-
-reports = st.from_type(Report).map(_current)
+reports = st.from_type(Report)
 """Any report."""

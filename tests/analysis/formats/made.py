@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 from typing import Final
+
+from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import IdleBasis, LfuSettings

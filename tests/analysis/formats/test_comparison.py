@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.comparison_json import DIFF_FORMAT, DIFF_SCHEMA, write_json

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.html_icicle import MOST_CELLS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.change import Change, Reading, Verdict, reading

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.batch import InspectedBatch

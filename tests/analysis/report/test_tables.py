@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import replace
 from math import inf
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rtui.analysis.report.comparison import Diff, compare
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Scope
@@ -195,7 +196,7 @@ def test_namespaces_beyond_the_budget_may_be_new() -> None:
 
 def test_other_separators_leave_nothing_to_count() -> None:
     made = made_report()
-    slashed = replace(made, head=replace(made.head, scope=Scope(separators=(b"/",))))
+    slashed = structs.replace(made, head=structs.replace(made.head, scope=Scope(separators=(b"/",))))
     assert outcome("new-namespaces>0", compare(made, slashed)) is UNKNOWN
     assert outcome("keys>+0", compare(made, slashed)) is NOT_REACHED
 

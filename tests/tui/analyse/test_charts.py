@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.facts import LfuSettings
 from rtui.analysis.report.document import (
-    DAY_S,
-    HOUR_S,
     EncodingReport,
     ExpiryBin,
     HotKey,
@@ -28,6 +26,7 @@ from rtui.analysis.report.document import (
     SlotTag,
     TypeReport,
 )
+from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel

@@ -15,13 +15,11 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 
 from rtui.analysis.formats import FORMS
-from rtui.analysis.formats.json_form import document
-from rtui.analysis.formats.json_read import read_json
-from rtui.analysis.formats.json_shapes import LARGEST, ReportFormatError
+from rtui.analysis.formats.json import ReportFormatError, document, read_json
 from rtui.analysis.report.document import Report
+from rtui.analysis.report.members import LARGEST
 from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
 from rtui.analysis.report.tables.ordering import sort_key
-from rtui.keyspace.text.display import quoted
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.expiry_panel import ExpiryState
@@ -43,7 +41,7 @@ HOSTILE: Final = ONE_LINE.decode("utf-8", "replace") + "\r\n"
 LONG: Final = b"\x1b]0;owned\x07" * 6_000
 """A name of 60 KB, which is still asked in bulk."""
 
-STRANGE: Final[tuple[Any, ...]] = (-1, 0, LARGEST, -float(LARGEST), 1e-320, 10**30, 1e308, None, "7", [], {}, True)
+STRANGE: Final[tuple[Any, ...]] = (-1, 0, int(LARGEST), -LARGEST, 1e-320, 10**30, 1e308, None, "7", [], {}, True)
 """What may stand where a number should."""
 
 AREA: Final = Size(118, 30)
@@ -131,7 +129,7 @@ def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
     st.dictionaries(st.sampled_from(PLACES), st.sampled_from((*STRANGE, HOSTILE)), max_size=5),
 )
 @example("made_report", {("head", "made_at_s"): LARGEST})
-@example("made_report", {("head", "made_at_s"): -float(LARGEST)})
+@example("made_report", {("head", "made_at_s"): -LARGEST})
 @example("made_report", {("summary", "namespaces", 1, "stats", "memory_bytes"): -1})
 def test_a_strange_file_is_shown_or_refused(name: str, changes: dict[Place, Any]) -> None:
     try:
@@ -161,10 +159,8 @@ def poisoned() -> Report:
         holder, name = found, next(step for step in reversed(place) if isinstance(step, str))
         for step in place[:-1]:
             holder = holder[step]
-        if name.endswith("_quoted"):
-            changes[place] = quoted(ONE_LINE)
-        elif isinstance(holder[place[-1]], str) and name not in WORDS and f"{name}_quoted" not in holder:
-            changes[place] = HOSTILE
+        if isinstance(holder[place[-1]], str) and name not in WORDS:
+            changes[place] = HOSTILE.replace("\\", r"\\")  # a name as well as a text
     assert len(changes) > 50
     return read_json(changed(FILE["made_report"], changes))
 

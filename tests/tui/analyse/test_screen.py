@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from rtui.analysis.report.document import BigReport, KeyRecord, Report
 from rtui.keyspace.text.display import SafeText
@@ -177,7 +178,7 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
     report = made_report()
     record = KeyRecord(b"shop:user:7:orders", b"set", 4_096, 12)
     big = BigReport(by_memory=(record,), by_type_memory={b"set": (record,)})
-    report = replace(report, summary=replace(report.summary, big=big))
+    report = structs.replace(report, summary=structs.replace(report.summary, big=big))
     async with analysing(done(report)) as desk:
         await desk.press("2", "enter")
         app = desk.screen.app
@@ -232,7 +233,7 @@ def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:
     """The same report with its big keys in another order."""
     big = report.summary.big
     records = tuple(sorted(big.by_memory, key=order))
-    return replace(report, summary=replace(report.summary, big=replace(big, by_memory=records)))
+    return structs.replace(report, summary=structs.replace(report.summary, big=structs.replace(big, by_memory=records)))
 
 
 async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_runs() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from textual.geometry import Size
 
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
@@ -64,7 +65,7 @@ def nothing(report: Report, panel_id: str, table_id: str) -> str:
 def without(report: Report, fact: str, why: str) -> Report:
     """The same report, whose user may not ask a fact."""
     columns = {**report.head.columns, fact: ColumnReport(ColumnState.DENIED, why)}
-    return replace(report, head=replace(report.head, columns=columns))
+    return structs.replace(report, head=structs.replace(report.head, columns=columns))
 
 
 def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
@@ -81,7 +82,7 @@ def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
 
 @pytest.mark.parametrize("no_touch", ["on", "denied", "unsupported", ""])
 def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> None:
-    status = AnalysisStatus(replace(READY.server, no_touch=no_touch))
+    status = AnalysisStatus(structs.replace(READY.server, no_touch=no_touch))
     text = said(offer_lines(status, 100))
     assert ("use and length" in text) is (no_touch == "on")
     assert ("counts as a use" in text) is (no_touch != "on")
@@ -90,8 +91,8 @@ def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> Non
 @pytest.mark.parametrize("is_node", [False, True])
 def test_a_cluster_is_simulated_only_where_there_is_none(is_node: bool) -> None:
     report = made_report()
-    server = replace(report.head.server, cluster_enabled=is_node)
-    report = replace(report, head=replace(report.head, server=server))
+    server = structs.replace(report.head.server, cluster_enabled=is_node)
+    report = structs.replace(report, head=structs.replace(report.head, server=server))
     (change,) = [one.change for one in SlotsPanel.commands if one.command.id == "nodes"]
     changed = change(report, SlotsState(), Size(120, 20))
     assert (changed is not None and changed.nodes != SlotsState().nodes) is not is_node

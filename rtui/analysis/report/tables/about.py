@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Figure, Head, Report
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cell_text import written_keys
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.text.display import display, display_text

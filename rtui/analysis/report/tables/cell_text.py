@@ -13,7 +13,7 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import Figure
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 from rtui.keyspace.text.display import Display, SafeText
 

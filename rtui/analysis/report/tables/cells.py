@@ -6,7 +6,8 @@ from math import isinf
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
-from rtui.analysis.report.document import ColumnState, CoverageKind, Figure, KeyRecord, Report, Stats
+from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Report, Stats
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell
 
 _REASONS = {

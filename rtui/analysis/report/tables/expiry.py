@@ -8,7 +8,8 @@ from math import exp
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.report.document import HOUR_S, TTL_EDGES_S, ExpiryReport, KeyRecord, Node, Report, Stats
+from rtui.analysis.report.document import ExpiryReport, KeyRecord, Node, Report, Stats
+from rtui.analysis.report.members import HOUR_S, TTL_EDGES_S
 from rtui.analysis.report.tables.cells import Cells, plain, share_of
 from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
 from rtui.analysis.report.tables.namespaces import NAMESPACE, below_root, namespace_cell

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import DAY_S, IDLE_EDGES_S, Node, NodeKind, Quantiles, Report, Stats
+from rtui.analysis.report.document import Node, NodeKind, Quantiles, Report, Stats
+from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S
 from rtui.analysis.report.tables.cells import Cells, plain, share_above
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display

@@ -7,7 +7,8 @@ from heapq import nlargest
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, share
-from rtui.analysis.report.document import Figure, Report, SlotsReport
+from rtui.analysis.report.document import Report, SlotsReport
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.slot_balance import node_loads, skew
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit

@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
-from rtui.analysis.report.document import Figure, Node, NodeKind
+from rtui.analysis.report.document import Node, NodeKind
+from rtui.analysis.report.members import Figure
 
 
 class Step(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import FREQUENCY_EDGES, IDLE_EDGES_S, Figure, Report
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import Cells, plain, share_of
 from rtui.analysis.report.tables.expiry import spans
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit

@@ -1,0 +1,330 @@
+"""A report as JSON: writing it, reading it back, and its JSON Schema.
+
+The file is one object, in ASCII: `"format": "rtui report"`, `"schema"`, the version of what follows, and the members
+`head`, `summary`, `hot` and `keysizes`. `report.schema.json`, beside this module, describes it for programs; it is
+generated from the Structs of `report/document.py`, which also validate what is read.
+
+* Units are in the names: `memory_bytes`, `ttl_ms`, `idle_s`, `made_at_s` (seconds since the epoch), `share_of_keys`
+  (0 … 1). A member called `keys` is a number of keys, and a list of them in the lists of keys.
+* A number is exact; or in a partial report (`head.coverage.kind`) at least so much, if it is a count or a sum. An
+  estimate is an object with its 95 % interval: `"keys": {"low": 1100, "value": 1200, "high": 1300}`; a `high` that is
+  not known is left out.
+* What is not known is null. Why is in `head.columns`, by fact: `{"memory": {"state": "denied", "reason": …}}`.
+* Names are bytes, written as `redis-cli --quoted-input` takes them between double quotes: readable UTF-8 as it is, then
+  `\\"`, `\\\\`, `\\n`, `\\r`, `\\t`, and `\\xNN` for any other byte.
+* `summary.namespaces` is a flat list, each namespace before those below it, with its `depth`; the first is the whole
+  keyspace, depth 0. `kind` tells a pattern such as `{id}` from a segment of that name.
+* `ttl_keys`, `idle_keys` and `frequency_keys` are histograms between the borders that `histograms` names: one item more
+  than borders, each for what is below its border and not below the one before.
+* `ttl_ms` of a key is -1 where it does not expire.
+
+A reader ignores members that it does not know; `schema` grows with every change that an older reader would misread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Iterator
+from math import inf
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from rtui.analysis.formats.json_v1 import from_v1
+from rtui.analysis.report.document import (
+    BigReport,
+    EncodingReport,
+    ExpiryReport,
+    Head,
+    HotReport,
+    KeyRecord,
+    KeySizes,
+    Node,
+    NodeKind,
+    Report,
+    SlotsReport,
+    Stats,
+    Summary,
+    TypeReport,
+)
+from rtui.analysis.report.members import (
+    FREQUENCY_EDGES,
+    IDLE_EDGES_S,
+    TTL_EDGES_S,
+    Count,
+    Name,
+    SlotCounts,
+    Text,
+)
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import display, display_text, is_hidden, quoted, unescape
+
+FORMAT: Final = "rtui report"
+"""What the file says it is."""
+
+SCHEMA: Final = 2
+"""Version of the file. Files of version 1 are read, too."""
+
+LARGEST_FILE_BYTES: Final = 256 * 1024 * 1024
+"""No file above this is read: a report of the largest budget of nodes is far below."""
+
+DEEPEST: Final = 400
+"""Levels of namespaces that are read: more than any name has, few enough for every way through the tree."""
+
+TEXT_LIMIT: Final = 4096
+"""Characters of a text that are kept."""
+
+_LABEL_BYTES: Final = 512
+_OPEN_LEVELS: Final = 3
+"""Levels of objects whose members have lines of their own."""
+
+
+class ReportFormatError(ValueError):
+    """A file that is no report this version can read; the message is a safe sentence without a full stop."""
+
+
+class Namespace(Struct, frozen=True, kw_only=True):
+    """A namespace or key pattern, without those below it."""
+
+    depth: Annotated[int, Meta(ge=0, le=DEEPEST)]
+    namespace: Text = ""
+    """How its keys begin, for people: cut where it is very long, and not read back."""
+    segment: Name
+    separator: Name
+    kind: NodeKind
+    distinct_names: Count | None = None
+    stats: Stats
+
+
+class FileSummary(Struct, frozen=True):
+    """What the inspected keys add up to, the tree of namespaces as a flat list."""
+
+    namespaces: tuple[Namespace, ...]
+    types: tuple[TypeReport, ...] = ()
+    encodings: tuple[EncodingReport, ...] = ()
+    big: BigReport = BigReport()
+    hottest: tuple[KeyRecord, ...] = ()
+    expiry: ExpiryReport = ExpiryReport()
+    slots: SlotsReport = field(default_factory=SlotsReport)
+    folded: Count = field(default=0, name="folded_keys")
+
+
+class ReportFile(Struct, frozen=True):
+    """An analysis of a keyspace by rtui."""
+
+    format: Literal["rtui report"]
+    schema: Annotated[int, Meta(ge=SCHEMA, le=SCHEMA)]
+    head: Head
+    summary: FileSummary
+    histograms: dict[str, tuple[int, ...]] = {}
+    hot: HotReport = HotReport()
+    keysizes: tuple[KeySizes, ...] = ()
+
+
+class _Preamble(Struct):
+    """What a file of any version begins with."""
+
+    format: Any = None
+    schema: Any = None
+
+
+_HISTOGRAMS: Final = {"ttl_edges_s": TTL_EDGES_S, "idle_edges_s": IDLE_EDGES_S, "frequency_edges": FREQUENCY_EDGES}
+_SHARED: Final = tuple(name for name in FileSummary.__struct_fields__ if name in Summary.__struct_fields__)
+"""Attributes that are the same in the summary of the file and of the report."""
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Return the report as the object that the file holds."""
+    summary = FileSummary(
+        namespaces=tuple(_namespaces(report.summary.root)),
+        **{name: getattr(report.summary, name) for name in _SHARED},
+    )
+    file = ReportFile(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
+    found: dict[str, Any] = _json(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
+    return found
+
+
+def write_json(report: Report) -> str:
+    """Return the file, in ASCII, an item of a long list a line; it ends with a line feed."""
+    return "".join(_lines(document(report), 0)) + "\n"
+
+
+def read_json(text: str | bytes) -> Report:
+    """Return the report in a file. ReportFormatError, with what is wrong and where, for everything else.
+
+    Nothing in the file is trusted: not its types, sizes, numbers or texts.
+    """
+    if len(text) > LARGEST_FILE_BYTES:
+        raise ReportFormatError(f"The file is larger than {LARGEST_FILE_BYTES // 1024**2} MiB, no report is")
+    try:
+        if _version(text) == 1:
+            text = msgspec.json.encode(from_v1(msgspec.json.decode(text)))
+        file = msgspec.json.decode(text, type=ReportFile, dec_hook=_read)
+        return Report(file.head, _summary(file.summary), file.hot, file.keysizes)
+    except RecursionError as error:
+        raise ReportFormatError("The file is nested too deep for a report") from error
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise ReportFormatError(f"The file is not UTF-8: byte {error.start:,} is no part of a character") from error
+    except msgspec.ValidationError as error:
+        raise ReportFormatError(_sentence(str(error))) from error
+    except msgspec.DecodeError as error:
+        _check_utf8(text)
+        raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
+
+
+def json_schema() -> dict[str, Any]:
+    """Return what is in the file as JSON Schema."""
+    described = msgspec.json.schema(ReportFile, schema_hook=_described)
+    del described["$defs"]["Estimate"]["properties"]["high"]["default"]  # infinity, which JSON does not have
+    found: dict[str, Any] = _json(described)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **found}
+
+
+def name_text(name: bytes) -> str:
+    r"""Return bytes as text without loss: readable UTF-8 as it is, all else as `\xNN` and the like (see above)."""
+    if name.isascii():
+        return quoted(name)[1:-1]
+    pieces = []
+    for character in name.decode("utf-8", "surrogateescape"):
+        raw = character.encode("utf-8", "surrogateescape")
+        pieces.append(quoted(raw)[1:-1] if character.isascii() or is_hidden(character) else character)
+    return "".join(pieces)
+
+
+def _json(value: Any) -> Any:
+    """Return a value as JSON has it: bytes as the text of a name, without bounds that are infinite."""
+    if isinstance(value, dict):
+        return {
+            name_text(name) if isinstance(name, bytes) else name: _json(one)
+            for name, one in value.items()
+            if one != inf
+        }
+    if isinstance(value, list | tuple):
+        return [_json(one) for one in value]
+    return name_text(value) if isinstance(value, bytes) else value
+
+
+def _lines(value: Any, level: int) -> Iterator[str]:
+    """Yield the text of a value: the outer levels a member a line, lists of objects an item a line."""
+    pad = " " * (level + 1)
+    if isinstance(value, dict) and value and level < _OPEN_LEVELS:
+        before = "{\n"
+        for name, one in value.items():
+            yield f"{before}{pad}{json.dumps(name)}: "
+            yield from _lines(one, level + 1)
+            before = ",\n"
+        yield f"\n{pad[1:]}}}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        yield "[\n" + pad
+        yield f",\n{pad}".join(json.dumps(one, allow_nan=False) for one in value)
+        yield f"\n{pad[1:]}]"
+    else:
+        yield json.dumps(value, allow_nan=False)
+
+
+def _namespaces(root: Node) -> Iterator[Namespace]:
+    """Yield every node, each before those below it, without recursion: a tree may be deep."""
+    waiting = [(root, 0, b"")]
+    while waiting:
+        node, depth, before = waiting.pop()
+        label = (before + node.name + node.separator)[:_LABEL_BYTES]
+        yield Namespace(
+            depth=depth,
+            namespace=display(label),
+            segment=node.name,
+            separator=node.separator,
+            kind=node.kind,
+            distinct_names=node.distinct,
+            stats=node.stats,
+        )
+        waiting.extend((child, depth + 1, label) for child in reversed(node.children))
+
+
+def _summary(found: FileSummary) -> Summary:
+    """Build the tree of the flat list, the last node first, so that each finds its children made."""
+    depth = -1
+    for at, one in enumerate(found.namespaces):
+        if one.depth > depth + 1 or (one.depth == 0) != (at == 0):
+            raise ReportFormatError(f"summary.namespaces[{at}].depth does not follow from the one before")
+        depth = one.depth
+    if not found.namespaces:
+        raise ReportFormatError("summary.namespaces has no item for the whole keyspace")
+    waiting: dict[int, list[Node]] = {}
+    for one in reversed(found.namespaces):
+        children = tuple(reversed(waiting.pop(one.depth + 1, [])))
+        node = Node(one.segment, one.separator, one.kind, one.stats, children, one.distinct_names)
+        waiting.setdefault(one.depth, []).append(node)
+    return Summary(waiting[0][0], **{name: getattr(found, name) for name in _SHARED})
+
+
+def _version(text: str | bytes) -> int:
+    """Return the version of a file; ReportFormatError for another format, and for a version that is none or too new."""
+    try:
+        found = msgspec.json.decode(text, type=_Preamble)
+    except msgspec.ValidationError as error:
+        if "out of range" in str(error):
+            raise ReportFormatError("The file holds a number of far too many digits") from error
+        raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{FORMAT}"') from error
+    if found.format != FORMAT:
+        raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{FORMAT}"')
+    if not isinstance(found.schema, int) or isinstance(found.schema, bool) or found.schema < 1:
+        raise ReportFormatError('The report does not say which version it is: "schema" should be a whole number')
+    if found.schema > SCHEMA:
+        raise ReportFormatError(
+            f"The report was written by a newer rtui: its schema is {min(found.schema, 10**6):,}, "
+            f"and this version reads up to {SCHEMA}. Update rtui to open it"
+        )
+    return found.schema
+
+
+def _read(kind: type, value: Any) -> Any:
+    """Return a member with a form of its own; ValueError, with what is wrong, becomes a ValidationError of msgspec."""
+    if kind is SlotCounts:
+        if not isinstance(value, list) or len(value) != SLOTS or set(map(type, value)) != {int}:
+            raise ValueError(f"Expected a list of {SLOTS:,} numbers")
+        try:
+            return array("Q", value)
+        except OverflowError:
+            raise ValueError("Expected numbers of 64 bits that are not below 0") from None
+    if not isinstance(value, str):
+        raise ValueError(f"Expected text, got {type(value).__name__}")
+    if kind is Text:
+        return display_text(value, limit=TEXT_LIMIT)
+    return unescape(f'"{value}"'.encode())
+
+
+def _described(kind: type) -> dict[str, Any]:
+    """Return the JSON Schema of a member with a form of its own."""
+    if kind is SlotCounts:
+        item = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
+        return {"type": "array", "items": item, "minItems": SLOTS, "maxItems": SLOTS}
+    if kind is Text:
+        return {"type": "string", "maxLength": TEXT_LIMIT}
+    return {"type": "string", "description": r"bytes: readable UTF-8 as it is, then \\, \", \n, \r, \t and \xNN"}
+
+
+_PLACE: Final = re.compile(r" - at `\$?\.?(key in )?(.*)`$", re.DOTALL)
+
+
+def _sentence(message: str) -> str:
+    """Return "Expected int, got str - at $.head.db", as msgspec says it, as `head.db should be int, not str`."""
+    found = _PLACE.search(message)
+    place = found[2] if found else ""
+    what = message[: found.start()] if found else message
+    what = what.replace("`", "").replace(", got ", ", not ").replace("Expected ", "should be ")
+    if what.startswith("Object missing required field "):
+        return display_text(f"{place}.{what.rpartition(' ')[2]}".lstrip(".") + " is missing", limit=200)
+    what = what.replace("Invalid enum value ", "should be one of the words of the schema, not ")
+    return display_text(f"{place or 'the document'} {what}", limit=200)
+
+
+def _check_utf8(text: str | bytes) -> None:
+    """Raise ReportFormatError for bytes that are no UTF-8, of which msgspec says no more than that they are no JSON."""
+    try:
+        if isinstance(text, bytes):
+            text.decode()
+    except UnicodeDecodeError as error:
+        raise ReportFormatError(f"The file is not UTF-8: byte {error.start:,} is no part of a character") from error

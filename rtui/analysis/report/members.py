@@ -1,0 +1,68 @@
+"""Types of the members of a report: to the type checker plain bytes, texts and numbers, to msgspec with bounds.
+
+`Name`, `Text` and `SlotCounts` have a form of their own in JSON. At run time they are abstract classes of which bytes,
+`str` and arrays count as instances: so msgspec calls the hooks of the JSON format for them, and whoever makes a report
+passes plain values.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from array import array
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+from msgspec import Meta
+
+from rtui.analysis.estimates import Estimate
+from rtui.keyspace.slots import SLOTS
+
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+DAY_S: Final = 86_400
+
+TTL_EDGES_S: Final = (MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S)
+"""Borders of the time-to-live histogram in seconds: bin i holds what is below edge i and not below the one before."""
+
+IDLE_EDGES_S: Final = (MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 90 * DAY_S)
+"""Borders of the idle-time histogram in seconds."""
+
+FREQUENCY_EDGES: Final = (1, 6, 10, 20, 50, 100, 255)
+"""Borders of the histogram of LFU counters, 0 … 255; the last bin is the top of the counter alone."""
+
+if TYPE_CHECKING:
+    Name: TypeAlias = bytes
+    Text: TypeAlias = str
+    SlotCounts: TypeAlias = array[int]
+else:
+    Name = ABCMeta("Name", (), {"__doc__": "Bytes: a key, a segment, a type or an encoding as the server names it."})
+    Text = ABCMeta("Text", (), {"__doc__": "Text for people, safe to show."})
+    SlotCounts = ABCMeta("SlotCounts", (), {"__doc__": "An array of 64-bit numbers, one for each of the hash slots."})
+    Name.register(bytes)
+    Text.register(str)
+    SlotCounts.register(array)
+
+LARGEST: Final = 2.0**64
+"""No number with a point is beyond this, on either side of zero."""
+
+LARGEST_COUNT: Final = 2**63 - 1
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
+"""A whole number."""
+
+Number: TypeAlias = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+"""A time in seconds, a share, or another number that is not whole."""
+
+SlotNumber: TypeAlias = Annotated[int, Meta(ge=0, le=SLOTS - 1)]
+
+Figure: TypeAlias = Count | Number | Estimate
+"""A number that is exact (or, in a partial report, at least so much), or an estimate with its 95 % interval."""
+
+TtlBins: TypeAlias = Annotated[
+    tuple[Figure, ...], Meta(min_length=len(TTL_EDGES_S) + 1, max_length=len(TTL_EDGES_S) + 1)
+]
+IdleBins: TypeAlias = Annotated[
+    tuple[Figure, ...], Meta(min_length=len(IDLE_EDGES_S) + 1, max_length=len(IDLE_EDGES_S) + 1)
+]
+FrequencyBins: TypeAlias = Annotated[
+    tuple[Figure, ...], Meta(min_length=len(FREQUENCY_EDGES) + 1, max_length=len(FREQUENCY_EDGES) + 1)
+]
