@@ -11,13 +11,13 @@ from rtui.analysis.estimates import Estimate, wilson
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.inspection.pipeline import KEY_US, InspectionPipeline
-from rtui.server.scan.node import LaneSource
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.requests import KeyQueries
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, Sample, sample
 from rtui.server.wire.backoff import backoff_s
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
@@ -47,7 +47,7 @@ class SamplePass:
 
     def __init__(
         self,
-        source: LaneSource,
+        connection: Connection,
         pipeline: InspectionPipeline,
         *,
         keys: int,
@@ -61,7 +61,7 @@ class SamplePass:
         """Distinct keys drawn, whatever their names."""
         self.population: int | Estimate | None = size
         """Keys of the keyspace that the inspected ones stand for, as far as names decide it."""
-        self._source = source
+        self._connection = connection
         self._pipeline = pipeline
         self._wanted = keys
         self._size = size
@@ -120,7 +120,7 @@ class SamplePass:
 
     async def _draw_and_inspect(self) -> None:
         """Do both on the bulk lane; raises an RtuiError for what ends it early."""
-        lane = await self._source.bulk()
+        lane = await self._connection.bulk()
         await self._pipeline.use_lane(lane)
         before = (lane.traffic.commands, lane.traffic.bytes_in, lane.traffic.bytes_out)
         try:

@@ -1,4 +1,12 @@
-"""What a SCAN cursor says: how far a scan is, and where another may begin."""
+"""What a SCAN cursor tells: how far a scan is, and where another may begin.
+
+Redis and Valkey visit the buckets of their hash table by incrementing the bucket number from its highest bit down. A
+table of 8 buckets is visited in the order 0, 4, 2, 6, 1, 5, 3, 7, and the cursors returned are 4, 2, 6, 1, 5, 3, 7,
+0. Reverse the three bits of each, and they count: 1, 2, 3, … So the reversed cursor, as a number of 64 bits, is a
+`position` that only grows from 0 to 2^64: cursor 2 (010) stands at 2^62, so a quarter has been visited. Positions do
+not depend on the size of the table: they stay valid when it grows to 16 buckets. And a scan may begin at any of them:
+at 2^63, which is the cursor 1, it returns the second half of the keys.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +56,7 @@ class Dialect(enum.Enum):
         return self is not Dialect.OPAQUE
 
     def position(self, cursor: int) -> int:
-        """Where in 0 … 2^64 - 1 the cursor stands; only for an ordered dialect, ValueError for more than 64 bits."""
+        """The position of a cursor, 0 … 2^64 - 1; only for an ordered dialect, ValueError for more than 64 bits."""
         if self is Dialect.STANDALONE:
             return bitreverse64(cursor)
         if self is Dialect.SLOTTED and cursor < POSITION_END:
@@ -65,7 +73,7 @@ class Dialect(enum.Enum):
         raise ValueError("an opaque cursor has no position")
 
     def reached(self, cursor: int) -> int:
-        """The position up to which a reply that carried `cursor` has gone: 0 is the end."""
+        """The position up to which a reply with this `cursor` has visited: 0 is the end."""
         return self.position(cursor) if cursor else POSITION_END
 
 
@@ -81,7 +89,7 @@ def dialect_of(product: str, version: Sequence[int] | None, *, cluster_enabled: 
     return Dialect.SLOTTED if tuple(version[:2]) >= since else Dialect.STANDALONE
 
 
-def covered(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None) -> float:
+def covered_share(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None) -> float:
     """The share of the keyspace, 0 … 1, between two positions; of the owned `slots` (inclusive pairs) if given."""
     if slots is None:
         return (end - begin) / POSITION_END
@@ -90,7 +98,7 @@ def covered(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None
     return overlap / (owned * _SLOT_SPAN) if owned else 1.0
 
 
-def pieces(k: int) -> list[tuple[int, int]]:
+def equal_ranges(k: int) -> list[tuple[int, int]]:
     """The keyspace cut into `k` half-open ranges of positions; a power of two, so that cuts fall between buckets."""
     if k < 1 or k & (k - 1):
         raise ValueError(f"a keyspace is cut into a power of two of ranges, not {k}")
@@ -112,25 +120,25 @@ class TableWatch:
 
     def __init__(self) -> None:
         self.bits = 0
-        """n of a table of 2^n buckets, as far as the cursors have shown."""
+        """n of a table of 2^n buckets, as far as the cursors tell."""
         self.has_shrunk = False
         self._short_for = 0
         self._longest_since = 0
 
     @property
     def is_sure(self) -> bool:
-        """Whether the last reply showed the full length, so that nothing can have shrunk before it."""
+        """Whether the last cursor had the full length, so that nothing can have shrunk before it."""
         return self._short_for == 0
 
-    def measured(self, cursors: Iterable[int]) -> None:
-        """Take up cursors from random places of the table as it is now: all shorter than before means it shrank."""
+    def observe_random(self, cursors: Iterable[int]) -> None:
+        """Learn from cursors at random positions of the table: if all are shorter than before, it has shrunk."""
         bits = max((cursor.bit_length() for cursor in cursors), default=self.bits)
         if bits < self.bits:
             self.has_shrunk = True
             self.bits = bits
 
-    def saw(self, cursor: int) -> None:
-        """Take up the cursor of a reply; 0, the end, says nothing."""
+    def observe(self, cursor: int) -> None:
+        """Learn from the cursor of a reply; 0, the end, tells nothing."""
         bits = cursor.bit_length()
         if not bits:
             return

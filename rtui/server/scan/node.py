@@ -1,38 +1,22 @@
-"""Who gives a lane for many questions, as far as those know who ask them."""
+"""A server to scan: its connection, how it counts cursors, and which ranges or slots of it are scanned."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
-from rtui.server.scan.cursor import Dialect, dialect_of, pieces
+from rtui.server.scan.cursor import Dialect, dialect_of, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import Ranges, Slots, Span
 from rtui.server.scan.requests import QuerySource
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
-
-
-class LaneSource(Protocol):
-    """What asking in bulk needs of a connection."""
-
-    async def bulk(self) -> Lane:
-        """A ready lane; waits while there is none."""
-
-
-class BulkSource(LaneSource, Protocol):
-    """What a scan needs besides: to know whether the server that it goes on with is still the same run."""
-
-    @property
-    def run_id(self) -> str | None:
-        """The server's name for this run of it, if it tells."""
-
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
@@ -45,13 +29,13 @@ def dialect_for(server: ServerIdentity) -> Dialect:
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
-    """A server to scan: how to reach it, how it counts, and what of it (None: everything)."""
+    """A server to scan, how it counts, and what of it (None: everything)."""
 
-    source: BulkSource
+    connection: Connection
     dialect: Dialect = Dialect.STANDALONE
     spans: tuple[Span, ...] | None = None
     first_cursor: int = 0
-    """Where to begin: the cursor of a first page that somebody else has taken; not with `spans`."""
+    """Where to begin: the cursor that came with a first page read before; not with `spans`."""
     first_keys: Sequence[bytes] = ()
     """The keys of that page."""
     slots: Slots | None = None
@@ -64,7 +48,7 @@ class ScanNode:
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return ScanNode(self.source, dialect, slots=self.slots, size=self.size, queries=self.queries)
+        return ScanNode(self.connection, dialect, slots=self.slots, size=self.size, queries=self.queries)
 
     def ranges(self) -> Ranges:
         """The ranges to scan, cut to go side by side where the order of cursors allows it."""
@@ -76,7 +60,7 @@ class ScanNode:
             return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
         width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
-        cut = [(max(begin, start), end) for start, end in pieces(width) if end > begin]
+        cut = [(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
         return Ranges(self.dialect, [Span(start, end) for start, end in cut], first_keys=self.first_keys)
 
 
@@ -84,9 +68,9 @@ _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _FIRST_SLOT_FIELD: Final = 8
 
 
-async def owned_slots(source: LaneSource) -> Slots | None:
-    """Ask the node for the slots it serves; None when it does not tell or serves none."""
-    lane = await source.bulk()
+async def owned_slots(connection: Connection) -> Slots | None:
+    """Ask the node for the slots it serves; None when it does not answer or serves none."""
+    lane = await connection.bulk()
     try:
         (reply,) = await lane.run(guard.cluster_nodes())
     except ConnectionLost:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
-from rtui.server.scan.node import ScanNode
+from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch
+from rtui.server.scan.node import ScanNode, dialect_for
 from rtui.server.scan.pace import Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
@@ -67,7 +67,9 @@ class NodeScan:
         self.pacer = Pacer(control.pace) if self.source is None else Pacer(control.pace, key_us=self.source.key_us)
         self.table = TableWatch()
         if node.dialect is Dialect.STANDALONE:
-            self.table.saw(node.first_cursor)
+            self.table.observe(node.first_cursor)
+        self.run_id: str | None = None
+        """The run of the server that its cursors come from, if it is known."""
         self.is_waiting = False
         self.waits_for: SafeText | None = None
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0
@@ -82,19 +84,13 @@ class NodeScan:
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
         self._requests = RequestsUnderWay()
         self._lane: Lane | None = None
-        self._run_id: str | None = None
         self._server_name: str | None = None
         self._counted = (0, 0)
         self._last_arrival = 0.0
         self._stuck = 0
         self._name_bytes = 0.0
         self._answers = 0
-        """Calls that were answered in full."""
-
-    @property
-    def run_id(self) -> str | None:
-        """The run of the server that its cursors come from, if it tells."""
-        return self._run_id
+        """Requests that were answered in full."""
 
     @property
     def is_done(self) -> bool:
@@ -119,22 +115,21 @@ class NodeScan:
         return self.ranges.repeats_possible or self.table.has_shrunk or self.ranges.dialect is not Dialect.STANDALONE
 
     def reset(self, *, opaque: bool = False) -> None:
-        """Begin again from the start; replies still under way are passed over."""
-        dialect = Dialect.OPAQUE if opaque else self._dialect_now()
+        """Begin again from the start; replies still under way are ignored.
+
+        How the server counts its cursors is determined anew where another version answers now.
+        """
+        dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
+        server = None if self._lane is None else self._lane.server
+        if not opaque and server is not None and self._server_name not in {None, server.full_name}:
+            self._server_name = server.full_name
+            dialect = dialect_for(server)
         self.ranges = self.node.whole(dialect).ranges()
         self.table = TableWatch()
         self.probe.reset()
         self._requests.void()
         if self.source is not None:
             self.source.reset()
-
-    def _dialect_now(self) -> Dialect:
-        """How the server that answers now counts its cursors; found out anew where it is another version."""
-        server = None if self._lane is None else self._lane.server
-        if server is None or self._server_name is None or server.full_name == self._server_name:
-            return self.ranges.dialect
-        self._server_name = server.full_name
-        return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
 
     async def run(self) -> None:
         """Scan to the end; raises ScanRefusedError, and an RtuiError when no lane can be had any more.
@@ -170,7 +165,7 @@ class NodeScan:
 
     async def _open_lane(self) -> Lane | None:
         """The bulk lane, None when the scan is stopped first; begins again if the server was restarted meanwhile."""
-        opening = asyncio.ensure_future(self.node.source.bulk())
+        opening = asyncio.ensure_future(self.node.connection.bulk())
         stopping = asyncio.ensure_future(self._control.stopped.wait())
         try:
             await asyncio.wait([opening, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -181,29 +176,30 @@ class NodeScan:
             opening.cancel()
             stopping.cancel()
         if lane is not self._lane:
-            self._arrive_on(lane)
+            self._switch_to(lane)
         self.is_waiting, self.waits_for = False, None
         return lane
 
-    def _arrive_on(self, lane: Lane) -> None:
+    def _switch_to(self, lane: Lane) -> None:
+        """Go on with a lane that was opened; begin again if another run of a server answers on it."""
         is_first = self._lane is None
         self._lane = lane
         is_another = self._server_name not in {None, lane.server.full_name}
         self._server_name = self._server_name or lane.server.full_name
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.probe.clock.restart()
-        before, self._run_id = self._run_id, lane.server.run_id
+        before, self.run_id = self.run_id, lane.server.run_id
         if is_first:
-            before = self.node.run_id or self._run_id
+            before = self.node.run_id or self.run_id
         elif self.ranges.is_untouched:
             if is_another:
                 self.reset()
             return
-        is_told = before is not None and self._run_id is not None
-        if not (is_told or is_another):
+        is_known = before is not None and self.run_id is not None
+        if not (is_known or is_another):
             if not is_first:
                 self._notes[ScanNote.UNSURE] = None
-        elif is_another or before != self._run_id:
+        elif is_another or before != self.run_id:
             self._restart(ScanNote.RESTARTED)
 
     async def _drive(self, lane: Lane) -> None:
@@ -223,21 +219,18 @@ class NodeScan:
                 continue
             first = requests.first
             has_waited = not first.replies.done()
-            if has_waited and not await self._wait_for(first):
-                continue
+            if has_waited:  # no longer than until another request may be sent
+                wait_s = self.pacer.wait_s(self._loop.time())
+                if wait_s > 0 and self._may_send and self._has_work:
+                    await asyncio.wait([first.replies], timeout=wait_s)
+                    if not first.replies.done():
+                        continue
+                else:
+                    await first.replies
             self._process(lane, has_waited=has_waited)
             await self._control.yield_loop(has_waited=has_waited)
         if self.is_done:
             await self._conclude(lane)
-
-    async def _wait_for(self, request: Request) -> bool:
-        """Wait for the replies, but no longer than until another request may be sent; return whether they are there."""
-        wait_s = self.pacer.wait_s(self._loop.time())
-        if wait_s > 0 and self._may_send and self._has_work:
-            await asyncio.wait([request.replies], timeout=wait_s)
-            return request.replies.done()
-        await request.replies
-        return True
 
     @property
     def _may_send(self) -> bool:
@@ -271,7 +264,8 @@ class NodeScan:
         """Send the next SCAN and the queries that are due in one write; return whether there was anything to send."""
         if self._requests.working >= self.pacer.depth:
             return False
-        count, source = min(self.pacer.count, self._most_names()), self.source
+        source = self.source
+        count = max(1, min(self.pacer.count, int(PAGE_BYTES / max(1.0, self._name_bytes))))
         is_behind = source is not None and source.waiting > MAX_WAITING_COUNTS * count
         one = None if is_behind else self._idle_range()
         queries = None if source is None else source.next_write(QUERIES_PER_COUNT * count)
@@ -287,12 +281,8 @@ class NodeScan:
         request = Request(Purpose.KEYS, now, lane.run(*commands), one, sent_count, queries)
         self._requests.add(request)
         self.commands += sum(command.replies for command in commands)
-        self.pacer.sent(request.cost_keys, now)
+        self.pacer.add_sent(request.cost_keys, now)
         return True
-
-    def _most_names(self) -> int:
-        """COUNT at most, by how long the names of the last pages are."""
-        return max(1, int(PAGE_BYTES / max(1.0, self._name_bytes)))
 
     def _send_probe(self, lane: Lane, now: float) -> None:
         size, clock = self.probe.commands(now)
@@ -309,7 +299,10 @@ class NodeScan:
         idle_s = self.pacer.idle_s or 0.0
         round_trip_s = now - max(request.sent_at, self._last_arrival - idle_s) if has_waited else None
         self._last_arrival = now
-        self._count_traffic(lane)
+        counted_in, counted_out = self._counted
+        self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
+        self.bytes_in += lane.traffic.bytes_in - counted_in
+        self.bytes_out += lane.traffic.bytes_out - counted_out
         if request.is_void:
             return
         if request.purpose is Purpose.KEYS:
@@ -317,10 +310,10 @@ class NodeScan:
         elif request.purpose is Purpose.CLOCK:
             key_us = self.probe.observe_clock(replies[0])
             if key_us is not None:
-                self.pacer.told(key_us)
+                self.pacer.observe_key_us(key_us)
         else:
             if round_trip_s is not None:
-                self.pacer.idle(round_trip_s)
+                self.pacer.observe_idle(round_trip_s)
             note = self.probe.observe_size(replies[0], has_keys=self.keys > 0)
             if note is not None:
                 self._notes[note] = None
@@ -336,15 +329,17 @@ class NodeScan:
                 if queries is not None:
                     queries.lost()
                 raise
-            self._check_moves(one, cursor)
-            fresh = self.ranges.arrived(one, cursor, keys)
+            self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
+            if self._stuck >= STUCK_AFTER:
+                raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+            fresh = self.ranges.advance(one, cursor, keys)
             if self.ranges.dialect is Dialect.STANDALONE:
-                self.table.saw(cursor)
+                self.table.observe(cursor)
             self.keys += len(keys)
             if keys:
                 self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
         cost_keys = request.cost_keys
-        self.pacer.answered(cost_keys, round_trip_s)
+        self.pacer.observe(cost_keys, round_trip_s)
         self.probe.add_spent(len(replies) + (one is not None), cost_keys, self.pacer.cost_us(cost_keys))
         if fresh and self.source is not None:
             self.source.add_page(fresh)
@@ -355,37 +350,21 @@ class NodeScan:
         if fresh:
             self._deliver(fresh)
 
-    def _check_moves(self, one: Range, cursor: int) -> None:
-        self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
-        if self._stuck >= STUCK_AFTER:
-            raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
-
     async def _conclude(self, lane: Lane) -> None:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
         self._send_probe(lane, self._loop.time())
         commands = []
         if self.ranges.dialect is Dialect.STANDALONE and not self.table.is_sure and self.table.bits > 1:
             rng = Random()
-            cursors = [self.ranges.dialect.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
-            commands = [guard.scan(cursor, count=1) for cursor in cursors]
+            random_cursors = [self.ranges.dialect.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
+            commands = [guard.scan(cursor, count=1) for cursor in random_cursors]
         replies = await lane.run(*commands)
         while self._requests:
             await asyncio.wait([self._requests.first.replies])
             self._process(lane, has_waited=False)
         self.commands += len(commands)
-        self.table.measured(_cursors(replies))
-
-    def _count_traffic(self, lane: Lane) -> None:
-        counted_in, counted_out = self._counted
-        self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
-        self.bytes_in += lane.traffic.bytes_in - counted_in
-        self.bytes_out += lane.traffic.bytes_out - counted_out
-
-
-def _cursors(replies: Sequence[Reply]) -> list[int]:
-    """The cursors of those replies that are pages."""
-    found = []
-    for reply in replies:
-        with contextlib.suppress(ScanRefusedError, ServerBusyError):
-            found.append(scan_page(reply)[0])
-    return found
+        cursors = []
+        for reply in replies:
+            with contextlib.suppress(ScanRefusedError, ServerBusyError):
+                cursors.append(scan_page(reply)[0])
+        self.table.observe_random(cursors)

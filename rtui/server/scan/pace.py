@@ -1,4 +1,12 @@
-"""How hard a scan may lean on a server: the size of one call and the share of the server's time."""
+"""How hard a scan may lean on a server: the size of one SCAN and the share of the server's time.
+
+What other clients feel is how long one of our calls holds the server (`Limits.call_us`) and how often
+(`Limits.duty`). So the Pacer measures what a visited key costs. The idle round trip is that of calls that cost
+nothing; what a SCAN of COUNT 500 takes longer, divided by 500, is the cost of a key, unless the server tells it
+itself. With 0.7 µs a key and the 60 µs of the gentle pace COUNT becomes 85. After a call of 60 µs a duty of 0.1 lets
+the next one go 600 µs later. Over a link of 20 ms several calls are under way at once (`depth`), spread over the
+round trip.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +120,7 @@ class Pacer:
         self._tiny: deque[tuple[float, int]] = deque(maxlen=2 * _WINDOW)
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
         self._since_change = 0
-        self._told_us: float | None = None
+        self._server_key_us: float | None = None
         self._free_at = float("-inf")
         self.key_us = key_us
         """Server time for one visited key, in µs."""
@@ -128,7 +136,7 @@ class Pacer:
     def pace(self, pace: Pace) -> None:
         if pace is not self._pace:
             self._pace, self._limits = pace, pace.limits
-            self._judge()
+            self._adjust()
 
     @property
     def waits(self) -> bool:
@@ -139,36 +147,36 @@ class Pacer:
         """What a SCAN of `count` takes the server, in µs."""
         return self.key_us * count
 
-    def idle(self, round_trip_s: float) -> None:
-        """Take up the round trip of a call that cost the server next to nothing."""
+    def observe_idle(self, round_trip_s: float) -> None:
+        """Learn the round trip of a call that cost the server next to nothing."""
         self._tiny.append((round_trip_s, 0))
-        self._judge()
+        self._adjust()
 
-    def told(self, key_us: float) -> None:
-        """Take up what the server says that a visited key took it, in µs."""
-        self._told_us = max(_LEAST_KEY_US, key_us)
-        self._judge()
+    def observe_key_us(self, key_us: float) -> None:
+        """Learn what a visited key took the server by its own clock, in µs."""
+        self._server_key_us = max(_LEAST_KEY_US, key_us)
+        self._adjust()
 
-    def answered(self, count: int, round_trip_s: float | None) -> None:
-        """Take up the round trip of a SCAN with `count`, None when it was not seen in time, and judge COUNT anew.
+    def observe(self, count: int, round_trip_s: float | None) -> None:
+        """Learn the round trip of a SCAN with `count`, None when it was not seen in time, and choose COUNT anew.
 
-        A tiny one says nothing about the server's time, so it makes older judgements fade: COUNT may rise again.
+        A tiny one tells nothing about the server's time, so it makes older measurements fade: COUNT may rise again.
         """
         if count <= TINY_COUNT and self._key_us:
             self._key_us.popleft()
         self._since_change += 1
         if round_trip_s is not None:
             self._timed(count, round_trip_s)
-            self._judge()
+            self._adjust()
         elif self.count != self._target:
-            self._judge()
+            self._adjust()
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may be sent, 0 when it may go now."""
         return max(0.0, self._free_at - now)
 
-    def sent(self, count: int, now: float) -> None:
-        """Book a SCAN of `count` that goes out `now`: the next one waits until the share of the server allows it.
+    def add_sent(self, count: int, now: float) -> None:
+        """Count a SCAN of `count` that is sent `now`: the next one waits until the share of the server allows it.
 
         Over a link the calls of all ranges are spread over the round trip, so that they reach the server one by one.
         """
@@ -188,15 +196,15 @@ class Pacer:
             self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
 
     def _cost_of_a_key(self) -> float:
-        """As the server told it, unless the round trips speak loudly against it."""
+        """By the server's own clock, unless the round trips clearly contradict it."""
         timed_us = low_quartile(self._key_us) if self._key_us else None
-        told_us = self._told_us
-        if told_us is None:
+        server_us = self._server_key_us
+        if server_us is None:
             return self._prior_us if timed_us is None else timed_us
-        is_loud = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
-        return timed_us if timed_us is not None and is_loud and timed_us > 3 * told_us else told_us
+        is_clear = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
+        return timed_us if timed_us is not None and is_clear and timed_us > 3 * server_us else server_us
 
-    def _judge(self) -> None:
+    def _adjust(self) -> None:
         self.key_us = self._cost_of_a_key()
         if self._tiny:
             round_trip_s, count = low_quartile(self._tiny)

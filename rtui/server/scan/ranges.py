@@ -1,4 +1,18 @@
-"""A keyspace cut into ranges of positions that are scanned side by side, each key delivered once."""
+"""A keyspace cut into ranges of positions that are scanned side by side, each key delivered once.
+
+Over a slow link one SCAN after the other leaves the server idle, so the positions of cursor.py are cut into eight
+ranges, of which each has a SCAN under way. Range 0 begins with the cursor of position 0, range 1 with that of 2^61,
+and so on. A reply moves its range to the position of the cursor that it carries; a range is done when that is at its
+end or beyond.
+
+A page consists of whole buckets, so the last page of range 0 may run beyond 2^61, into keys that range 1 has
+delivered from its first page. Therefore range 1 remembers the keys of its first pages (`head`) until range 0 has
+ended, and they are left out of range 0's last page. Had range 1 not begun yet, it begins where range 0 has ended. Had
+range 0's page run farther than range 1 has come, its keys are left out of the pages of range 1 that follow (`tail`).
+
+While the table grows or shrinks, a page may also hold keys from before its cursor. Such repeats are noticed by hashes
+of names and set `repeats_possible`; see `Ranges`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rtui.server.scan.cursor import POSITION_END, Dialect, covered
+from rtui.server.scan.cursor import POSITION_END, Dialect, covered_share
 
 Slots: TypeAlias = Sequence[tuple[int, int]]
 """Slots that a cluster node owns, as inclusive pairs."""
@@ -51,7 +65,7 @@ class EarlyKeys:
 
 
 class Range:
-    """One span under way: the cursor to send next and what its seam with the range before needs."""
+    """One span under way: the cursor to send next, and keys that tell repeats at its borders."""
 
     __slots__ = (
         "_recent",
@@ -70,7 +84,7 @@ class Range:
         "tail_end",
     )
 
-    def __init__(self, span: Span, cursor: int, *, has_seam: bool) -> None:
+    def __init__(self, span: Span, cursor: int, *, has_border: bool) -> None:
         self.start = span.start
         self.own_start = span.start
         """From where on its own pages alone have delivered: a page of a range before may have run over its start."""
@@ -79,7 +93,7 @@ class Range:
         self.cursor = cursor
         self.is_started = False
         self.is_done = False
-        self.head: set[bytes] | None = set() if has_seam else None
+        self.head: set[bytes] | None = set() if has_border else None
         """Keys returned between `start` and `head_end`, while a range before is still under way."""
         self.head_end = span.start
         self.head_bytes = 0
@@ -110,15 +124,15 @@ class Range:
 
 
 class Ranges:
-    """The ranges of one node in the order in which they are to be taken up.
+    """The ranges of one node in the order in which they are begun.
 
     A page ends with a whole bucket at or behind the end of its range, so the last page of a range may hold keys of the
-    next one. Those are told apart by name: the next range's first keys are remembered, what they hold is left out.
+    next one. Those are recognised by name: the next range's first keys are remembered and left out of the page.
 
     A page begins with a whole bucket, too: the one that its cursor points into. Where the table has fewer buckets than
     the cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before
     the cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
-    every page: after the table has grown, none runs over the seam any more. What was delivered before is recognised
+    every page: after the table has grown, none runs over the border any more. What was delivered before is recognised
     among the keys of the last pages. Either sets `repeats_possible`.
 
     A repeat stays unnoticed only where the table is small for one page between two others, and every key that comes
@@ -149,12 +163,12 @@ class Ranges:
         self.dialect = dialect
         self.slots = slots
         self.repeats_possible = False
-        """Whether a key may have been delivered twice, since what runs over a seam could not be told apart."""
+        """Whether a key may have been delivered twice, since what runs over a border could not be recognised."""
         ends = {span.end for span in ordered}
-        self._ranges = [Range(span, self._cursor_at(span.start), has_seam=span.start in ends) for span in ordered]
+        self._ranges = [Range(span, self._cursor_at(span.start), has_border=span.start in ends) for span in ordered]
         self._at_start = {one.start: one for one in self._ranges}
         self._early: list[EarlyKeys] = []
-        before = Range(Span(0, ordered[0].start if ordered else 0), 0, has_seam=False)
+        before = Range(Span(0, ordered[0].start if ordered else 0), 0, has_border=False)
         before.remember_recent(tuple(map(hash, first_keys)), before.end)
         self._sources = [before, *self._ranges] if first_keys else self._ranges
         """Whose pages a page may repeat."""
@@ -183,14 +197,14 @@ class Ranges:
         """The share of the keyspace that has been gone through, 0 … 1; None where cursors say nothing."""
         if not self.dialect.is_ordered:
             return None
-        left = sum(covered(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
+        left = sum(covered_share(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
         return max(0.0, min(1.0, 1.0 - left))
 
     def remaining(self) -> list[Span]:
         """What has not been gone through, in order."""
         return [Span(one.position, one.end) for one in self._ranges if not one.is_done]
 
-    def arrived(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
+    def advance(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
         """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.
 
         Raises CursorOrderError when the cursor does not move forward, or has more than 64 bits.
@@ -218,7 +232,7 @@ class Ranges:
         if reached >= one.end:
             fresh = self._finish(one, reached, fresh)
         if self._early or first < before:
-            self._look_for_repeats(one, first, before, fresh)
+            self._notice_repeats(one, first, before, fresh)
         if one.is_done:
             self._early = [early for early in self._early if self._is_under_way(early.begin, early.end)]
         page = tuple(map(hash, keys))
@@ -239,8 +253,8 @@ class Ranges:
         bucket = POSITION_END >> cursor.bit_length()
         return one.position // bucket * bucket
 
-    def _look_for_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
-        """See whether a page delivers what was delivered before.
+    def _notice_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
+        """Set `repeats_possible` if a page delivers what was delivered before.
 
         Its range went from `before` to its position with it; it may hold keys from `first` on.
         """
@@ -273,20 +287,16 @@ class Ranges:
         one.is_done = True
         follower = self._at_start.get(one.end)
         while follower is not None and follower.start < reached:
-            page = self._run_over(follower, min(reached, follower.end), page)
+            page = self._settle_overrun(follower, min(reached, follower.end), page)
             follower = self._at_start.get(follower.end)
-        self._drop_heads()
+        first = min((one.start for one in self._ranges if not one.is_done), default=POSITION_END)
+        for other in self._ranges:
+            if other.start <= first:
+                other.head = None  # nothing can run over into it any more
         return page
 
-    def _drop_heads(self) -> None:
-        """Forget the heads that nothing can run over into any more."""
-        first = min((one.start for one in self._ranges if not one.is_done), default=POSITION_END)
-        for one in self._ranges:
-            if one.start <= first:
-                one.head = None
-
-    def _run_over(self, follower: Range, reached: int, page: list[bytes]) -> list[bytes]:
-        """Settle what a page holds of a later range, up to the position `reached`."""
+    def _settle_overrun(self, follower: Range, reached: int, page: list[bytes]) -> list[bytes]:
+        """Return a page without the keys of a later range up to `reached` that this has delivered."""
         follower.own_start = max(follower.own_start, reached)
         if not follower.is_started:
             follower.position = follower.head_end = max(follower.position, reached)

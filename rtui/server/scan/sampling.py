@@ -1,4 +1,10 @@
-"""A picture of a whole keyspace from a few thousand keys of random places, whatever its size."""
+"""A sample of a keyspace by SCAN from random cursors: a few thousand keys tell the shares of all namespaces.
+
+A hash table holds its keys in no order, so the ten or so keys that `SCAN <random cursor> COUNT 10` returns are as
+good as ten random ones. 20 such calls go into one write. Each call visits the buckets from its random position up to
+that of the cursor that it returns. So the sample also tells how many keys there are: 200 keys found in 2^64 / 5,000
+of the positions mean a million keys in all. The spread of that density among the calls gives the interval.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,6 @@ from typing import Final
 from rtui.analysis.estimates import Z_95, Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.run_control import RunControl
@@ -52,7 +57,7 @@ class Sample:
     keys: tuple[bytes, ...] = ()
     calls: int = 0
     total: Estimate | None = None
-    """Keys of the database, from how densely the visited places are filled; None before anything was found."""
+    """Keys of the database, from how many were found in the positions visited; None before any was found."""
     commands: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -79,8 +84,8 @@ async def sample(
 
     A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
     `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
-    new; `on_more` what there is, a few times on the way. It ends early once it is stopped, and
-    keeps the pace that it began with.
+    new; `on_more` what there is, a few times on the way. It ends early once it is stopped, and keeps
+    the pace that it began with.
     """
     taken = _Taken(lane, on_keys)
     limits = control.pace.limits
@@ -90,7 +95,7 @@ async def sample(
     writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
     left = max(1, keys // CALL_KEYS)
     report_at = keys // 10
-    busy = _Busy(control, on_wait)
+    attempt = 0
     while (left or writes) and taken.failure is None and not control.is_stopped:
         if taken.size_bytes > SAMPLE_BYTES:
             left = 0
@@ -98,60 +103,35 @@ async def sample(
         if left and len(writes) < most:
             starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left, taken.calls_at_once()))]
             left -= len(starts)
-            writes.append((starts, lane.run(*map(_call, starts))))
+            writes.append(
+                (starts, lane.run(*(guard.scan(Dialect.STANDALONE.cursor(start), count=CALL_KEYS) for start in starts)))
+            )
             await asyncio.sleep(gap_s)
         if writes and (not left or len(writes) >= most or writes[0][1].done()):
             starts, replies = writes.popleft()
-            left += await _take(taken, busy, starts, replies)
+            answered = taken.calls
+            try:
+                taken.add(starts, await replies)
+            except ServerBusyError as busy:
+                attempt += 1
+                if on_wait is not None:
+                    on_wait(busy.happened)
+                await control.wait_for_stop(backoff_s(attempt, Random()))
+                left += len(starts) - (taken.calls - answered)
+            except (ConnectionLost, ScanRefusedError) as error:
+                taken.failure = error
+            else:
+                if attempt and on_wait is not None:
+                    on_wait(None)
+                attempt = 0
         if on_more is not None and left and len(taken.keys) >= report_at:
             report_at *= 3
             on_more(taken.sample())
     return taken.sample()
 
 
-class _Busy:
-    """The pauses that a busy server is given."""
-
-    def __init__(self, control: RunControl, on_wait: Callable[[SafeText | None], None] | None) -> None:
-        self._control = control
-        self._on_wait = on_wait
-        self._attempt = 0
-
-    async def wait(self, reason: SafeText) -> None:
-        """Wait, longer each time, unless all is to end."""
-        self._attempt += 1
-        if self._on_wait is not None:
-            self._on_wait(reason)
-        await self._control.wait_for_stop(backoff_s(self._attempt, Random()))
-
-    def over(self) -> None:
-        """Take up that the server has answered."""
-        if self._attempt and self._on_wait is not None:
-            self._on_wait(None)
-        self._attempt = 0
-
-
-async def _take(taken: _Taken, busy: _Busy, starts: Sequence[int], replies: asyncio.Future[list[Reply]]) -> int:
-    """Take up the answers to one write; returns how many calls have to be made anew, since the server was busy."""
-    visited = taken.calls
-    try:
-        taken.take(starts, await replies)
-    except ServerBusyError as error:
-        await busy.wait(error.happened)
-        return len(starts) - (taken.calls - visited)
-    except (ConnectionLost, ScanRefusedError) as error:
-        taken.failure = error
-    else:
-        busy.over()
-    return 0
-
-
-def _call(position: int) -> Command:
-    return guard.scan(Dialect.STANDALONE.cursor(position), count=CALL_KEYS)
-
-
 class _Taken:
-    """What a sample has brought so far."""
+    """The keys sampled so far, and the positions that each call has visited."""
 
     def __init__(self, lane: Lane, on_keys: Callable[[list[bytes]], None] | None) -> None:
         self.keys: dict[bytes, None] = {}
@@ -175,25 +155,22 @@ class _Taken:
             return MAX_BATCH if self.calls else 1
         return max(1, WRITE_BYTES * len(self.keys) // (CALL_KEYS * max(1, self.size_bytes)))
 
-    def take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Take up the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
+    def add(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Add the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
         known = len(self.keys)
         try:
-            self._take(starts, replies)
+            for start, reply in zip(starts, replies, strict=True):
+                cursor, keys = scan_page(reply)
+                reached = Dialect.STANDALONE.reached(cursor)
+                if reached <= start:
+                    raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
+                self._bits = max(self._bits, cursor.bit_length())
+                self._visits.append((start, reached, len(keys)))
+                self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
+                self.keys.update(dict.fromkeys(keys))
         finally:
             if self._on_keys is not None and len(self.keys) > known:
                 self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
-
-    def _take(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
-        for start, reply in zip(starts, replies, strict=True):
-            cursor, keys = scan_page(reply)
-            reached = Dialect.STANDALONE.reached(cursor)
-            if reached <= start:
-                raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
-            self._bits = max(self._bits, cursor.bit_length())
-            self._visits.append((start, reached, len(keys)))
-            self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
-            self.keys.update(dict.fromkeys(keys))
 
     def sample(self) -> Sample:
         """What there is so far."""
@@ -209,18 +186,18 @@ class _Taken:
         )
 
     def _total(self) -> Estimate | None:
-        """Keys found by positions gone through; a call begins with the whole bucket that its cursor points into."""
+        """Keys found by positions visited; a call begins with the whole bucket that its cursor points into."""
         bucket = POSITION_END >> self._bits
-        gone = sum(self._passed(bucket))
+        visited = sum(self._passed(bucket))
         found = sum(keys for _, _, keys in self._visits)
         if not found:
             return None
-        value = found * POSITION_END / gone
-        error = max(Z_95 / math.sqrt(found), self._spread(found / gone, found, bucket))
+        value = found * POSITION_END / visited
+        error = max(Z_95 / math.sqrt(found), self._spread(found / visited, found, bucket))
         return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
 
     def _passed(self, bucket: int) -> Iterator[int]:
-        """How many positions each call has gone through, whole buckets of so many."""
+        """How many positions each call has visited, whole buckets of so many."""
         return (reached - start // bucket * bucket for start, reached, _ in self._visits)
 
     def _spread(self, density: float, found: int, bucket: int) -> float:

@@ -12,9 +12,9 @@ from rtui.server.scan.cursor import (
     POSITION_END,
     Dialect,
     bitreverse64,
-    covered,
+    covered_share,
     dialect_of,
-    pieces,
+    equal_ranges,
 )
 
 cursors = st.integers(min_value=0, max_value=POSITION_END - 1)
@@ -96,7 +96,7 @@ def test_dialect_follows_product_and_version(
 
 @given(st.integers(min_value=0, max_value=6))
 def test_pieces_tile_the_keyspace(power: int) -> None:
-    cut = pieces(1 << power)
+    cut = equal_ranges(1 << power)
     assert cut[0][0] == 0
     assert cut[-1][1] == POSITION_END
     assert all(left[1] == right[0] for left, right in itertools.pairwise(cut))
@@ -104,12 +104,12 @@ def test_pieces_tile_the_keyspace(power: int) -> None:
 
 def test_pieces_are_a_power_of_two() -> None:
     with pytest.raises(ValueError, match="power of two"):
-        pieces(6)
+        equal_ranges(6)
 
 
 def test_covered_counts_owned_slots_only() -> None:
     end_of_slot_9 = Dialect.SLOTTED.position(10)
-    assert covered(0, end_of_slot_9, [(0, 9), (100, 109)]) == pytest.approx(0.5)
-    assert covered(0, POSITION_END, [(0, 9)]) == pytest.approx(1.0)
-    assert covered(0, POSITION_END // 4) == pytest.approx(0.25)
-    assert covered(0, 1, []) == 1.0
+    assert covered_share(0, end_of_slot_9, [(0, 9), (100, 109)]) == pytest.approx(0.5)
+    assert covered_share(0, POSITION_END, [(0, 9)]) == pytest.approx(1.0)
+    assert covered_share(0, POSITION_END // 4) == pytest.approx(0.25)
+    assert covered_share(0, 1, []) == 1.0

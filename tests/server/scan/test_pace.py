@@ -15,7 +15,7 @@ def scan(pacer: Pacer, key_us: float, replies: int, *, idle_s: float = IDLE_S, n
     """Answer so many SCANs as a server with this cost would."""
     for turn in range(replies):
         noise = noise_s * (turn % 3)
-        pacer.answered(pacer.count, idle_s + pacer.count * key_us / 1e6 + noise)
+        pacer.observe(pacer.count, idle_s + pacer.count * key_us / 1e6 + noise)
 
 
 @pytest.mark.parametrize("pace", [Pace.GENTLE, Pace.NORMAL])
@@ -41,7 +41,7 @@ def test_it_starts_small() -> None:
 def test_count_never_leaves_its_bounds(replies: list[tuple[float, bool]]) -> None:
     pacer = Pacer(Pace.NORMAL)
     for round_trip_s, seen in replies:
-        pacer.answered(pacer.count, round_trip_s if seen else None)
+        pacer.observe(pacer.count, round_trip_s if seen else None)
         assert MIN_COUNT <= pacer.count <= MAX_COUNT
         assert 1 <= pacer.depth <= pacer.pace.limits.width
 
@@ -70,7 +70,7 @@ def test_a_bad_start_does_not_last() -> None:
 def test_the_servers_own_word_counts_more_than_a_restless_link() -> None:
     pacer = Pacer(Pace.NORMAL)
     scan(pacer, 0.5, 40, idle_s=0.02, noise_s=0.003)
-    pacer.told(0.5)
+    pacer.observe_key_us(0.5)
     scan(pacer, 0.5, 40, idle_s=0.02, noise_s=0.003)
     assert pacer.count == Pace.NORMAL.limits.call_us / 0.5
 
@@ -82,21 +82,21 @@ def test_a_gentle_scan_leaves_the_server_its_time() -> None:
     for _ in range(200):
         now += pacer.wait_s(now)
         busy_us += pacer.cost_us(pacer.count)
-        pacer.sent(pacer.count, now)
+        pacer.add_sent(pacer.count, now)
         assert pacer.wait_s(now) > 0
     assert busy_us / 1e6 / now == pytest.approx(Pace.GENTLE.limits.duty, rel=0.02)
 
 
 def test_full_pace_never_waits() -> None:
     pacer = Pacer(Pace.FULL)
-    pacer.sent(1000, 5.0)
+    pacer.add_sent(1000, 5.0)
     assert pacer.wait_s(5.0) == 0
 
 
 def test_over_a_link_calls_are_spread_over_the_round_trip() -> None:
     pacer = Pacer(Pace.NORMAL)
     scan(pacer, 0.2, 40, idle_s=0.02)
-    pacer.sent(pacer.count, 0.0)
+    pacer.add_sent(pacer.count, 0.0)
     assert pacer.wait_s(0.0) == pytest.approx(0.02 * 0.8 / pacer.pace.limits.width, rel=0.01)
     assert pacer.depth == pacer.pace.limits.width
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.scan.cursor import POSITION_END, Dialect, pieces
+from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
 from rtui.server.scan.savepoint import savepoint_of
 from tests.server.scan.table import Table
@@ -32,13 +32,13 @@ def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[byt
     """One round trip: ask, and take up the page at once."""
     one.is_started = True
     cursor, keys = table.scan(one.cursor, count)
-    seen.update(ranges.arrived(one, cursor, keys))
+    seen.update(ranges.advance(one, cursor, keys))
 
 
 @given(rngs, st.integers(0, 3), st.integers(1, 60))
 def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> None:
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(1 << power)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(1 << power)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(8)), count, seen)
@@ -50,7 +50,7 @@ def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> Non
 def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) -> None:
     """Where a page is short against a range, the names at the seams settle everything."""
     full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(8)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(8)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
@@ -62,7 +62,7 @@ def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) ->
 def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> None:
     """Several requests are under way at once, as on a lane: replies come in the order of the requests."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     under_way: list[tuple[Range, int, list[bytes]]] = []
     while not ranges.is_done:
@@ -74,7 +74,7 @@ def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> Non
             under_way.append((one, *table.scan(one.cursor, count)))
         elif under_way:
             one, cursor, keys = under_way.pop(0)
-            seen.update(ranges.arrived(one, cursor, keys))
+            seen.update(ranges.advance(one, cursor, keys))
     assert set(seen) == table.keys
     assert ranges.repeats_possible or max(seen.values(), default=1) == 1
 
@@ -84,7 +84,7 @@ def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[t
     """Keys that stay are delivered though the table grows and shrinks and others come and go."""
     table = make_table(rng)
     stable = set(rng.sample(sorted(table.keys), len(table.keys) // 2))
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(4)), 5, seen)
@@ -100,7 +100,7 @@ def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[t
 def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -> None:
     """Broken off anywhere, taken up from what was saved, wrapped round: the second run alone has it all."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
     for _ in range(steps):
         if not ranges.is_done:
             step(ranges, table, rng.choice(ranges.under_way(4)), count, Counter())
@@ -115,13 +115,13 @@ def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -
 
 
 def test_fraction_is_what_was_gone_through() -> None:
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in pieces(4)])
+    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
     assert ranges.fraction() == 0.0
     first = ranges.under_way(1)[0]
-    ranges.arrived(first, STANDALONE.cursor(first.end), [])
+    ranges.advance(first, STANDALONE.cursor(first.end), [])
     assert ranges.fraction() == pytest.approx(0.25)
     for one in ranges.under_way(4):
-        ranges.arrived(one, STANDALONE.cursor(one.end) if one.end < POSITION_END else 0, [])
+        ranges.advance(one, STANDALONE.cursor(one.end) if one.end < POSITION_END else 0, [])
     assert ranges.fraction() == 1.0
     assert ranges.is_done
 
@@ -129,26 +129,26 @@ def test_fraction_is_what_was_gone_through() -> None:
 def test_a_cursor_that_goes_backwards_is_an_error() -> None:
     ranges = Ranges(STANDALONE)
     one = ranges.under_way(1)[0]
-    ranges.arrived(one, 1, [])
+    ranges.advance(one, 1, [])
     with pytest.raises(CursorOrderError):
-        ranges.arrived(one, 2, [])
+        ranges.advance(one, 2, [])
 
 
 @pytest.mark.parametrize("dialect", [Dialect.STANDALONE, Dialect.SLOTTED])
 def test_a_cursor_of_more_than_64_bits_is_an_error(dialect: Dialect) -> None:
     ranges = Ranges(dialect)
     with pytest.raises(CursorOrderError):
-        ranges.arrived(ranges.under_way(1)[0], 1 << 70, [])
+        ranges.advance(ranges.under_way(1)[0], 1 << 70, [])
 
 
 def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
     ranges = Ranges(Dialect.OPAQUE, first_cursor=9)
     one = ranges.under_way(1)[0]
     assert one.cursor == 9
-    assert ranges.arrived(one, 7, [b"a"]) == [b"a"]
-    assert ranges.arrived(one, 3, [b"a"]) == [b"a"]
+    assert ranges.advance(one, 7, [b"a"]) == [b"a"]
+    assert ranges.advance(one, 3, [b"a"]) == [b"a"]
     assert ranges.fraction() is None
-    ranges.arrived(one, 0, [])
+    ranges.advance(one, 0, [])
     assert ranges.is_done
 
 
@@ -159,13 +159,13 @@ def test_an_opaque_scan_is_not_cut() -> None:
 
 def test_names_of_a_megabyte_are_not_held() -> None:
     """Eight ranges whose first pages have names of 1 MiB: what is remembered of them is bounded in bytes."""
-    cut = [Span(*piece) for piece in pieces(8)]
+    cut = [Span(*piece) for piece in equal_ranges(8)]
     ranges = Ranges(STANDALONE, cut)
     tracemalloc.start()
     for number in range(6):
         for index, one in enumerate(ranges.under_way(8)):
             page = [b"%d %d " % (number, index) + bytes(1 << 20) for _ in range(2)]
-            ranges.arrived(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
+            ranges.advance(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 8 * HEAD_BYTES + (1 << 20)
@@ -175,7 +175,7 @@ def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> 
     ranges = Ranges(STANDALONE, [Span(0, 1 << 63), Span(1 << 63, POSITION_END)])
     first, second = ranges.under_way(2)
     page = [b"%d" % number + bytes(1 << 20) for number in range(6)]
-    ranges.arrived(second, STANDALONE.cursor(3 << 62), page)
+    ranges.advance(second, STANDALONE.cursor(3 << 62), page)
     assert not ranges.repeats_possible
-    ranges.arrived(first, STANDALONE.cursor((1 << 63) + (1 << 60)), page)
+    ranges.advance(first, STANDALONE.cursor((1 << 63) + (1 << 60)), page)
     assert ranges.repeats_possible

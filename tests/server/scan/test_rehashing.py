@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, pieces
+from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ranges
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import TABLE_PROBES
 from rtui.server.scan.pace import Pace
@@ -48,12 +48,12 @@ def scanned(
     """Scan as a node's scan does; returns how often each key was delivered, and whether repeats were possible."""
     seen: Counter[bytes] = Counter()
     watch = TableWatch()
-    watch.saw(first_cursor)
+    watch.observe(first_cursor)
     while not ranges.is_done:
         one = rng.choice(ranges.under_way(8))
         cursor, keys = table.scan(one.cursor, count)
-        seen.update(ranges.arrived(one, cursor, keys))
-        watch.saw(cursor)
+        seen.update(ranges.advance(one, cursor, keys))
+        watch.observe(cursor)
         if changes:
             changes -= 1
             change(table, rng, changes)
@@ -61,7 +61,7 @@ def scanned(
                 table.remove(fleeting.pop())
     if not watch.is_sure and watch.bits > 1:
         cursors = [Dialect.STANDALONE.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
-        watch.measured([table.scan(cursor, 1)[0] for cursor in cursors])
+        watch.observe_random([table.scan(cursor, 1)[0] for cursor in cursors])
     return seen, ranges.repeats_possible or watch.has_shrunk
 
 
@@ -76,7 +76,7 @@ def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: 
     table = a_table(rng, rng.choice((3, 60, 400)))
     names = sorted(table.keys)
     staying = set(rng.sample(names, len(names) // 2))
-    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(width)])
+    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(width)])
     fleeting = [name for name in names if name not in staying]
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=fleeting)
     assert staying <= set(seen)
@@ -116,7 +116,7 @@ def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int,
     table.resize(rng.randint(1, 5))
     table.rehash(rng.choice((0, 5, 5000)))
     begin = Dialect.STANDALONE.position(cursor)
-    spans = [Span(max(begin, start), end) for start, end in pieces(width) if end > begin] if cursor else []
+    spans = [Span(max(begin, start), end) for start, end in equal_ranges(width) if end > begin] if cursor else []
     ranges = Ranges(Dialect.STANDALONE, spans, first_keys=keys)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=[], first_cursor=cursor)
     seen.update(keys)
@@ -134,7 +134,7 @@ def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) ->
     while not ranges.is_done:
         one = ranges.under_way(1)[0]
         cursor, keys = table.scan(one.cursor, count)
-        seen.update(ranges.arrived(one, cursor, keys))
+        seen.update(ranges.advance(one, cursor, keys))
         table.resize(bits)
         table.rehash(rng.randrange(50))
         bits += not table.is_rehashing and bits < 14
@@ -159,8 +159,8 @@ def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: 
             table.rehash(5000)
         one = ranges.under_way(1)[0]
         cursor, keys = table.scan(one.cursor, count)
-        seen.update(ranges.arrived(one, cursor, keys))
-        watch.saw(cursor)
+        seen.update(ranges.advance(one, cursor, keys))
+        watch.observe(cursor)
         table.resize(8)
         table.rehash(5000)
     assert set(seen) == set(names)
@@ -181,15 +181,15 @@ def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, req
     for attempt in range(20):
         server.admin.flushall()
         names = plant(server, numbered(keys, b"%d:" % attempt))
-        ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(8)])
+        ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(8)])
         seen: Counter[bytes] = Counter()
         for one in ranges.under_way(8)[1::2]:
             if not one.is_done:
-                seen.update(ranges.arrived(one, *asked(server, one.cursor, 1)))
+                seen.update(ranges.advance(one, *asked(server, one.cursor, 1)))
         plant(server, numbered(400, b"more:"))
         while not ranges.is_done:
             one = ranges.under_way(1)[0]
-            seen.update(ranges.arrived(one, *asked(server, one.cursor, 1)))
+            seen.update(ranges.advance(one, *asked(server, one.cursor, 1)))
         assert names <= set(seen)
         assert ranges.repeats_possible or max(seen.values()) == 1
         repeated += max(seen.values()) > 1

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.server.scan.cursor import POSITION_END, Dialect, pieces
+from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import Ranges, Span
 from rtui.server.scan.savepoint import (
     KEPT_SPANS,
@@ -157,14 +157,14 @@ def test_any_number_of_interruptions_keeps_the_file_readable(
 ) -> None:
     """Forty runs in a row are broken off anywhere; each saves a file that the next one reads, of the whole keyspace."""
     file = SaveFile("a:1", 0, tmp_path_factory.getbasetemp())
-    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in pieces(width)])
+    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(width)])
     for _ in range(40):
         for _ in range(rng.randrange(1, 30)):
             one = rng.choice(ranges.under_way(width) or [None])
             if one is not None:
                 step = max(1, (one.end - one.position) // rng.randrange(1, 6)) + rng.randrange(1 << 20)
                 reached = one.position + step
-                ranges.arrived(one, Dialect.STANDALONE.cursor(reached) if reached < POSITION_END else 0, [])
+                ranges.advance(one, Dialect.STANDALONE.cursor(reached) if reached < POSITION_END else 0, [])
         remaining = ranges.remaining()
         if not remaining:
             return

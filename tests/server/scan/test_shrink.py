@@ -21,7 +21,7 @@ def cursors(rng: Random, bits: int, count: int) -> list[int]:
 def test_a_table_that_keeps_its_size_did_not_shrink(rng: Random, bits: int) -> None:
     watch = TableWatch()
     for cursor in cursors(rng, bits, 300):
-        watch.saw(cursor)
+        watch.observe(cursor)
     assert not watch.has_shrunk
     assert watch.bits == bits
 
@@ -30,7 +30,7 @@ def test_a_table_that_keeps_its_size_did_not_shrink(rng: Random, bits: int) -> N
 def test_growth_is_no_shrinking(rng: Random, bits: int, more: int) -> None:
     watch = TableWatch()
     for cursor in cursors(rng, bits, 50) + cursors(rng, bits + more, 50):
-        watch.saw(cursor)
+        watch.observe(cursor)
     assert not watch.has_shrunk
 
 
@@ -38,7 +38,7 @@ def test_growth_is_no_shrinking(rng: Random, bits: int, more: int) -> None:
 def test_a_smaller_table_is_noticed(rng: Random, bits: int, less: int) -> None:
     watch = TableWatch()
     for cursor in cursors(rng, bits + less, 50) + cursors(rng, bits, PATIENCE + 60):
-        watch.saw(cursor)
+        watch.observe(cursor)
     assert watch.has_shrunk
     assert watch.bits == bits
 
@@ -46,17 +46,17 @@ def test_a_smaller_table_is_noticed(rng: Random, bits: int, less: int) -> None:
 @pytest.mark.parametrize(("now", "shrunk"), [([1, 2, 3], True), ([1, 9], False), ([], False)])
 def test_a_last_look_at_the_table_settles_it(now: list[int], shrunk: bool) -> None:
     watch = TableWatch()
-    watch.saw(8)
-    watch.saw(2)
+    watch.observe(8)
+    watch.observe(2)
     assert not watch.is_sure
-    watch.measured(now)
+    watch.observe_random(now)
     assert watch.has_shrunk is shrunk
 
 
 def test_the_end_of_a_scan_says_nothing() -> None:
     watch = TableWatch()
-    watch.saw(8)
+    watch.observe(8)
     for _ in range(2 * PATIENCE):
-        watch.saw(0)
+        watch.observe(0)
     assert watch.is_sure
     assert not watch.has_shrunk
