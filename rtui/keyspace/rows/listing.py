@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
 from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import PackedNames
 
 KEEP_ORDER = 50_000
 """Up to this many namespaces keep their order when some of them are removed, which takes some ten milliseconds."""
@@ -44,26 +46,9 @@ class ChildOrder(NamedTuple):
     """Positions by ordinal."""
 
 
+@dataclass(slots=True, eq=False)
 class Listing:
     """The children of one namespace as rows; it is part of the listing of the namespace above while it is attached."""
-
-    __slots__ = (
-        "_below",
-        "_expanded_positions",
-        "_key_order",
-        "_keys",
-        "_labels",
-        "_name_order",
-        "_starts",
-        "arranged",
-        "attached",
-        "depth",
-        "expanded",
-        "key_count",
-        "name_count",
-        "node",
-        "parent",
-    )
 
     node: Namespace
     """Whose children are listed."""
@@ -71,36 +56,39 @@ class Listing:
     parent: Listing | None
     """The listing that has the row of this namespace; None for the root."""
 
-    attached: bool
+    attached: bool = False
     """Whether it is among the rows of its parent: expanded, not collapsed."""
 
-    arranged: bool
+    arranged: bool = False
     """Whether its children were sorted once they were all there."""
 
-    depth: int
+    depth: int = field(init=False)
     """How many namespaces its rows are in; 0 for the rows of the root."""
 
-    name_count: int
+    name_count: int = field(init=False)
     """The number of namespaces listed."""
 
-    key_count: int
+    key_count: int = field(init=False)
     """The number of keys listed."""
 
-    expanded: list[Listing]
+    expanded: list[Listing] = field(default_factory=list)
     """The listings of the children that are expanded, from top to bottom."""
 
-    def __init__(self, node: Namespace, parent: Listing | None) -> None:
-        self.node = node
-        self.parent = parent
-        self.attached = self.arranged = False
-        self.depth = 0 if parent is None else parent.depth + 1
+    _expanded_positions: list[int] = field(default_factory=list)
+    _starts: list[int] | None = None
+    """The offsets of the rows of `expanded`, computed when they are needed."""
+
+    _below: int = 0
+    """The number of rows of expanded children."""
+
+    _name_order: ChildOrder | None = None
+    _key_order: ChildOrder | None = None
+    _labels: list[bytes] = field(init=False)
+    _keys: PackedNames | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
         self._count_children()
-        self._below = 0
-        self.expanded = []
-        self._expanded_positions: list[int] = []
-        self._starts: list[int] | None = None
-        self._name_order: ChildOrder | None = None
-        self._key_order: ChildOrder | None = None
 
     @property
     def child_count(self) -> int:

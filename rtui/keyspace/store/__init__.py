@@ -1,1 +1,1 @@
-"""The namespace store: all keys seen so far as a tree of namespaces, in about 25 bytes a key besides their names."""
+"""The namespace store: all keys seen so far as a tree of namespaces, whose names are kept as packed bytes."""

@@ -9,6 +9,7 @@ would stop everything else for seconds.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass, field
 
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import Chunk, PackedNames, pack_inline, unpack_inline
@@ -24,31 +25,27 @@ SHRINK_TO = 0.9
 """When the budget is exceeded, names are dropped until the rest takes this share of it."""
 
 
+@dataclass(slots=True, eq=False)
 class Memory:
     """Keeps names at namespaces, within a budget; beyond it, only counts are kept."""
-
-    __slots__ = ("_large", "budget_bytes", "count_only", "dropped", "full", "held_bytes")
 
     budget_bytes: int | None
     """Above this, names are dropped; None for no limit."""
 
-    held_bytes: int
+    held_bytes: int = 0
     """About what all names take, with the objects and dictionary entries that they are kept in."""
 
-    dropped: bool
+    dropped: bool = False
     """Whether any name was dropped; counts then include repeats that the store cannot find."""
 
-    full: bool
+    full: bool = False
     """Whether nothing is left that could be dropped for the budget."""
 
-    count_only: bool
+    count_only: bool = False
     """Whether new names are only counted at the moment; names that are only moved are kept even when `full`."""
 
-    def __init__(self, budget_bytes: int | None) -> None:
-        self.budget_bytes = budget_bytes
-        self.held_bytes = 0
-        self.dropped = self.full = self.count_only = False
-        self._large: set[Namespace] = set()
+    _large: set[Namespace] = field(default_factory=set)
+    """The unopened namespaces with at least one full chunk of suffixes, which are the first to be dropped."""
 
     def keep_suffixes(self, node: Namespace, suffixes: list[bytes]) -> None:
         """Keep suffixes at an unopened namespace, which has counted them already."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from rtui.keyspace.store.packed_names import Chunk, PackedNames, count_inline
@@ -37,6 +38,7 @@ Children: TypeAlias = "dict[bytes, Child] | ShardedDict[Child]"
 """Namespaces by label."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Namespace:
     """All keys that share a prefix up to and including a separator.
 
@@ -46,96 +48,72 @@ class Namespace:
     numbered by ordinals in their order of arrival. A child that nobody has accessed is not an object yet, see `Child`.
     """
 
-    __slots__ = (
-        "_ordinal",
-        "brace_before",
-        "children",
-        "count",
-        "dropped",
-        "estimate",
-        "expected",
-        "keys",
-        "label",
-        "labels",
-        "own_scan",
-        "parent",
-        "pending",
-        "refilling",
-        "root",
-        "separator",
-        "skipped",
-        "suffixes",
-        "unlisted",
-    )
-
-    label: bytes
+    label: bytes = b""
     """The segment with the separator that ends it; the root's is empty."""
 
-    separator: bytes
+    separator: bytes = b""
     """The separator at the end of the label; for the root, the store's only separator or empty."""
 
-    root: Namespace
+    parent: Namespace | None = None
+    """The namespace that it is in; None for the root."""
+
+    root: Namespace = field(init=False)
     """The root of its tree; a store that was reset has another one."""
 
-    count: int
+    count: int = 0
     """Keys seen under this namespace so far, at any depth."""
 
-    children: Children | None
+    children: Children | None = None
     """The namespaces directly below by label; None unless listed."""
 
-    labels: list[bytes]
+    labels: list[bytes] = field(init=False)
     """The labels of the children by ordinal."""
 
-    keys: PackedNames | None
+    keys: PackedNames | None = None
     """The names of the keys directly below by ordinal; None as long as there are none."""
 
-    suffixes: PackedNames | bytes | None
+    suffixes: PackedNames | bytes | None = None
     """The suffixes of an unopened namespace: packed, or inline."""
 
-    pending: deque[Chunk] | None
+    pending: deque[Chunk] | None = None
     """Suffixes that are still to be divided while the namespace is being opened, else None."""
 
-    dropped: bool
+    dropped: bool = False
     """Only the count is kept; listing what is below needs a scan of this prefix."""
 
-    refilling: bool
+    refilling: bool = False
     """A scan of this prefix is filling it."""
 
-    own_scan: bool
+    own_scan: bool = False
     """A scan of this prefix fills it or has filled it; keys that other scans find below are not counted again."""
 
-    skipped: int
+    skipped: int = 0
     """Keys that other scans found below while it was refilling."""
 
-    unlisted: int
+    unlisted: int = 0
     """Keys counted here that are in no child, because there was no memory left for their names."""
 
-    estimate: Estimated | None
+    estimate: Estimated | None = None
     """The count estimated from a sample, until estimates are dropped."""
 
-    expected: dict[tuple[Segment, ...], Estimated] | None
+    expected: dict[tuple[Segment, ...], Estimated] | None = None
     """Estimates of namespaces below by their path from here, until this one is opened."""
 
-    brace_before: bool
+    brace_before: bool = field(init=False)
     """Whether the prefix has a `{`, so that no hash tag can begin below."""
 
-    def __init__(self, label: bytes = b"", separator: bytes = b"", parent: Namespace | None = None) -> None:
-        self.label = label
-        self.separator = separator
-        self.parent = parent
-        self.root = self if parent is None else parent.root
-        self.count = 0
-        self.children = None
+    _ordinal: int = -1
+    """The ordinal when it was last looked up."""
+
+    def __post_init__(self) -> None:
+        parent = self.parent
         self.labels = _NO_LABELS
-        self.keys = None
-        self.suffixes = None
-        self.pending = None
-        self.dropped = self.refilling = self.own_scan = False
-        self.unlisted = self.skipped = 0
-        self.estimate = None
-        self.expected = None
-        self.brace_before = b"{" in label or (parent is not None and parent.brace_before)
-        self._ordinal = -1
+        if parent is None:
+            self.root = self
+            self.brace_before = b"{" in self.label
+        else:
+            self.root = parent.root
+            self.brace_before = parent.brace_before or b"{" in self.label
 
     def __repr__(self) -> str:
         return f"<Namespace {self.path()!r} count={self.count}>"

@@ -5,13 +5,14 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 
 1. *Add*: every key is split once, at its first separator. The root, listed from the start, gets the key `lock` and the
    namespace `shop:` with the count 3, which keeps the suffixes `user:1`, `user:2` and `cart:1` as packed bytes, see
-   `packed_names`. That costs about 25 bytes a key besides the suffix of it, and a third of a microsecond.
+   `packed_names`. That takes two bytes a key besides its suffix, and a third of a microsecond.
 2. *Open*: expanding `shop:` divides its suffixes at the next separator. It then has the children `user:` and `cart:`,
-which keep `1`, `2` and `1`. That is done chunk by chunk in slices, so that children can be listed from the first slice
-on, and keys added meanwhile are split down to the new children, see `routing`. 3. *Drop*: beyond a memory budget, the
-largest unopened namespaces lose their suffixes and keep the count, see `memory`. Opening one then needs a scan of its
-prefix. A `Refill` takes the keys of that scan. 4. *Settle*: SCAN may return a key twice. When a scan has ended,
-repeats are found and removed, from the counts too, see `repeats`.
+   which keep `1`, `2` and `1`. That is done chunk by chunk in slices, so that children can be listed from the first
+   slice on, and keys added meanwhile are split down to the new children, see `routing`.
+3. *Drop*: beyond a memory budget, the largest unopened namespaces lose their suffixes and keep the count, see `memory`.
+   Opening one then needs a scan of its prefix. A `Refill` takes the keys of that scan.
+4. *Settle*: SCAN may return a key twice. When a scan has ended, repeats are found and removed, from the counts too, see
+   `repeats`.
 
 Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
 estimate. A view registers a `Changes` with `watch` and reads it when it next refreshes; nothing is called back.
