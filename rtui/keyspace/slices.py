@@ -62,10 +62,6 @@ class Slicer:
         self._deadline = now + self._slice_s
         return True
 
-    def restart(self) -> None:
-        """Begin a slice now: after a pause, which took time of its own."""
-        self._deadline = self._clock() + self._slice_s
-
     def pause(self) -> Slices[None]:
         """Pause if the slice is over; the next one begins after the pause."""
         if self._clock() >= self._deadline:

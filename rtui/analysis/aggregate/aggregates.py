@@ -182,14 +182,12 @@ class Aggregates:
             yield from self.add_held()
         for buffer in self._placement.buffers:
             self._waiting -= buffer.flush()
-            if slicer.over():
-                yield
+            yield from slicer.pause()
         if self._summaries == 1:
             if is_final or unplaced.is_full:
                 self._decide(is_final=is_final)
             unplaced.show()
-        if slicer.over():
-            yield
+        yield from slicer.pause()
         figures = self._figures(sample)
         reports = NodeReports(figures, self._scale, slicer)
         node = yield from reports.of_root(root)

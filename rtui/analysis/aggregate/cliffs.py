@@ -238,17 +238,14 @@ def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slice
             if tally.ttl is not None and tally.ttl.expiries is not None:
                 bins.merge(tally.ttl.expiries)
                 largest = max(largest, 0 if tally.memory is None else tally.memory.max)
-            if slicer.over():
-                yield
+            yield from slicer.pause()
         names, label = tuple(one.name for one in path), _label(path)
         memory = partial(bin_memory, figures=figures, largest=largest)
         columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
         timelines.append(Timeline(path=names, label=label, bins=columns))
-        if slicer.over():
-            yield
+        yield from slicer.pause()
         cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
-        if slicer.over():
-            yield
+        yield from slicer.pause()
     cliffs = sorted(most_specific(cliffs), key=lambda cliff: (-_keys(cliff), cliff.start_s))
     return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
 
@@ -265,8 +262,7 @@ def _find_expiring(
         total += expiring
         below.append(_Namespace((*path, child), expiring))
     found += [one for one in below if FEWEST_EXPIRING <= one.expiring < total]
-    if slicer.over():
-        yield
+    yield from slicer.pause()
     return total
 
 

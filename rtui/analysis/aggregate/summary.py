@@ -58,8 +58,7 @@ class NodeReports:
         for child in pattern.children.values():
             part = yield from self._part(child, patterns)
             below.append(part)
-        if self._slicer.over():
-            yield
+        yield from self._slicer.pause()
         own = sum(tally.keys for tally in pattern.own_tallies())
         if pattern.kind is NodeKind.OTHER:
             self.beyond_budget += own

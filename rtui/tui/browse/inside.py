@@ -77,9 +77,7 @@ def _listed(node: Namespace) -> Slices[Inside]:
         ordinals = range(start, min(start + BATCH, node.namespace_total))
         found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
         found = sorted(found)[:LARGEST]
-        if slicer.over():
-            yield
-            slicer.restart()
+        yield from slicer.pause()
     parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
     return Inside(parts, node.namespace_total, node.key_total, of)
 
@@ -92,9 +90,7 @@ def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Se
     for names in batches:
         cut = separators.split_batch(names, brace_before=brace_before)
         counts.update(head + separator if separator else b"" for head, separator, _ in cut)
-        if slicer.over():
-            yield
-            slicer.restart()
+        yield from slicer.pause()
     keys = counts.pop(b"", 0)
     parts = tuple(Part(label, count) for label, count in counts.most_common(LARGEST))
     return Inside(parts, len(counts), keys, of)
