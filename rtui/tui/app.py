@@ -33,12 +33,12 @@ from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Command, Owner, bindings
 from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
 from rtui.tui.kit.command_screen import CommandScreen, is_reachable
-from rtui.tui.kit.format import choose_ascii, display_text
+from rtui.tui.kit.format import display_text, set_ascii_only
 from rtui.tui.kit.notices import failure_text
-from rtui.tui.kit.sanitising_filter import AsciiFilter, HostileFilter
-from rtui.tui.kit.styled_text import own
-from rtui.tui.kit.terminal_driver import Turnstile, attentive, forget_screen, thrifty
-from rtui.tui.kit.themes import INK_DEFAULTS, Palette, first_theme, load_themes, palette_of
+from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter
+from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.terminal_driver import KeySerialiser, attentive, forget_screen, thrifty
+from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of
 
 if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
 
-WAITING_LOOK_S: Final = 0.2
+CONNECT_POLL_S: Final = 0.2
 """How often it is looked what a connection that is not there yet waits for."""
 
 REDRAW_AFTER_S: Final = 0.05
@@ -59,7 +59,7 @@ GC_THRESHOLDS: Final = (100_000, 20, 50)
 SWITCH_S: Final = 0.0005
 """The thread that reads the terminal waits so long at most for its turn while the loop is busy; Python's 5 ms show."""
 
-DEEDS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
+INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
 """What a user does and wants to see the effect of at once; just moving the mouse is none."""
 
 
@@ -77,18 +77,18 @@ class RtuiApp(App[int]):
     def __init__(self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE) -> None:
         """Browse what the options say; `session` is for one that is there, `palette` what the terminal shows."""
         self._nets: tuple[LineFilter, ...] = (
-            HostileFilter(),
+            SanitisingFilter(),
             *([AsciiFilter()] if options.ascii_only else []),
             *([Monochrome()] if options.no_color else []),
         )
         super().__init__()
-        choose_ascii(only=options.ascii_only)
+        set_ascii_only(only=options.ascii_only)
         self.options = options
         self._session = session
-        self._label = own("demo") if options.demo else None
+        self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
         self._redraw_timer: Timer | None = None
-        self._turnstile = Turnstile(self, monotonic)
+        self._turnstile = KeySerialiser(self, monotonic)
         self._register_themes(palette)
 
     def get_driver_class(self) -> type[Driver]:
@@ -105,7 +105,7 @@ class RtuiApp(App[int]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give the variables that themes may set beyond Textual's own."""
-        return dict(INK_DEFAULTS)
+        return dict(VARIABLE_DEFAULTS)
 
     def get_default_screen(self) -> ConnectScreen:
         """Start with the screen that connects."""
@@ -123,7 +123,7 @@ class RtuiApp(App[int]):
 
     def _hear(self, message: Message) -> None:
         """Have runs yield the event loop to what the user does; called from the thread that reads the terminal."""
-        if self._session is not None and isinstance(message, DEEDS):
+        if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
 
     async def on_event(self, event: events.Event) -> None:
@@ -180,7 +180,7 @@ class RtuiApp(App[int]):
             from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - likewise
 
             session = BrowsingSession.from_options(self.options)
-        looking = self.set_interval(WAITING_LOOK_S, partial(self._say_why_not_yet, session))
+        looking = self.set_interval(CONNECT_POLL_S, partial(self._say_why_not_yet, session))
         try:
             await session.start()
         except RtuiError as error:

@@ -124,7 +124,7 @@ async def test_a_key_that_its_row_found_gone_is_gone_in_the_details() -> None:
     async with browsing(session) as desk:
         await desk.go(KEY)
         session.is_gone = True
-        desk.screen.trees.doubt_facts()
+        desk.screen.trees.invalidate_facts()
         await desk.until(lambda: "no longer there" in detail_text(desk))
 
 

@@ -6,7 +6,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
-from rtui.tui.browse.inside import Inside, Look, Part, look_inside
+from rtui.tui.browse.inside import ChildCounts, Look, Part, count_children
 from rtui.tui.browse.tree_lines import Known, known_count
 from rtui.tui.kit.format import Mark
 
@@ -19,13 +19,13 @@ def shop(*, opened: bool) -> NamespaceStore:
     return store
 
 
-def inside(store: NamespaceStore) -> Inside | None:
-    return finish(look_inside(store.root.child(b"shop:"), store.separators))
+def inside(store: NamespaceStore) -> ChildCounts | None:
+    return finish(count_children(store.root.child(b"shop:"), store.separators))
 
 
 def test_looking_does_not_need_an_open_namespace() -> None:
     closed, opened = inside(shop(opened=False)), inside(shop(opened=True))
-    assert closed == opened == Inside((Part(b"user:", 6), Part(b"lock:", 1)), namespaces=2, keys=1, of=8)
+    assert closed == opened == ChildCounts((Part(b"user:", 6), Part(b"lock:", 1)), namespaces=2, keys=1, of=8)
 
 
 def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:

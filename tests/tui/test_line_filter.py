@@ -9,7 +9,7 @@ from rich.segment import ControlType, Segment
 from textual.color import Color
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.tui.kit.sanitising_filter import AsciiFilter, HostileFilter, plain
+from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter, plain
 
 BLACK = Color(0, 0, 0)
 CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}
@@ -17,26 +17,26 @@ CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 
 @given(st.text())
 def test_nothing_that_steers_a_terminal_gets_through(text: str) -> None:
-    (segment,) = HostileFilter().apply([Segment(text)], BLACK)
+    (segment,) = SanitisingFilter().apply([Segment(text)], BLACK)
     assert not HOSTILE.search(segment.text)
     assert not any(ord(ch) < 32 or 0x7F <= ord(ch) < 0xA0 for ch in segment.text)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_deleting_does_not_move_what_stands_behind(text: str) -> None:
-    (segment,) = HostileFilter().apply([Segment(text)], BLACK)
+    (segment,) = SanitisingFilter().apply([Segment(text)], BLACK)
     assert cell_len(segment.text) == cell_len(text)
 
 
 def test_every_control_and_direction_is_taken_out() -> None:
     steering = [chr(code) for code in range(0x3000) if unicodedata.category(chr(code)) in CATEGORIES]
-    (segment,) = HostileFilter().apply([Segment("".join(steering))], BLACK)
+    (segment,) = SanitisingFilter().apply([Segment("".join(steering))], BLACK)
     assert segment.text.strip() == ""
 
 
 def test_controls_of_the_screen_itself_stay() -> None:
     control = Segment("\x1b[2J", None, [(ControlType.CLEAR,)])
-    assert HostileFilter().apply([control, Segment("a\x1bb")], BLACK) == [control, Segment("ab")]
+    assert SanitisingFilter().apply([control, Segment("a\x1bb")], BLACK) == [control, Segment("ab")]
 
 
 @given(st.text(alphabet=st.characters(min_codepoint=0x20, max_codepoint=0x2FFF, exclude_categories=["Cc", "Cf"])))

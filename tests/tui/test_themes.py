@@ -11,7 +11,7 @@ from textual.color import Color
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp, all_css
 from rtui.tui.kit.themes import (
-    INK_DEFAULTS,
+    VARIABLE_DEFAULTS,
     Palette,
     ThemeError,
     first_theme,
@@ -28,7 +28,7 @@ COLOURS = ("rtui-dark", "rtui-light", "rtui-high-contrast")
 LEAST_CONTRAST = {"rtui-dark": 4.5, "rtui-light": 4.5, "rtui-high-contrast": 7.0}
 """What WCAG 2 asks for: AA, and AAA for the theme that says so."""
 
-READ = ["ink-muted", "ink-strong", *(name for name in INK_DEFAULTS if name.startswith("type-"))]
+READ = ["ink-muted", "ink-strong", *(name for name in VARIABLE_DEFAULTS if name.startswith("type-"))]
 """What carries words; faint ink carries rules and signs."""
 
 
@@ -50,7 +50,7 @@ def test_shipped_themes_pass_their_own_trial(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_themes_set_every_variable_of_ours(path: Path) -> None:
-    assert set(INK_DEFAULTS) - set(read_theme(path).variables) <= {"cursor-ink"}
+    assert set(VARIABLE_DEFAULTS) - set(read_theme(path).variables) <= {"cursor-ink"}
 
 
 LIT = ("cursor", "cursor-blurred", "hover")
@@ -121,7 +121,7 @@ def test_what_lies_on_a_filled_area_can_be_read(shown: Shown) -> None:
 
 
 def test_what_differs_in_meaning_differs_in_colour(shown: Shown) -> None:
-    types = [shown[name] for name in INK_DEFAULTS if name.startswith("type-")]
+    types = [shown[name] for name in VARIABLE_DEFAULTS if name.startswith("type-")]
     assert len(set(types)) == len(types)
     assert len({shown["success"], shown["warning"], shown["error"], shown["foreground"]}) == 4
     heats = [shown[f"heat-{level}"] for level in range(1, 6)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rtui.tui.kit.output_diff import Thrift, parse
+from rtui.tui.kit.output_diff import OutputDiff, parse
 
 WIDTH, HEIGHT = 12, 4
 
@@ -93,7 +93,7 @@ def frame(parts: list[tuple[int, int, list[tuple[str, str]]]]) -> str:
 
 @given(st.lists(frames, min_size=1, max_size=6))
 def test_the_terminal_shows_the_same(session: list[list[tuple[int, int, list[tuple[str, str]]]]]) -> None:
-    thrift, plain_terminal, thrifty_terminal = Thrift(), Terminal(), Terminal()
+    thrift, plain_terminal, thrifty_terminal = OutputDiff(), Terminal(), Terminal()
     for parts in session:
         data = frame(parts)
         plain_terminal.feed(data)
@@ -108,7 +108,7 @@ def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[tup
 
 
 def test_the_same_frame_again_costs_a_move_at_most() -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     data = frame([(1, 1, [("31", "abc"), ("", "de")]), (2, 3, [("48;2;4;5;6", "x y")])])
     first = thrift.rewrite(data)
     assert len(first) <= len(data)
@@ -116,14 +116,14 @@ def test_the_same_frame_again_costs_a_move_at_most() -> None:
 
 
 def test_one_changed_cell_is_one_cell() -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     thrift.rewrite(frame([(1, 1, [("31", "counter 0041")])]))
     assert thrift.rewrite(frame([(1, 1, [("31", "counter 0042")])])) == "\x1b[1;12H\x1b[31m2\x1b[m\x1b[1G"
 
 
 @pytest.mark.parametrize("data", ["\x1b[2J", "\x1b[?1049h", "text without a move", "\x1b[1;1Ha\nb", "\x1b[H"], ids=repr)
 def test_anything_else_passes_and_ends_all_knowledge(data: str) -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
     thrift.rewrite(known)
     assert thrift.rewrite(data) == data
@@ -132,7 +132,7 @@ def test_anything_else_passes_and_ends_all_knowledge(data: str) -> None:
 
 @pytest.mark.parametrize("data", ["\x1b[?2026h", "\x1b[?2026l", "\x1b]52;c;aGk=\x07", "\x07"], ids=repr)
 def test_what_leaves_the_screen_alone_leaves_the_knowledge_alone(data: str) -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
     thrift.rewrite(known)
     assert thrift.rewrite(data) == data
@@ -140,7 +140,7 @@ def test_what_leaves_the_screen_alone_leaves_the_knowledge_alone(data: str) -> N
 
 
 def test_after_forgetting_everything_is_sent() -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
     thrift.rewrite(known)
     thrift.forget()
@@ -162,7 +162,7 @@ def test_styles_are_taken_apart(parameters: str, expected: tuple[str, str, str])
 
 
 def test_a_frame_for_a_larger_terminal_is_sent_as_it_is_and_known_as_nothing() -> None:
-    thrift = Thrift()
+    thrift = OutputDiff()
     thrift.resize(10, 2)
     last = "\x1b[2;1Hsecond\x1b[2;1H"
     thrift.rewrite(last)

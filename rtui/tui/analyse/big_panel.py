@@ -15,7 +15,7 @@ from rtui.analysis.report.tables.table import Cell, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note
 from rtui.tui.kit.format import display
-from rtui.tui.kit.styled_text import Line, Role, Span, own
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 
 TYPE_LIMIT: Final = 16
@@ -44,7 +44,7 @@ class BigKeysPanel(Panel[BigKeysState]):
     """A table for all types and one for each type."""
 
     id = "big"
-    title = own("Big keys")
+    title = literal("Big keys")
     key = "2"
     help = "Show the largest keys, over all and of each type."
     initial = BigKeysState()
@@ -71,8 +71,8 @@ class BigKeysPanel(Panel[BigKeysState]):
         thresholds = presets.preset(name)
         note: Line = (
             *sample_note(looked_at(report)),
-            Span(own("by length") if state.by_length else own("by bytes")),
-            Span(own(" · ▸ above the thresholds of "), Role.MUTED),
+            Span(literal("by length") if state.by_length else literal("by bytes")),
+            Span(literal(" · ▸ above the thresholds of "), Role.MUTED),
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )
@@ -80,13 +80,13 @@ class BigKeysPanel(Panel[BigKeysState]):
         return tuple(
             PanelTable(
                 f"big {by} {'' if key_type is None else key_type!r}",
-                own("all types") if key_type is None else display(key_type, limit=TYPE_LIMIT),
+                literal("all types") if key_type is None else display(key_type, limit=TYPE_LIMIT),
                 partial(big_keys, report, by, key_type),
                 partial(_is_big, thresholds),
                 note,
                 Order(by),
                 needs=(by,),
-                top=own("longest" if state.by_length else "largest"),
+                top=literal("longest" if state.by_length else "largest"),
             )
             for key_type in key_types
         )

@@ -13,9 +13,9 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import highest, lowest
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, in_ascii
+from rtui.tui.kit.format import Mark, is_ascii_only
 from rtui.tui.kit.layout import MARGIN
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, own, right, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
 
 TABLE_LINES: Final = 12
 """A table keeps at least so many lines under a chart."""
@@ -125,7 +125,7 @@ MIN_BAR_CELLS: Final = 4
 """A shorter bar says nothing."""
 
 
-SLIVER: Final = own("▏")
+SLIVER: Final = literal("▏")
 """The thinnest bar."""
 
 
@@ -185,7 +185,7 @@ def standing(values: Sequence[float], height: int) -> list[SafeText]:
 
     The largest value is as high as there is room; what is little but not nothing keeps an eighth of a cell.
     """
-    ramp = PLAIN_EIGHTHS if in_ascii() else EIGHTHS
+    ramp = PLAIN_EIGHTHS if is_ascii_only() else EIGHTHS
     most = max([*values, 0.0])
     steps = [_steps(value, most, height * len(ramp)) for value in values]
     rows = range(height - 1, -1, -1)

@@ -39,7 +39,7 @@ from rtui.tui.analyse.time_axis import Axis, TimeRange, axis_for, clock, day_and
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, own, right, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import Order
 
 GUTTER_CELLS: Final = 7
@@ -64,8 +64,9 @@ LABEL_CELLS: Final = 40
 """A namespace is cut beyond this."""
 
 LIVES: Final = (
-    own("< 1 min"), own("< 10 min"), own("< 1 h"), own("< 1 day"), own("< 7 days"), own("< 30 days"), own("< 1 year"),
-    own("≥ 1 year"),
+    literal("< 1 min"), literal("< 10 min"), literal("< 1 h"), literal("< 1 day"),
+    literal("< 7 days"), literal("< 30 days"), literal("< 1 year"),
+    literal("≥ 1 year"),
 )  # fmt: skip
 """What the bins of the TTL histogram are called, one more than there are edges."""
 
@@ -86,7 +87,7 @@ class ExpiryPanel(Panel[ExpiryState]):
     """The timeline of the namespace under the cursor; tables of cliffs, of lifetimes, and of keys that never expire."""
 
     id = "expiry"
-    title = own("Expiry")
+    title = literal("Expiry")
     key = "4"
     help = "Show what expires when, what expires all at once, and what never does."
     initial = ExpiryState()
@@ -102,15 +103,15 @@ class ExpiryPanel(Panel[ExpiryState]):
         """Return cliffs, important keys that expire soon, namespaces, keys without TTL, and the TTL histogram."""
         needs, by_no_ttl = ("ttl",), Order("no_ttl_keys")
         return (
-            PanelTable("cliffs", own("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
-                       empty=own("No cliffs: no minutes stand out from those around them")),
-            PanelTable("about_to_expire", own("big or hot, soon gone"), partial(about_to_expire, report),
-                       order=Order("expires_at", upward=True), needs=needs, top=own("big or hot"),
-                       empty=own("None of the big and hot keys expires soon")),
-            PanelTable("expiry", own("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
-            PanelTable("no_ttl", own("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,
-                       empty=own("Every key that was seen expires")),
-            PanelTable("ttl_histogram", own("time to live"), partial(ttl_histogram, report), needs=needs),
+            PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
+                       empty=literal("No cliffs: no minutes stand out from those around them")),
+            PanelTable("about_to_expire", literal("big or hot, soon gone"), partial(about_to_expire, report),
+                       order=Order("expires_at", upward=True), needs=needs, top=literal("big or hot"),
+                       empty=literal("None of the big and hot keys expires soon")),
+            PanelTable("expiry", literal("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
+            PanelTable("no_ttl", literal("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,
+                       empty=literal("Every key that was seen expires")),
+            PanelTable("ttl_histogram", literal("time to live"), partial(ttl_histogram, report), needs=needs),
         )  # fmt: skip
 
     def chart_height(self, report: Report, state: ExpiryState, space: Size) -> int:
@@ -150,24 +151,24 @@ def _headline(report: Report, width: int) -> Line:
     """Say how much never expires, how much does and from when on."""
     kind, stats = kind_of(report), report.summary.root.stats
     if not value_of(stats.keys):
-        return (Span(own("There are no keys."), Role.MUTED),)
+        return (Span(literal("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
     if stats.no_ttl_share is None:
-        why = display_text(column.reason) if column is not None and column.reason else own("no reason is given")
-        return Span(own("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
-    pieces = [Piece(0, (Span(own("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
-                        Span(own(" of keys"), Role.MUTED)))]  # fmt: skip
+        why = display_text(column.reason) if column is not None and column.reason else literal("no reason is given")
+        return Span(literal("Times to live are not known: "), Role.WARN), Span(why, Role.MUTED)
+    pieces = [Piece(0, (Span(literal("without TTL "), Role.MUTED), Span(share_text(stats.no_ttl_share), Role.STRONG),
+                        Span(literal(" of keys"), Role.MUTED)))]  # fmt: skip
     if stats.no_ttl_memory_bytes is not None and stats.memory_bytes:
         part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
-        pieces.append(Piece(1, (Span(part, Role.STRONG), Span(own(" of bytes"), Role.MUTED))))
+        pieces.append(Piece(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
         expiring = _expiring(stats)
-        verb = own(" key expires") if noun_of(expiring, "key") == "key" else own(" keys expire")
+        verb = literal(" key expires") if noun_of(expiring, "key") == "key" else literal(" keys expire")
         pieces.append(Piece(2, (Span(keys_text(expiring, kind), Role.STRONG), Span(verb, Role.MUTED))))
     if stats.soonest_expiry_s is not None:
         away_s = stats.soonest_expiry_s - report.head.made_at_s
-        first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else own("within a second")
-        before = own("the first in ") if away_s >= 1 else own("the first ")
+        first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else literal("within a second")
+        before = literal("the first in ") if away_s >= 1 else literal("the first ")
         pieces.append(Piece(3, (Span(before, Role.MUTED), Span(first))))
     return fitted(pieces, width)
 
@@ -182,14 +183,14 @@ def _expiring(stats: Stats) -> Figure:
 def _choice(report: Report, view: TimelineView, width: int) -> Line:
     """Return which keys and how far ahead, the chosen ones in brackets."""
     shown = timeline_of(report.summary.expiry, view)
-    label = own("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
+    label = literal("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
     spans: list[Span] = []
     for time_range in TimeRange:
         chosen = time_range is view.time_range
         text = SafeText(f"[{time_range.title}]" if chosen else f" {time_range.title} ")
         spans.append(Span(text, Role.TAB_ON if chosen else Role.TAB))
-    zone = (Span(own("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, view.zone), Role.MUTED))
-    head = (Span(own("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
+    zone = (Span(literal("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, view.zone), Role.MUTED))
+    head = (Span(literal("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
     line = (*head, *spans)
     room = width - line_width(line) - line_width(zone)
     return (*line, gap(room), *zone) if room >= 0 else line
@@ -206,7 +207,7 @@ def _timeline(report: Report, width: int, height: int, view: TimelineView) -> li
     """Return the bars over the axis, and the cliffs below it."""
     shown = timeline_of(report.summary.expiry, view)
     if shown is None or not shown.bins:
-        return [(), (Span(own("Nothing that was seen expires."), Role.MUTED),), ()]
+        return [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
     axis = axis_for(view.time_range, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
     cliffs = _cliffs(report, axis, width, view, max(1, height - LOW_LINES - 1))
     bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
@@ -234,7 +235,7 @@ def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> l
     by_cell = [axis.column_of(cell) for cell in range(axis.cells)]
     lines: list[Line] = []
     for row, text in enumerate(standing([values[at] for at in by_cell], height)):
-        mark = scale if row == 0 else left(own(""), GUTTER_CELLS - 1)
+        mark = scale if row == 0 else left(literal(""), GUTTER_CELLS - 1)
         lines.append((Span(mark, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in by_cell])))
     return lines
 
@@ -262,13 +263,13 @@ def _cliffs(report: Report, axis: Axis, width: int, view: TimelineView, room: in
                 lines += said
     if lines:
         return lines
-    what = own("No cliffs: nothing here stands out from the minutes around it.")
+    what = literal("No cliffs: nothing here stands out from the minutes around it.")
     return [(gap(GUTTER_CELLS), Span(what, Role.FAINT))]
 
 
 def _beside(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
     """Put words behind a mark in column `at`, or before it; where they fit on neither side below it."""
-    mark = Span(own("▲"), Role.WARN)
+    mark = Span(literal("▲"), Role.WARN)
     for kept in (pieces, pieces[:-1]):
         words = clip(fitted(kept, width), width)
         size = line_width(words)
@@ -306,8 +307,8 @@ def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Ax
 def _histograms(report: Report, width: int) -> list[Line]:
     """Return how long keys have to live, and where those are that live forever, side by side."""
     half = (width - 4) // 2
-    first = [_title(own("time to live of all keys")), *_lives(report, half)]
-    second = [_title(own("most keys without TTL")), *_without(report, half, len(first) - 1)]
+    first = [_title(literal("time to live of all keys")), *_lives(report, half)]
+    second = [_title(literal("most keys without TTL")), *_without(report, half, len(first) - 1)]
     return [(), *beside_each_other(first, second, half + 4)]
 
 
@@ -322,7 +323,7 @@ def _lives(report: Report, width: int) -> list[Line]:
         return [(Span(fmt.NOTHING, Role.MUTED),)]
     rows = [*zip(LIVES, stats.ttl, strict=True)] if len(stats.ttl) == len(TTL_EDGES_S) + 1 else []
     if stats.no_ttl_keys is not None:
-        rows.append((own("no TTL"), stats.no_ttl_keys))
+        rows.append((literal("no TTL"), stats.no_ttl_keys))
     most = max((value_of(keys) for _, keys in rows), default=0.0)
     return bar_lines(
         [
@@ -340,7 +341,7 @@ def _without(report: Report, width: int, most: int) -> list[Line]:
     found = sorted(_namespaces(report.summary.root), key=lambda pair: -value_of(pair[1].stats.no_ttl_keys or 0))
     shown = [(name, node) for name, node in found if value_of(node.stats.no_ttl_keys or 0) > 0][:most]
     if not shown:
-        return [(Span(own("none: every key that was seen expires"), Role.MUTED),)]
+        return [(Span(literal("none: every key that was seen expires"), Role.MUTED),)]
     return bar_lines(
         [
             Bar(name, (keys_text(node.stats.no_ttl_keys, kind), share_text(node.stats.no_ttl_share)),
@@ -361,5 +362,5 @@ def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
             path = (node,) if part is node else (node, part)
             name = b"".join(one.name + one.separator for one in path)
             is_other = any(one.kind is NodeKind.OTHER for one in path)
-            found.append((own("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
+            found.append((literal("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
     return found

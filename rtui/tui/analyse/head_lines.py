@@ -18,52 +18,52 @@ from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import MIN_LABEL_CELLS, NAME, bar_line, cost_pieces, link_words, progress_bar
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 REASON_CELLS: Final = 120
 """So much of a reason is shown in a bar."""
 
 _STATES: Final = {
-    ScanState.READY: (own("not started"), Role.MUTED),
-    ScanState.SAMPLING: (own("estimate"), Role.MUTED),
-    ScanState.RUNNING: (own("asking"), Role.MUTED),
-    ScanState.PAUSED: (own("paused"), Role.WARN),
-    ScanState.WAITING: (own("waiting"), Role.WARN),
-    ScanState.DONE: (own("complete"), Role.GOOD),
-    ScanState.STOPPED: (own("stopped"), Role.WARN),
-    ScanState.FAILED: (own("failed"), Role.BAD),
+    ScanState.READY: (literal("not started"), Role.MUTED),
+    ScanState.SAMPLING: (literal("estimate"), Role.MUTED),
+    ScanState.RUNNING: (literal("asking"), Role.MUTED),
+    ScanState.PAUSED: (literal("paused"), Role.WARN),
+    ScanState.WAITING: (literal("waiting"), Role.WARN),
+    ScanState.DONE: (literal("complete"), Role.GOOD),
+    ScanState.STOPPED: (literal("stopped"), Role.WARN),
+    ScanState.FAILED: (literal("failed"), Role.BAD),
 }
 
 _MISSING: Final = {
-    ColumnState.DENIED: (own("denied"), Role.WARN, 1),
-    ColumnState.UNSUPPORTED: (own("not available"), Role.MUTED, 8),
-    ColumnState.NOT_ASKED: (own("not asked"), Role.MUTED, 7),
+    ColumnState.DENIED: (literal("denied"), Role.WARN, 1),
+    ColumnState.UNSUPPORTED: (literal("not available"), Role.MUTED, 8),
+    ColumnState.NOT_ASKED: (literal("not asked"), Role.MUTED, 7),
 }
 """How it is said that a fact is missing, and how soon that gives way to the rest."""
 
 
 FILTER_HINT: Final[Line] = (
-    Span(own(" enter"), Role.ACCENT),
-    Span(own(" keeps the rows that have this text"), Role.MUTED),
-    Span(own("  esc"), Role.ACCENT),
-    Span(own(" shows all"), Role.MUTED),
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" keeps the rows that have this text"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" shows all"), Role.MUTED),
 )
 """Shown while a filter is typed."""
 
 FILE_HINT: Final[Line] = (
-    Span(own(" enter"), Role.ACCENT),
-    Span(own(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
-    Span(own("  esc"), Role.ACCENT),
-    Span(own(" cancels"), Role.MUTED),
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" cancels"), Role.MUTED),
 )
 """Shown while the name of a file is typed."""
 
-_LENGTHS_TOO: Final = own(
+_LENGTHS_TOO: Final = literal(
     "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
     "when a key was last used. The tables fill while it runs, and you can pause it at any time."
 )
 
-_NO_LENGTHS: Final = own(
+_NO_LENGTHS: Final = literal(
     "rtui reads the type, memory, time to live and last use of every key in one gentle pass, without changing when a "
     "key was last used. Only the largest keys have their lengths read, at the end: here that counts as a use. "
     "The tables fill while it runs, and you can pause it at any time."
@@ -105,11 +105,11 @@ def _when(status: AnalysisStatus, report: Report | None) -> list[Piece]:
     """Return what rtui promises of a server, or when a report from a file was made; and which keys were asked for."""
     scope = [] if report is None else _scope(report)
     if status.is_live:
-        return [Piece(1, (Span(own("READ-ONLY"), Role.GOOD),)), *scope]
+        return [Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)), *scope]
     if report is None:
         return []
     made = SafeText(f"{humanize.moment(report.head.made_at_s)} UTC")
-    return [Piece(1, (Span(own("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
+    return [Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
 
 
 def _scope(report: Report) -> list[Piece]:
@@ -118,22 +118,24 @@ def _scope(report: Report) -> list[Piece]:
     pieces = []
     if scope.match is not None:
         pattern = cut(display(scope.match, limit=64), 32)
-        pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
     if scope.kind is not None:
-        pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(scope.kind, limit=16), Role.ACCENT))))
+        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(display(scope.kind, limit=16), Role.ACCENT))))
     return pieces
 
 
 def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     """Say what the numbers rest on."""
     if report is None:
-        return (Span(own("nothing is known yet"), Role.FAINT),)
+        return (Span(literal("nothing is known yet"), Role.FAINT),)
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
         role = Role.GOOD if status.outdated is None else Role.MUTED
-        return Span(own("exact"), role), Span(SafeText(f" · {humanize.keys(coverage.counted_keys)}"), Role.MUTED)
+        return Span(literal("exact"), role), Span(SafeText(f" · {humanize.keys(coverage.counted_keys)}"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
-        return Span(own("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {humanize.keys(coverage.keys)}"), Role.MUTED)
+        return Span(literal("≈ estimate"), Role.ACCENT), Span(
+            SafeText(f" from {humanize.keys(coverage.keys)}"), Role.MUTED
+        )
     return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
 
 
@@ -163,8 +165,8 @@ def status_line(
     status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
 ) -> Line:
     """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state] if status.outdated is None else (own("outdated"), Role.WARN)
-    word = own("estimate") if _is_asking_a_sample(status) else word
+    word, role = _STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
+    word = literal("estimate") if _is_asking_a_sample(status) else word
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
@@ -185,17 +187,17 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     elif state.is_over and not shows_cost:
         pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
     if state is ScanState.RUNNING and not shows_cost:
-        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
     if state is ScanState.RUNNING and progress.eta_s is not None:
         left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
-        pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
+        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
     if status.is_live and not state.is_over:
-        pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
     if status.is_under_way or (state.is_over and not shows_cost and status.cost.server_us):
-        pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if state.is_over and status.cost.elapsed_s and not shows_cost:
         took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
-        pieces.append(Piece(5, (Span(own("took "), Role.MUTED), Span(took))))
+        pieces.append(Piece(5, (Span(literal("took "), Role.MUTED), Span(took))))
     ago = fmt.ago(status.age_s) if status.age_s is not None else ""
     if ago:
         pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
@@ -229,23 +231,24 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     """Return what stands in place of the tables before anything is known."""
     state = status.progress.state
     if state is ScanState.FAILED:
-        why = status.progress.reason or own("The server did not say why.")
-        return [*_heading(own("The analysis failed"), Role.BAD), (), *prose(why, width, Role.MUTED), (),
-                *prose(own("r tries again."), width, Role.MUTED)]  # fmt: skip
+        why = status.progress.reason or literal("The server did not say why.")
+        return [*_heading(literal("The analysis failed"), Role.BAD), (), *prose(why, width, Role.MUTED), (),
+                *prose(literal("r tries again."), width, Role.MUTED)]  # fmt: skip
     if isinstance(status.link, Lost) or state is ScanState.WAITING:
-        text = status.progress.reason or own("The analysis goes on when the connection is back.")
-        return [*_heading(own("Waiting for the server"), Role.WARN), (), *prose(text, width, Role.MUTED)]
+        text = status.progress.reason or literal("The analysis goes on when the connection is back.")
+        return [*_heading(literal("Waiting for the server"), Role.WARN), (), *prose(text, width, Role.MUTED)]
     if status.is_under_way:
-        title = own("Paused") if state is ScanState.PAUSED else own("Asking the first keys…")
+        title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
         return _heading(title, Role.MUTED)
     about = _LENGTHS_TOO if status.server.no_touch == NoTouch.ON else _NO_LENGTHS
     choices = (
-        (own("enter"), own("ask every key, at the pace below")),
-        (own("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
-        (own("+ -"), own("choose another pace first")),
+        (literal("enter"), literal("ask every key, at the pace below")),
+        (literal("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
+        (literal("+ -"), literal("choose another pace first")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
-    return [*_heading(own("What does this keyspace hold?"), Role.STRONG), (), *prose(about, min(width, 84), Role.MUTED),
+    return [*_heading(literal("What does this keyspace hold?"), Role.STRONG), (),
+            *prose(about, min(width, 84), Role.MUTED),
             (), *keys]  # fmt: skip
 
 
@@ -253,11 +256,11 @@ def empty_lines(report: Report, width: int) -> list[Line]:
     """Return what stands in place of the tables where no key was seen: there are none, or it ended too soon."""
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
-        why = display_text(coverage.reason) if coverage.reason else own("Nobody knows why.")
-        return [*_heading(own("No key was seen"), Role.WARN), (), *prose(why, width, Role.MUTED)]
+        why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
+        return [*_heading(literal("No key was seen"), Role.WARN), (), *prose(why, width, Role.MUTED)]
     is_all = scope.match is None and scope.kind is None
-    title = SafeText(f"db{report.head.server.db} is empty") if is_all else own("No key is of what was asked for")
-    text = own("There were no keys to ask.") if is_all else own("There may be keys of other names or types.")
+    title = SafeText(f"db{report.head.server.db} is empty") if is_all else literal("No key is of what was asked for")
+    text = literal("There were no keys to ask.") if is_all else literal("There may be keys of other names or types.")
     return [*_heading(title, Role.STRONG), (), *prose(text, width, Role.MUTED)]
 
 

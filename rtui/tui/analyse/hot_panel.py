@@ -20,7 +20,7 @@ from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display, display_text
 from rtui.tui.kit.layout import prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, joined, own, type_role, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, joined, literal, type_role, width_of
 
 NAME_LIMIT: Final = 400
 """Characters of a key that are made safe to show."""
@@ -56,10 +56,10 @@ IDLE: Final = "seconds idle"
 """The unit where less is hotter, so that a bar would say the opposite of what it shows."""
 
 _SOURCES: Final = {
-    HotSource.SERVER: own("the server's own hot-key report"),
-    HotSource.FREQUENCY: own("LFU counters (OBJECT FREQ)"),
-    HotSource.IDLE: own("idle time (OBJECT IDLETIME)"),
-    HotSource.NONE: own("nothing tells which keys are hot"),
+    HotSource.SERVER: literal("the server's own hot-key report"),
+    HotSource.FREQUENCY: literal("LFU counters (OBJECT FREQ)"),
+    HotSource.IDLE: literal("idle time (OBJECT IDLETIME)"),
+    HotSource.NONE: literal("nothing tells which keys are hot"),
 }
 
 _MICROSECONDS_A_MS: Final = 1000
@@ -74,7 +74,7 @@ def _cpu(value: float, mark: Mark) -> SafeText:
 
 def _idle(value: float, mark: Mark) -> SafeText:
     """Write seconds without use; below one is `now`."""
-    return own("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
+    return literal("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
 
 
 def _queries(value: float, mark: Mark) -> SafeText:
@@ -91,12 +91,12 @@ _WRITERS: Final[dict[str, Callable[[float, Mark], SafeText]]] = {
 
 
 _METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] = {
-    "cpu-usec": (own("CPU time"), _cpu),
-    "cpu-usage": (own("CPU time"), _cpu),
-    "network-bytes-in": (own("bytes received"), fmt.size),
-    "network-bytes-out": (own("bytes sent"), fmt.size),
-    "memory-bytes": (own("bytes"), fmt.size),
-    "key-count": (own("keys"), decimal),
+    "cpu-usec": (literal("CPU time"), _cpu),
+    "cpu-usage": (literal("CPU time"), _cpu),
+    "network-bytes-in": (literal("bytes received"), fmt.size),
+    "network-bytes-out": (literal("bytes sent"), fmt.size),
+    "memory-bytes": (literal("bytes"), fmt.size),
+    "key-count": (literal("keys"), decimal),
 }
 """What a server counts of its slots, by its names, the most telling first."""
 
@@ -121,7 +121,7 @@ class HotKeysPanel(Panel[HotKeysState]):
     """The hottest keys as bars, under the name of their source; a table for each of its lists, and one for slots."""
 
     id = "hot"
-    title = own("Hot keys")
+    title = literal("Hot keys")
     key = "3"
     help = "Show the keys that are used most, from the best source that the server offers."
     initial = HotKeysState()
@@ -135,14 +135,16 @@ class HotKeysPanel(Panel[HotKeysState]):
                 display_text(one.title, limit=TITLE_LIMIT),
                 partial(_hot_table, report, at),
                 note=sample_note(of_sample(report))[:1],
-                top=own("hottest"),
-                empty=own("No key stands out"),
+                top=literal("hottest"),
+                empty=literal("No key stands out"),
             )
             for at, one in enumerate(report.hot.lists)
         ]
         if report.hot.slots or not tables:
-            empty = own("The server keeps no statistics of its slots")
-            table = PanelTable("hot slots", own("slots"), partial(hot_slots, report), top=own("busiest"), empty=empty)
+            empty = literal("The server keeps no statistics of its slots")
+            table = PanelTable(
+                "hot slots", literal("slots"), partial(hot_slots, report), top=literal("busiest"), empty=empty
+            )
             tables.append(table)
         return tuple(tables)
 
@@ -181,7 +183,7 @@ def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> 
 def _source(hot: HotReport, width: int, since_s: float) -> list[Line]:
     """Name the source, what it measures and how old it is."""
     role = Role.WARN if hot.source is HotSource.NONE else Role.STRONG
-    spans = [Span(own("from "), Role.MUTED)] if hot.source is not HotSource.NONE else []
+    spans = [Span(literal("from "), Role.MUTED)] if hot.source is not HotSource.NONE else []
     spans.append(Span(_SOURCES[hot.source], role))
     if hot.age_s is not None:
         age_s = int(max(0.0, hot.age_s) + since_s)
@@ -220,7 +222,7 @@ def _arranged(blocks: Sequence[Block], width: int, room: int) -> list[Line]:
 
 
 def _key_name(key: bytes) -> SafeText:
-    return display(key, limit=NAME_LIMIT) if key else own("(empty name)")
+    return display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
 
 
 def _list_block(found: HotList, room: int) -> Block:
@@ -238,7 +240,7 @@ def _list_block(found: HotList, room: int) -> Block:
         shown = ranked[: max(0, min(MAX_BARS, room - 1 - len(group)))]
         bars = [_bar(one, found.unit, most) for one in shown]
         if not found.keys:
-            group = [(Span(own("no keys"), Role.MUTED),)]
+            group = [(Span(literal("no keys"), Role.MUTED),)]
         return [head, *group, *bar_lines(bars, width, name_cells=NAME_CELLS)]
 
     return make
@@ -282,7 +284,7 @@ def _slot_block(slots: Sequence[SlotLoad], room: int) -> Block:
     most = max((one.values.get(name, 0) for one in shown), default=0)
 
     def make(width: int) -> list[Line]:
-        head: Line = (Span(own("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED))
+        head: Line = (Span(literal("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED))
         bars = []
         for one in shown:
             value = one.values.get(name, 0)

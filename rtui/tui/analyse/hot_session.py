@@ -18,7 +18,7 @@ from rtui.tui.kit import format as fmt
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, own
+from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, gap, left, literal
 
 DURATIONS_S: Final = (10, 60, 300, 1800)
 """Durations to choose from."""
@@ -42,7 +42,7 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
         Binding("l", "loss", show=False),
         Binding("y", "agree", show=False),
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
 
     def _offer(self, consent: Consent) -> None:
         self.consent = consent
-        self.body.say(lambda width: consent_lines(consent, width))
+        self.body.set_content(lambda width: consent_lines(consent, width))
 
 
 def _after(options: Sequence[S], chosen: S) -> S:
@@ -101,16 +101,16 @@ def notice_of_session(consent: Consent) -> SafeText:
 _KEY_CELLS: Final = 4
 _LABEL_CELLS: Final = 14
 
-_ABOUT: Final = own(
+_ABOUT: Final = literal(
     "rtui only reads. This is the exception: HOTKEYS START makes the server keep count of CPU time and network bytes "
     "by key until the time is over. It changes no key and no setting, and it ends by itself; rtui does not stop or "
     "reset it."
 )
-_COST: Final = own(
+_COST: Final = literal(
     "What it costs: with every command measured Redis 8.6 did 17 % less work under redis-benchmark, with one in 100 "
     "1.6 % less. While it runs, what rtui asks is counted too: do not ask every key before it is over."
 )
-_KEPT: Final = own(
+_KEPT: Final = literal(
     "The server keeps one result. One that an earlier session has left, perhaps another operator's, would be lost; "
     "one that is running is never touched."
 )
@@ -120,7 +120,7 @@ def consent_lines(consent: Consent, width: int) -> list[Line]:
     """Return the text of the dialog for what is chosen so far."""
     durations = [(fmt.duration(one * fmt.SECOND_MS), one == consent.duration_s) for one in DURATIONS_S]
     ratios = [(SafeText(f"1 in {one:,}"), one == consent.sample_ratio) for one in SAMPLE_RATIOS]
-    losses = [(own("keep it"), not consent.discards_result), (own("may be lost"), consent.discards_result)]
+    losses = [(literal("keep it"), not consent.discards_result), (literal("may be lost"), consent.discards_result)]
     return [
         *prose(_ABOUT, width, Role.TEXT),
         (),
@@ -128,16 +128,20 @@ def consent_lines(consent: Consent, width: int) -> list[Line]:
         (),
         *prose(_KEPT, width, Role.MUTED),
         (),
-        _choice(own("d"), own("duration"), durations),
-        _choice(own("s"), own("measured"), ratios),
-        _choice(own("l"), own("earlier result"), losses),
+        _choice(literal("d"), literal("duration"), durations),
+        _choice(literal("s"), literal("measured"), ratios),
+        _choice(literal("l"), literal("earlier result"), losses),
         (),
         (
             gap(1),
-            Span(left(own("y"), _KEY_CELLS), Role.ACCENT),
-            Span(own("start the session on the server"), Role.STRONG),
+            Span(left(literal("y"), _KEY_CELLS), Role.ACCENT),
+            Span(literal("start the session on the server"), Role.STRONG),
         ),
-        (gap(1), Span(left(own("esc"), _KEY_CELLS), Role.ACCENT), Span(own("cancel: leave the server as it is"))),
+        (
+            gap(1),
+            Span(left(literal("esc"), _KEY_CELLS), Role.ACCENT),
+            Span(literal("cancel: leave the server as it is")),
+        ),
     ]
 
 

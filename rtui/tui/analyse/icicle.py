@@ -12,7 +12,7 @@ from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.tables.table import Path, label, path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.format import display
-from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, own
+from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, literal
 
 HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
 """Shares of the whole from which on a block has each of the five heat colours."""
@@ -171,7 +171,7 @@ def _block_text(block: Block, size: SafeText, cells: int, height: int, line_of_r
 def _block_name(block: Block) -> SafeText:
     """Return the last segments of a namespace; the root is the whole keyspace."""
     if len(block.nodes) == 1:
-        return own("all keys")
+        return literal("all keys")
     if block.nodes[-1].kind is NodeKind.OTHER:
         return SafeText(OTHER)
-    return display(label(block.nodes[-block.levels :]), limit=LABEL_LIMIT) or own("(empty)")
+    return display(label(block.nodes[-block.levels :]), limit=LABEL_LIMIT) or literal("(empty)")

@@ -23,7 +23,7 @@ from rtui.tui.analyse.icicle import Block, block_at, icicle_lines, icicle_rows, 
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
-from rtui.tui.kit.styled_text import Line, Role, Span, own
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 
 LOW_LINES: Final = 6
@@ -48,7 +48,7 @@ class MemoryPanel(Panel[MemoryState]):
     """The icicle, and a table of the namespaces below the one that is zoomed into."""
 
     id = "memory"
-    title = own("Memory")
+    title = literal("Memory")
     key = "1"
     help = "Show which namespaces hold the memory, as an icicle and as a table."
     initial = MemoryState()
@@ -56,10 +56,10 @@ class MemoryPanel(Panel[MemoryState]):
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
         """Return the table of the namespaces directly below the one that is zoomed into."""
         path = known_path(report, state)
-        name = display(label(_zoomed_nodes(report, state)), limit=60) if path else own("all keys")
+        name = display(label(_zoomed_nodes(report, state)), limit=60) if path else literal("all keys")
         note: Line = ()
         if not has_memory(report) and report.summary.root.children:
-            note = (Span(own("widths show keys, since memory is not known"), Role.WARN),)
+            note = (Span(literal("widths show keys, since memory is not known"), Role.WARN),)
         order = Order("memory" if has_memory(report) else "keys")
         return (PanelTable(f"namespaces {path!r}", name, partial(namespaces, report, path), note=note, order=order),)
 

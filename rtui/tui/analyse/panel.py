@@ -18,12 +18,12 @@ from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command, Group, Owner
 from rtui.tui.kit.format import display_text
-from rtui.tui.kit.styled_text import Line, Role, Span, own
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order, TableState
 
-NO_TEXT: Final = own("")
+NO_TEXT: Final = literal("")
 
-NOTHING_TO_LIST: Final = own("Nothing to list")
+NOTHING_TO_LIST: Final = literal("Nothing to list")
 """The title in place of an empty table that has none of its own."""
 
 
@@ -62,7 +62,7 @@ class PanelTable:
 
 def sample_note(text: str) -> Line:
     """Return the beginning of a note that says of how few keys a list is; nothing for no text."""
-    return (Span(display_text(text), Role.WARN), Span(own(" · "), Role.MUTED)) if text else ()
+    return (Span(display_text(text), Role.WARN), Span(literal(" · "), Role.MUTED)) if text else ()
 
 
 S = TypeVar("S", bound=PanelState)

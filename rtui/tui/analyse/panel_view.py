@@ -105,8 +105,8 @@ class PanelView(Vertical):
         self._report = None
         self.add_class("-nothing")
         self.chart.display = self._note_bar.display = False
-        self._titles_bar.tell(lambda _width: ())
-        self._in_place.say(make)
+        self._titles_bar.set_line(lambda _width: ())
+        self._in_place.set_content(make)
 
     def filter(self, text: str) -> None:
         """Show only the rows with a text in them."""
@@ -171,11 +171,11 @@ class PanelView(Vertical):
         """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
         panel, state, rows = self.panel, self.state, self.table.rows
         tables, wanted = panel.tables(report, state), panel.table(report, state)
-        self._titles_bar.tell(lambda width: titles_line(tables, wanted, rows, width))
-        self._note_bar.tell(lambda width: note_line(wanted.note, rows.table.note, width))
+        self._titles_bar.set_line(lambda width: titles_line(tables, wanted, rows, width))
+        self._note_bar.set_line(lambda width: note_line(wanted.note, rows.table.note, width))
         self._note_bar.display = bool(wanted.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")
-        self._in_place.say(lambda width: [] if len(rows) else empty_table_lines(report, wanted, rows, width))
+        self._in_place.set_content(lambda width: [] if len(rows) else empty_table_lines(report, wanted, rows, width))
 
     def _show_chart(self) -> None:
         report, panel = self._report, self.panel
@@ -186,7 +186,7 @@ class PanelView(Vertical):
         self.chart.display = height > 0
         if height:
             self.chart.styles.height = height
-            self.chart.say(lambda width: panel.chart(report, state, Size(width, height)))
+            self.chart.set_content(lambda width: panel.chart(report, state, Size(width, height)))
 
     @on(TableBody.Highlighted)
     def _cursor_moved(self) -> None:

@@ -44,7 +44,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bin
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.copying import Copy, choose_copy, copy_text
 from rtui.tui.kit.filter_input import FilterInput
-from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, NextLook
+from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_file import SUFFIXES, TableFileError, write_table
 
@@ -85,7 +85,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._hot_keys_read_at_s = NOT_YET
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
-        self._next_look = NextLook(self, self.flush)
+        self._refresh_timer = RefreshTimer(self, self.flush)
 
     @property
     def panel(self) -> Panel[Any]:
@@ -144,7 +144,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             self.view.age(status.hot_since_s)
             self._refresh_hot_keys(status)
         if status.is_live:
-            self._next_look.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
+            self._refresh_timer.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
     def _show_panel(self) -> None:
         """Show the chosen panel, or what stands in its place."""
@@ -162,10 +162,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self._shows_cost
         now_s = asyncio.get_running_loop().time()
-        self.title_bar.tell(lambda width: title_line(status, report, width, self._label))
-        self.status_bar.tell(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
+        self.title_bar.set_line(lambda width: title_line(status, report, width, self._label))
+        self.status_bar.set_line(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
         at = PANELS.index(self.panel)
-        self.tab_bar.tell(lambda width: panels_line([panel.title for panel in PANELS], at, width))
+        self.tab_bar.set_line(lambda width: panels_line([panel.title for panel in PANELS], at, width))
         self._show_commands()
 
     @on(PanelView.Changed)
@@ -221,7 +221,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def _show_soon(self) -> None:
         self._show_bars()
-        self._next_look.after(AT_ONCE_S)
+        self._refresh_timer.after(AT_ONCE_S)
 
     def action_pause(self) -> None:
         """Pause the analysis, or resume it."""

@@ -9,8 +9,8 @@ from typing import Final, LiteralString
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.format import in_ascii
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, own
+from rtui.tui.kit.format import is_ascii_only
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal
 
 MAX_COLUMNS: Final = 128
 MAX_ROWS: Final = 32
@@ -34,7 +34,7 @@ class Shade:
     @property
     def span(self) -> Span:
         """One cell of this shade."""
-        return Span(own(self.ascii_character) if in_ascii() else own(self.character), self.role)
+        return Span(literal(self.ascii_character) if is_ascii_only() else literal(self.character), self.role)
 
 
 SHADES: Final = (
@@ -46,10 +46,10 @@ SHADES: Final = (
 )
 """From no load to much."""
 
-NOT_OWNED: Final = Span(own(" "))
+NOT_OWNED: Final = Span(literal(" "))
 """A cell none of whose slots belongs to the node that was scanned."""
 
-CURSOR: Final = Span(own("┼"), Role.HEAT_ON)
+CURSOR: Final = Span(literal("┼"), Role.HEAT_ON)
 """The cell under the cursor."""
 
 
@@ -132,7 +132,7 @@ def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int
             else:
                 spans.append(cell)
         is_cursor_row = row == cursor_row
-        mark = Span(own(" ▸ ") if is_cursor_row else own("   "), Role.ACCENT)
+        mark = Span(literal(" ▸ ") if is_cursor_row else literal("   "), Role.ACCENT)
         number = Span(SafeText(f"{row_start:>5}"), Role.TEXT if is_cursor_row else Role.FAINT)
         lines.append((number, mark, *spans))
     return lines
@@ -142,5 +142,5 @@ def legend_line() -> Line:
     """Return what the shades mean."""
     spans: list[Span] = []
     for shade in SHADES:
-        spans += (shade.span, gap(1), Span(own(shade.meaning), Role.MUTED), gap(2))
+        spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
     return tuple(spans[:-1])

@@ -35,7 +35,7 @@ from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display
 from rtui.tui.kit.layout import Piece, fitted, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, own
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal
 from rtui.tui.kit.table_rows import Order
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
@@ -105,7 +105,7 @@ class SlotsPanel(Panel[SlotsState]):
     """A map of all slots with a cursor; tables of the fullest slots, of hash tags, and of a simulated cluster."""
 
     id = "slots"
-    title = own("Slots")
+    title = literal("Slots")
     key = "5"
     help = "Show how keys and bytes lie over the 16,384 hash slots."
     initial = SlotsState()
@@ -132,12 +132,18 @@ class SlotsPanel(Panel[SlotsState]):
         """Return the fullest slots, the heaviest hash tags, and outside a cluster what one would be like."""
         order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
         tables = [
-            PanelTable("slots", own("fullest slots"), partial(_slots_table, report), order=order, top=own("fullest")),
             PanelTable(
-                "slot_tags", own("hash tags"), partial(slot_tags, report), order=order, top=own("heaviest"),
-                empty=own("No key that was seen has a hash tag"),
+                "slots", literal("fullest slots"), partial(_slots_table, report), order=order, top=literal("fullest")
             ),
-        ]  # fmt: skip
+            PanelTable(
+                "slot_tags",
+                literal("hash tags"),
+                partial(slot_tags, report),
+                order=order,
+                top=literal("heaviest"),
+                empty=literal("No key that was seen has a hash tag"),
+            ),
+        ]
         if simulates_cluster(report):
             title = SafeText(f"as a cluster of {state.nodes}")
             tables.append(PanelTable(f"cluster {state.nodes}", title, partial(cluster_of, report, state.nodes)))
@@ -256,12 +262,12 @@ class SlotTexts:
         cells = f" · each cell is {per_cell} slots" if per_cell > 1 else ""
         spans = [Span(total, Role.STRONG), Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{cells}"), Role.MUTED)]
         if self._state.by_bytes and not self.loads.is_bytes:
-            spans.append(Span(own(" · bytes are not known"), Role.WARN))
+            spans.append(Span(literal(" · bytes are not known"), Role.WARN))
         return tuple(spans)
 
     def pointer(self) -> tuple[Span, Span]:
         """Return the line below the map that points at the column of the cursor."""
-        return gap(GUTTER_CELLS + self._map.place(self.cursor)[1]), Span(own("▲"), Role.ACCENT)
+        return gap(GUTTER_CELLS + self._map.place(self.cursor)[1]), Span(literal("▲"), Role.ACCENT)
 
     def cursor_line(self, width: int) -> Line:
         """Return what is under the cursor in one line that points at it."""
@@ -280,7 +286,7 @@ class SlotTexts:
         """Return what is under the cursor: the slots, their keys and bytes, their heaviest hash tags."""
         lines: list[Line] = [(Span(self._cell_text, Role.ACCENT),)]
         if not sum(self.owned[self._cell.start : self._cell.stop]):
-            return [*lines, (Span(own("belongs to another node"), Role.MUTED),)]
+            return [*lines, (Span(literal("belongs to another node"), Role.MUTED),)]
         load, ratio = self._load_of_cell(self.loads)
         compared = SafeText(f" · {ratio} the mean of all slots")
         lines.append((Span(self.loads.text(load), Role.STRONG), Span(compared, Role.MUTED)))
@@ -332,7 +338,7 @@ def skew_text(report: Report) -> SafeText:
     slots = report.summary.slots
     found = skew(slots.keys, slots.owned)
     if not found.keys:
-        return own("There are no keys.")
+        return literal("There are no keys.")
     sampled = " of the sample" if kind_of(report) is CoverageKind.ESTIMATE else ""
     text = (
         f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
@@ -352,7 +358,7 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
     found = node_loads(loads.values, nodes)
     most, total = max(one.load for one in found), sum(loads.values)
     mean = total / nodes
-    head: list[Span] = [Span(own("as a cluster of"), Role.ACCENT), gap(1)]
+    head: list[Span] = [Span(literal("as a cluster of"), Role.ACCENT), gap(1)]
     for size in CLUSTER_SIZES:
         text = f"[{size}]" if size == nodes else f" {size} "
         head.append(Span(SafeText(text), Role.TAB_ON if size == nodes else Role.TAB))

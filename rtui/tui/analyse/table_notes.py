@@ -15,7 +15,7 @@ from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.copying import Copy
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose, tab_line
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, own, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import TableRows
 
 FILTER_CELLS: Final = 24
@@ -32,7 +32,11 @@ def titles_line(tables: Sequence[PanelTable], chosen: PanelTable, rows: TableRow
     note: Line = ()
     if rows.state.filter_text:
         text = cut(display_text(rows.state.filter_text), FILTER_CELLS)
-        note = (Span(own("rows with "), Role.MUTED), Span(text, Role.ACCENT), Span(_among(chosen, rows), Role.MUTED))
+        note = (
+            Span(literal("rows with "), Role.MUTED),
+            Span(text, Role.ACCENT),
+            Span(_among(chosen, rows), Role.MUTED),
+        )
     if len(tables) == 1:
         line: Line = (gap(MARGIN), Span(chosen.title, Role.STRONG))
     else:
@@ -64,7 +68,7 @@ def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width:
     """Return why a table has no rows: the filter, columns that are missing, or what that means."""
     if rows.state.filter_text:
         text = SafeText(f"No row{_among(table, rows)} has {display_text(rows.state.filter_text, limit=60)}")
-        hint = prose(own("Escape shows all rows again."), width, Role.MUTED)
+        hint = prose(literal("Escape shows all rows again."), width, Role.MUTED)
         return [(), (gap(MARGIN), Span(text, Role.STRONG)), (), *hint]
     reasons: list[Line] = []
     for name in table.needs:
@@ -109,13 +113,14 @@ def _meaning_of_path(path: Path) -> SafeText:
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
     """Return what can be copied of a row: first its name, if it has one, else the row itself."""
-    row = Copy(own("the row, its cells apart by tabs"), "\t".join(texts))
+    row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
     if not isinstance(subject, bytes | tuple):
         return [row]
     name = label(subject) if isinstance(subject, tuple) else subject
     copies = [
-        Copy(own("name as text"), key_as_text(name)), Copy(own("name as escaped bytes"), key_as_bytes(name)), row,
+        Copy(literal("name as text"), key_as_text(name)),
+        Copy(literal("name as escaped bytes"), key_as_bytes(name)), row,
     ]  # fmt: skip
     if isinstance(subject, tuple):
-        copies.append(Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name))))
+        copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))
     return copies

@@ -11,7 +11,7 @@ from typing import Final
 from rtui.analysis.report.document import ExpiryBin
 from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.styled_text import own
+from rtui.tui.kit.styled_text import literal
 
 WEEK_S: Final = 7 * DAY_S
 
@@ -31,10 +31,10 @@ class TimeRange(Enum):
 
 
 _TITLES: Final = {
-    TimeRange.HOUR: own("next hour"),
-    TimeRange.DAY: own("next day"),
-    TimeRange.WEEK: own("next week"),
-    TimeRange.ALL: own("all"),
+    TimeRange.HOUR: literal("next hour"),
+    TimeRange.DAY: literal("next day"),
+    TimeRange.WEEK: literal("next week"),
+    TimeRange.ALL: literal("all"),
 }
 
 _STEPS_S: Final = (
@@ -96,7 +96,7 @@ def zone_name(moment_s: float, zone: tzinfo | None) -> SafeText:
     """Return what the times are of: `UTC`, `UTC+2`."""
     offset = offset_s(moment_s, zone)
     if not offset:
-        return own("UTC")
+        return literal("UTC")
     hours, minutes = divmod(round(abs(offset)) // MINUTE_S, 60)
     sign = "+" if offset > 0 else "-"
     return SafeText(f"UTC{sign}{hours}" + (f":{minutes:02}" if minutes else ""))
@@ -134,4 +134,4 @@ def _formatted(moment_s: float, zone: tzinfo | None, form: str) -> SafeText:
     try:
         return SafeText(datetime.fromtimestamp(moment_s, zone).strftime(form))
     except (OverflowError, ValueError, OSError):
-        return own("far future")
+        return literal("far future")

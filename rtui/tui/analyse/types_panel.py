@@ -31,7 +31,7 @@ from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, own, type_role, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import Order
 
 NAME_CELLS: Final = 14
@@ -57,7 +57,7 @@ class TypesPanel(Panel[PanelState]):
     """Bars of types and encodings; tables of them, of the server's own sizes, and of idle times and counters."""
 
     id = "types"
-    title = own("Types")
+    title = literal("Types")
     key = "6"
     help = "Show how much there is of each type, how long and in which encodings."
 
@@ -65,15 +65,15 @@ class TypesPanel(Panel[PanelState]):
         """Return the tables; those of figures that the report does not have are left out."""
         stats = report.summary.root.stats
         tables = [
-            PanelTable("types", own("types"), partial(types, report), order=Order("keys")),
-            PanelTable("encodings", own("encodings"), partial(encodings, report), needs=("encoding",)),
+            PanelTable("types", literal("types"), partial(types, report), order=Order("keys")),
+            PanelTable("encodings", literal("encodings"), partial(encodings, report), needs=("encoding",)),
         ]
         if report.keysizes:
-            tables.append(PanelTable("keysizes", own("sizes by the server"), partial(keysizes, report)))
+            tables.append(PanelTable("keysizes", literal("sizes by the server"), partial(keysizes, report)))
         if stats.idle is not None:
-            tables.append(PanelTable("idle", own("idle time"), partial(idle_histogram, report)))
+            tables.append(PanelTable("idle", literal("idle time"), partial(idle_histogram, report)))
         if stats.frequency is not None:
-            tables.append(PanelTable("frequency", own("access counters"), partial(frequency_histogram, report)))
+            tables.append(PanelTable("frequency", literal("access counters"), partial(frequency_histogram, report)))
         return tuple(tables)
 
     def chart_height(self, report: Report, _state: PanelState, space: Size) -> int:
@@ -89,7 +89,7 @@ def types_lines(report: Report, width: int, height: int) -> list[Line]:
     """Return the panel in at most `height` lines: types, their lengths, encodings, then the server's histograms."""
     types, notes = report.summary.types, _notes(report, width)
     if not types and not report.keysizes:
-        return [clip(line, width) for line in [(Span(own("There are no keys."), Role.MUTED),), *notes][:height]]
+        return [clip(line, width) for line in [(Span(literal("There are no keys."), Role.MUTED),), *notes][:height]]
     if width >= SIDE_CELLS:
         first = (width - 4) * 3 // 5
         lines = beside_each_other(_types(report, first), _encodings(report, width - 4 - first, len(types)), first + 4)
@@ -109,15 +109,17 @@ def _types(report: Report, width: int) -> list[Line]:
     """Return a bar for each type: keys, bytes, lengths; bars are bytes, or keys where those are unknown."""
     kind, types = kind_of(report), report.summary.types
     has_memory = any(one.stats.memory_bytes is not None for one in types)
-    measure = own("bytes") if has_memory else own("keys")
+    measure = literal("bytes") if has_memory else literal("keys")
     most = max((_weight(one, has_memory=has_memory) for one in types), default=0.0)
     denied = _is_denied(report, "memory")
     bars = [
         Bar(
-            display(one.name, limit=NAME_CELLS) if one.name else own("(no name)"),
+            display(one.name, limit=NAME_CELLS) if one.name else literal("(no name)"),
             (
                 keys_text(one.stats.keys, kind),
-                own("denied") if denied and one.stats.memory_bytes is None else size_text(one.stats.memory_bytes, kind),
+                literal("denied")
+                if denied and one.stats.memory_bytes is None
+                else size_text(one.stats.memory_bytes, kind),
                 *((_lengths(one),) if width >= LENGTHS_CELLS else ()),
             ),
             _weight(one, has_memory=has_memory) / most if most else 0.0,
@@ -126,9 +128,9 @@ def _types(report: Report, width: int) -> list[Line]:
         )
         for one in types
     ]
-    columns = own("keys, bytes, length p50 · p99 · max") if width >= LENGTHS_CELLS else own("keys, bytes")
+    columns = literal("keys, bytes, length p50 · p99 · max") if width >= LENGTHS_CELLS else literal("keys, bytes")
     head: Line = (
-        Span(own("types"), Role.ACCENT),
+        Span(literal("types"), Role.ACCENT),
         Span(SafeText(f"  {columns}; bars show {measure}"), Role.MUTED),
     )
     return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
@@ -142,7 +144,7 @@ def _lengths(one: TypeReport) -> SafeText:
     """Say how long keys of a type are: `7 · 54 · 360 fields`."""
     spread = one.length
     if spread is None:
-        return own("length unknown")
+        return literal("length unknown")
     texts = [_length(spread.p50, one.unit), _length(spread.p99, one.unit), _length(spread.max, one.unit)]
     unit = "" if one.unit == "bytes" else f" {display_text(one.unit, limit=12)}"
     return SafeText(f"{joined(texts)}{unit}")
@@ -159,7 +161,7 @@ def _encodings(report: Report, width: int, types: int) -> list[Line]:
     found = report.summary.encodings
     if not found:
         return []
-    head: Line = (Span(own("encodings"), Role.ACCENT), Span(own("  share of the type, 95 %"), Role.MUTED))
+    head: Line = (Span(literal("encodings"), Role.ACCENT), Span(literal("  share of the type, 95 %"), Role.MUTED))
     order = {one.name: at for at, one in enumerate(report.summary.types)}
     rows = sorted(found, key=lambda one: (order.get(one.kind, types), -value_of(one.share)))
     return [head, *bar_lines([_encoding(one) for one in rows], width, name_cells=NAME_CELLS * 2, cap=20)]
@@ -195,8 +197,8 @@ def _notes(report: Report, width: int) -> list[Line]:
 def _sizes(found: Sequence[KeySizes], width: int) -> list[Line]:
     """Return as many of the server's own histograms as stand beside each other; each says what it counts."""
     head: Line = (
-        Span(own("sizes as the server counts them"), Role.ACCENT),
-        Span(own("  exact, of all keys: INFO keysizes"), Role.MUTED),
+        Span(literal("sizes as the server counts them"), Role.ACCENT),
+        Span(literal("  exact, of all keys: INFO keysizes"), Role.MUTED),
     )
     blocks: list[list[Line]] = []
     used = 0

@@ -16,7 +16,7 @@ from rtui.keyspace.rows.rows import Kind, Row
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.inside import Inside, Look, look_inside
+from rtui.tui.browse.inside import ChildCounts, Look, count_children
 from rtui.tui.browse.session import Session
 from rtui.tui.kit.polling import Work, drive
 
@@ -41,7 +41,7 @@ class Detail:
     """None for a namespace and for nothing."""
     facts: KeyFacts | None = None
     preview: Preview | None = None
-    inside: Inside | None = None
+    inside: ChildCounts | None = None
     """What lies directly below a namespace, when that was counted."""
     is_turning: bool = False
     """Another page has been asked for."""
@@ -132,7 +132,7 @@ class DetailFetcher:
             if detail.row is not None:
                 node = detail.row.namespace
                 self._look = Look(node, node.count, node.opened)
-                inside = await drive(look_inside(node, self._session.store.separators))
+                inside = await drive(count_children(node, self._session.store.separators))
                 self.detail = replace(detail, inside=inside)
             self._on_change(self.detail)
             return

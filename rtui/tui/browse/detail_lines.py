@@ -12,13 +12,13 @@ from rtui.analysis.humanize import counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.cursor_detail import Detail
 from rtui.tui.browse.key_lines import age_line, explanations, fact_lines, loading_lines, slot_lines
-from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
+from rtui.tui.browse.namespace_lines import child_lines, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_lines
 from rtui.tui.browse.tree_lines import Whole, known_count
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import BETWEEN, Piece, fitted, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, own, type_role
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 
 NAME_CELLS = 36
 """A longer name is cut in the middle."""
@@ -34,14 +34,14 @@ def summary_line(detail: Detail, whole: Whole, width: int, now_s: float | None =
 def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     if detail.key is None:
         return [] if detail.row is None else _namespace(detail, whole)
-    name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else own("(empty name)")
+    name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else literal("(empty name)")
     pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
     facts = detail.facts
     if facts is None:
-        why = detail.failure if detail.failure is not None else own("…")
+        why = detail.failure if detail.failure is not None else literal("…")
         return [*pieces, Piece(0, (Span(why, Role.FAINT),))]
     if facts.is_gone:
-        return [*pieces, Piece(0, (Span(own("gone"), Role.WARN),))]
+        return [*pieces, Piece(0, (Span(literal("gone"), Role.WARN),))]
     if not isinstance(facts.type, Unknown):
         pieces.append(Piece(0, (Span(display(facts.type, limit=16), type_role(facts.type)),)))
     if not isinstance(facts.length, Unknown):
@@ -51,15 +51,15 @@ def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
         pieces.append(Piece(3, (Span(fmt.size(facts.memory_bytes, Mark.ABOUT)),)))
     left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
     if left is NO_TTL:
-        pieces.append(Piece(4, (Span(own("no TTL"), Role.MUTED),)))
+        pieces.append(Piece(4, (Span(literal("no TTL"), Role.MUTED),)))
     elif left == 0:
-        pieces.append(Piece(0, (Span(own("expired"), Role.WARN),)))
+        pieces.append(Piece(0, (Span(literal("expired"), Role.WARN),)))
     elif isinstance(left, int):
-        pieces.append(Piece(2, (Span(own("TTL "), Role.MUTED), Span(fmt.duration(left)))))
+        pieces.append(Piece(2, (Span(literal("TTL "), Role.MUTED), Span(fmt.duration(left)))))
     age = () if now_s is None else age_line(facts.asked_at_s, now_s)
     if age:
         pieces.append(Piece(3, age))
-    pieces.append(Piece(5, (Span(own("Enter shows the details"), Role.FAINT),)))
+    pieces.append(Piece(5, (Span(literal("Enter shows the details"), Role.FAINT),)))
     return pieces
 
 
@@ -86,8 +86,8 @@ class Tab(IntEnum):
     SLOT = 1
 
 
-KEY_TABS: Final = (own("Value"), own("Slot"))
-NAMESPACE_TABS: Final = (own("Inside"),)
+KEY_TABS: Final = (literal("Value"), literal("Slot"))
+NAMESPACE_TABS: Final = (literal("Inside"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class DetailLines:
         """What may stand beside the tabs, the fullest first: where in the value one is, and how old all this is."""
         detail = self.detail
         if detail.is_turning:
-            return ((Span(own("fetching…"), Role.FAINT),),)
+            return ((Span(literal("fetching…"), Role.FAINT),),)
         is_paged = self.tab is Tab.VALUE and detail.preview is not None
         page = page_note(detail.preview) if is_paged and detail.preview is not None else ()
         age = () if detail.facts is None or self.now_s is None else age_line(detail.facts.asked_at_s, self.now_s)
@@ -140,7 +140,7 @@ class DetailLines:
         if detail.key is None:
             if detail.row is None:
                 return []
-            return inside_lines(detail.row.namespace, detail.inside, self.whole, width)
+            return child_lines(detail.row.namespace, detail.inside, self.whole, width)
         if self.tab is Tab.SLOT:
             return slot_lines(detail.key, width)
         lines: list[Line] = []
@@ -149,7 +149,7 @@ class DetailLines:
         if detail.preview is not None:
             lines += preview_lines(detail.preview, width)
         elif detail.failure is None:
-            lines += [(), *prose(own("fetching…"), width, Role.FAINT)]
+            lines += [(), *prose(literal("fetching…"), width, Role.FAINT)]
         if detail.facts is not None:
             for sentence in explanations(detail.facts):
                 lines += [(), *prose(sentence, width, Role.MUTED)]

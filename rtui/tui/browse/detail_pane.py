@@ -71,17 +71,17 @@ class DetailPane(Vertical):
         lines = self._show_facts(detail)
         if detail is not self.shown:
             self.body.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.body.say(lines.body)
+        self.body.set_content(lines.body)
         self.shown = detail
         self.post_message(self.Changed(detail))
 
     def _show_facts(self, detail: Detail) -> DetailLines:
         """Show all but the body: what changes as time goes by. Returns the lines of the detail."""
         lines = DetailLines(detail, self._whole(), self.tab, self._clock())
-        self._head.say(lines.head)
+        self._head.set_content(lines.head)
         self._titles = lines.tabs
-        self._tabs.say(lambda width: [(), tab_line(lines.tabs, lines.chosen, lines.notes, width)])
-        self.summary.tell(lambda width: summary_line(lines.detail, lines.whole, width, lines.now_s))
+        self._tabs.set_content(lambda width: [(), tab_line(lines.tabs, lines.chosen, lines.notes, width)])
+        self.summary.set_line(lambda width: summary_line(lines.detail, lines.whole, width, lines.now_s))
         return lines
 
     def tick(self) -> None:

@@ -34,7 +34,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class ChildCounts:
     """The parts of a namespace, largest first, and the keys directly below, when it had `of` keys."""
 
     parts: tuple[Part, ...] = ()
@@ -58,7 +58,7 @@ class Look:
         return self.keys != last.keys if complete else self.keys > last.keys * GROWTH
 
 
-def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None]:
+def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
     """Count what lies directly below, in slices; None where that is not known or would take long."""
     if node.listed:
         return (yield from _listed(node))
@@ -68,7 +68,7 @@ def look_inside(node: Namespace, separators: Separators) -> Slices[Inside | None
     return (yield from _kept(kept, node.count, node.brace_before, separators))
 
 
-def _listed(node: Namespace) -> Slices[Inside]:
+def _listed(node: Namespace) -> Slices[ChildCounts]:
     """Take the children of an open namespace."""
     slicer = Slicer()
     of = node.count
@@ -79,10 +79,10 @@ def _listed(node: Namespace) -> Slices[Inside]:
         found = sorted(found)[:LARGEST]
         yield from slicer.pause()
     parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
-    return Inside(parts, node.namespace_total, node.key_total, of)
+    return ChildCounts(parts, node.namespace_total, node.key_total, of)
 
 
-def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Separators) -> Slices[Inside]:
+def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Separators) -> Slices[ChildCounts]:
     """Cut the suffixes of an unopened namespace at their first separators."""
     slicer = Slicer()
     counts: Counter[bytes] = Counter()
@@ -93,4 +93,4 @@ def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Se
         yield from slicer.pause()
     keys = counts.pop(b"", 0)
     parts = tuple(Part(label, count) for label, count in counts.most_common(LARGEST))
-    return Inside(parts, len(counts), keys, of)
+    return ChildCounts(parts, len(counts), keys, of)

@@ -12,35 +12,35 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display, display_text
 from rtui.tui.kit.layout import LABEL_CELLS, MARGIN, NO_FACT, Fact, name_lines, pair_line, prose, single_line
-from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, own, type_role
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, literal, type_role
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
 
 _REASONS: Final = {
-    Reason.DENIED: own("denied"),
-    Reason.UNKNOWN_COMMAND: own("no such command"),
-    Reason.GONE: own("–"),
-    Reason.UNSUPPORTED: own("not available"),
-    Reason.NOT_ASKED: own("not asked"),
-    Reason.TOO_LARGE: own("too large to ask"),
-    Reason.FAILED: own("failed"),
+    Reason.DENIED: literal("denied"),
+    Reason.UNKNOWN_COMMAND: literal("no such command"),
+    Reason.GONE: literal("–"),
+    Reason.UNSUPPORTED: literal("not available"),
+    Reason.NOT_ASKED: literal("not asked"),
+    Reason.TOO_LARGE: literal("too large to ask"),
+    Reason.FAILED: literal("failed"),
 }
 
 
 def full_name(key: bytes) -> SafeText:
     """Return a key as it is shown in full."""
-    return display(key, limit=NAME_LIMIT) if key else own("(empty name)")
+    return display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
 
 
 def loading_lines(key: bytes, width: int) -> list[Line]:
     """Return the head while the server has not answered: the same places, nothing in them."""
     return [
         *name_lines(full_name(key), width),
-        pair_line(Fact(own("type"), own("…"), Role.FAINT), Fact(own("length"), own("")), width),
-        pair_line(Fact(own("encoding"), own("")), Fact(own("memory"), own("")), width),
-        pair_line(Fact(own("TTL"), own("")), Fact(own("expires"), own("")), width),
-        pair_line(Fact(own("idle"), own("")), _slot(key), width),
+        pair_line(Fact(literal("type"), literal("…"), Role.FAINT), Fact(literal("length"), literal("")), width),
+        pair_line(Fact(literal("encoding"), literal("")), Fact(literal("memory"), literal("")), width),
+        pair_line(Fact(literal("TTL"), literal("")), Fact(literal("expires"), literal("")), width),
+        pair_line(Fact(literal("idle"), literal("")), _slot(key), width),
     ]
 
 
@@ -52,7 +52,7 @@ def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> li
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED),
-            single_line(Fact(own("type"), own("gone: the key is no longer there"), Role.WARN), width),
+            single_line(Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN), width),
             (),
             (),
             pair_line(NO_FACT, _slot(facts.key), width),
@@ -68,36 +68,36 @@ def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> li
 
 def _type(facts: KeyFacts) -> Fact:
     if isinstance(facts.type, Unknown):
-        return _unknown(own("type"), facts.type)
-    return Fact(own("type"), display(facts.type, limit=32), type_role(facts.type))
+        return _unknown(literal("type"), facts.type)
+    return Fact(literal("type"), display(facts.type, limit=32), type_role(facts.type))
 
 
 def _encoding(facts: KeyFacts) -> Fact:
     if isinstance(facts.encoding, Unknown):
-        return _unknown(own("encoding"), facts.encoding)
-    return Fact(own("encoding"), display(facts.encoding, limit=32))
+        return _unknown(literal("encoding"), facts.encoding)
+    return Fact(literal("encoding"), display(facts.encoding, limit=32))
 
 
 def _length(facts: KeyFacts) -> Fact:
     if isinstance(facts.length, Unknown):
-        return _unknown(own("length"), facts.length)
+        return _unknown(literal("length"), facts.length)
     kind = facts.redis_type
-    return Fact(own("length"), humanize.counted(facts.length, kind.unit, plural=kind.units))
+    return Fact(literal("length"), humanize.counted(facts.length, kind.unit, plural=kind.units))
 
 
 def _memory(facts: KeyFacts) -> Fact:
     if isinstance(facts.memory_bytes, Unknown):
-        return _unknown(own("memory"), facts.memory_bytes)
-    return Fact(own("memory"), fmt.size(facts.memory_bytes, Mark.ABOUT))
+        return _unknown(literal("memory"), facts.memory_bytes)
+    return Fact(literal("memory"), fmt.size(facts.memory_bytes, Mark.ABOUT))
 
 
 def _ttl(facts: KeyFacts, now_s: float | None) -> Fact:
     left = facts.ttl_ms if now_s is None else ttl_at(facts.ttl_ms, facts.asked_at_s, now_s)
     if isinstance(left, Unknown):
-        return _unknown(own("TTL"), left)
+        return _unknown(literal("TTL"), left)
     if isinstance(left, NoTtl):
-        return Fact(own("TTL"), own("none"), Role.MUTED)
-    return Fact(own("TTL"), fmt.duration(left)) if left else Fact(own("TTL"), own("expired"), Role.WARN)
+        return Fact(literal("TTL"), literal("none"), Role.MUTED)
+    return Fact(literal("TTL"), fmt.duration(left)) if left else Fact(literal("TTL"), literal("expired"), Role.WARN)
 
 
 def age_line(asked_at_s: float, now_s: float) -> Line:
@@ -110,8 +110,8 @@ def _expiry(facts: KeyFacts, width: int) -> Fact:
     moment_s = facts.expires_at_s
     if moment_s is None:
         never = facts.ttl_ms is NO_TTL
-        return Fact(own("expires"), own("never") if never else fmt.NOTHING, Role.MUTED)
-    return Fact(own("expires"), moment(moment_s, facts.asked_at_s, width // 2 - MARGIN - LABEL_CELLS))
+        return Fact(literal("expires"), literal("never") if never else fmt.NOTHING, Role.MUTED)
+    return Fact(literal("expires"), moment(moment_s, facts.asked_at_s, width // 2 - MARGIN - LABEL_CELLS))
 
 
 def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
@@ -119,7 +119,7 @@ def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
     try:
         when, now = (datetime.fromtimestamp(one, UTC) for one in (moment_s, now_s))
     except (OverflowError, ValueError, OSError):
-        return own("after the year 9999")
+        return literal("after the year 9999")
     day = when.date().isoformat()
     forms = (
         f"{day} {when:%H:%M:%S} UTC",
@@ -133,10 +133,10 @@ def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
 def _use(facts: KeyFacts) -> Fact:
     """Return idle time or frequency, whichever the server keeps, or why neither is known."""
     if isinstance(facts.frequency, Frequency):
-        return Fact(own("frequency"), _frequency(facts.frequency))
+        return Fact(literal("frequency"), _frequency(facts.frequency))
     if isinstance(facts.idle_s, Unknown):
-        return _unknown(own("idle"), facts.idle_s)
-    label = own("idle") if facts.idle_basis is IdleBasis.ACCESS else own("unchanged")
+        return _unknown(literal("idle"), facts.idle_s)
+    label = literal("idle") if facts.idle_basis is IdleBasis.ACCESS else literal("unchanged")
     return Fact(label, fmt.duration(facts.idle_s * fmt.SECOND_MS))
 
 
@@ -151,7 +151,7 @@ def _frequency(frequency: Frequency) -> SafeText:
 
 
 def _slot(key: bytes) -> Fact:
-    return Fact(own("slot"), SafeText(str(key_slot(key))))
+    return Fact(literal("slot"), SafeText(str(key_slot(key))))
 
 
 def _unknown(label: SafeText, why: Unknown) -> Fact:
@@ -179,19 +179,19 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
     found = explain(key)
     lines: list[Line] = [
         (),
-        single_line(Fact(own("slot"), SafeText(str(found.slot)), Role.STRONG), width),
-        single_line(Fact(own(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED), width),
+        single_line(Fact(literal("slot"), SafeText(str(found.slot)), Role.STRONG), width),
+        single_line(Fact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED), width),
         (),
         _key_line(key, found, width),
     ]
     if found.tag_start is not None and found.tag_end is not None:
         where = SafeText(f"bytes {found.tag_start:,} to {found.tag_end - 1:,}, braces included")
-        lines.append(single_line(Fact(own("tag"), where), width))
-    lines.append(single_line(Fact(own("length"), _how_much(found, key)), width))
+        lines.append(single_line(Fact(literal("tag"), where), width))
+    lines.append(single_line(Fact(literal("length"), _how_much(found, key)), width))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
         lines += prose(
-            own("Keys with this tag share the slot: a cluster takes them in one command."), width, Role.MUTED
+            literal("Keys with this tag share the slot: a cluster takes them in one command."), width, Role.MUTED
         )
     return lines
 
@@ -205,15 +205,15 @@ def _how_much(found: SlotExplanation, key: bytes) -> SafeText:
 def _key_line(key: bytes, found: SlotExplanation, width: int) -> Line:
     """Return what is hashed, in its place within the key."""
     room = width - 2 * MARGIN - 10
-    label = Span(own("hashed    "), Role.MUTED)
+    label = Span(literal("hashed    "), Role.MUTED)
     if found.rule is not TagRule.TAG or found.tag_start is None or found.tag_end is None:
-        whole = display(key, limit=room) if key else own("(empty)")
+        whole = display(key, limit=room) if key else literal("(empty)")
         return (gap(MARGIN), label, Span(cut_middle(whole, room), Role.ACCENT))
     inside = cut_middle(display(found.hashed, limit=max(room // 2, 8)), room // 2)
     side = max((room - len(inside) - 2) // 2, 2)
     before = _end_of(key[: found.tag_start], side)
     after = key[found.tag_end :]
-    behind = display(after, limit=side) if after else own("")
+    behind = display(after, limit=side) if after else literal("")
     return (
         gap(MARGIN),
         label,
@@ -226,5 +226,5 @@ def _key_line(key: bytes, found: SlotExplanation, width: int) -> Line:
 def _end_of(raw: bytes, cells: int) -> SafeText:
     """Return the end of a name that may be long."""
     if not raw:
-        return own("")
+        return literal("")
     return cut_middle(display(raw, limit=max(cells, 8)), cells)

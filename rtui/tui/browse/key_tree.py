@@ -129,7 +129,7 @@ class KeyTree(TreeView):
     def close(self, node: Namespace) -> None:
         """Hide the children of a namespace."""
         if self.rows is not None:
-            with self.keeping_place():
+            with self.keeping_position():
                 self.rows.collapse(node)
 
     def action_expand_all(self) -> None:

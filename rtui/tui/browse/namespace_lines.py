@@ -10,13 +10,13 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.inside import Inside, Part
+from rtui.tui.browse.inside import ChildCounts, Part
 from rtui.tui.browse.key_lines import NAME_LIMIT
 from rtui.tui.browse.tree_lines import Whole, known_count, share_of
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import MARGIN, Fact, name_lines, pair_line, prose, single_line
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, joined, left, own, right, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, joined, left, literal, right, width_of
 
 _MIN_BAR_CELLS: Final = 8
 _MAX_BAR_CELLS: Final = 24
@@ -30,15 +30,17 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
     known = known_count(node, whole.complete)
     part = share_of(node, whole)
     mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
-    share = own("–") if part is None else fmt.share(part, mark)
+    share = literal("–") if part is None else fmt.share(part, mark)
     return [
         *name_lines(display(path, limit=NAME_LIMIT), width),
         pair_line(
-            Fact(own("type"), own("namespace"), Role.MUTED), Fact(own("keys"), _count(known.keys, known.mark)), width
+            Fact(literal("type"), literal("namespace"), Role.MUTED),
+            Fact(literal("keys"), _count(known.keys, known.mark)),
+            width,
         ),
-        pair_line(Fact(own("level"), SafeText(str(_level(node)))), Fact(own("share"), share), width),
-        single_line(Fact(own("known"), _knowledge(node, known.mark, whole)), width),
-        single_line(Fact(own("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
+        pair_line(Fact(literal("level"), SafeText(str(_level(node)))), Fact(literal("share"), share), width),
+        single_line(Fact(literal("known"), _knowledge(node, known.mark, whole)), width),
+        single_line(Fact(literal("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
     ]
 
 
@@ -54,12 +56,18 @@ def _knowledge(node: Namespace, mark: Mark, whole: Whole) -> SafeText:
     """Say where the count comes from."""
     is_part = whole.is_part
     if whole.is_outdated:
-        return own("counted before; it no longer holds")
+        return literal("counted before; it no longer holds")
     match mark:
         case Mark.EXACT:
-            return own("exact, of what the filter shows") if is_part else own("exact: the scan has seen every key")
+            return (
+                literal("exact, of what the filter shows") if is_part else literal("exact: the scan has seen every key")
+            )
         case Mark.AT_LEAST:
-            return own("at least, of what the filter shows") if is_part else own("at least: the scan has not finished")
+            return (
+                literal("at least, of what the filter shows")
+                if is_part
+                else literal("at least: the scan has not finished")
+            )
         case _:
             low = node.estimate.low if node.estimate else 0.0
             high = node.estimate.high if node.estimate else 0.0
@@ -70,22 +78,22 @@ def _pattern(path: bytes) -> SafeText:
     return display(prefix_pattern(path), limit=NAME_LIMIT)
 
 
-def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: int) -> list[Line]:
+def child_lines(node: Namespace, inside: ChildCounts | None, whole: Whole, width: int) -> list[Line]:
     """Return what lies directly below a namespace, largest first, with its part of the namespace."""
     if node.dropped:
-        text = own(
+        text = literal(
             "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."
         )
         return [(), *prose(text, width, Role.MUTED)]
     if inside is None:
-        return [(), *prose(own("Open it to see what is inside."), width, Role.MUTED)]
+        return [(), *prose(literal("Open it to see what is inside."), width, Role.MUTED)]
     is_total = whole.complete and inside.of == node.count and (node.opened or not node.listed)
     seen = Mark.EXACT if is_total else Mark.AT_LEAST
     parts = [*inside.parts, *([Part(b"", inside.keys)] if inside.keys else [])]
     total = max(1.0, sum(part.keys for part in parts))
     lines: list[Line] = [(), _summary(inside), ()]
     for part in sorted(parts, key=lambda part: -part.keys):
-        name = display(part.label, limit=64) if part.label else own("(keys right here)")
+        name = display(part.label, limit=64) if part.label else literal("(keys right here)")
         count = _count(part.keys, Mark.ABOUT if part.is_estimate else seen)
         lines.append(_part_line(name, count, part.keys / total, width))
     left_out = inside.namespaces - len(inside.parts)
@@ -94,7 +102,7 @@ def inside_lines(node: Namespace, inside: Inside | None, whole: Whole, width: in
     return lines
 
 
-def _summary(inside: Inside) -> Line:
+def _summary(inside: ChildCounts) -> Line:
     spaces, keys = inside.namespaces, inside.keys
     text = f"{counted(spaces, 'namespace')} and {counted(keys, 'key')} directly below"
     return (gap(MARGIN), Span(SafeText(text), Role.MUTED))
@@ -125,27 +133,27 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> li
     """Return why there are no rows and what to do about it; `needle` is what names are searched for."""
     state = status.progress.state
     if state is ScanState.FAILED:
-        why = status.progress.reason or own("The server did not say why.")
-        return _card(own("The scan failed"), Role.BAD, why, own("R tries again."), width)
+        why = status.progress.reason or literal("The server did not say why.")
+        return _card(literal("The scan failed"), Role.BAD, why, literal("R tries again."), width)
     if needle is not None:
         text = SafeText(f"No name holds {display(needle, limit=60)}")
         more = (
-            own("Escape shows everything again.")
+            literal("Escape shows everything again.")
             if status.complete
-            else own("The scan goes on; what matches will appear here.")
+            else literal("The scan goes on; what matches will appear here.")
         )
         return _card(text, Role.STRONG, more, None, width)
     if not status.complete:
-        title = own("Paused") if state is ScanState.PAUSED else own("Looking for the first keys…")
+        title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
         return _card(title, Role.MUTED, None, None, width)
     if status.match is not None or status.kind is not None:
-        parts = [own("No key")]
+        parts = [literal("No key")]
         if status.match is not None:
             parts.append(SafeText(f"matches {display(status.match, limit=60)}"))
         if status.kind is not None:
             parts.append(SafeText(f"is of type {display(status.kind, limit=16)}"))
-        return _card(joined(parts, " "), Role.STRONG, own("Escape shows everything again."), None, width)
-    return _card(SafeText(f"db{status.db} is empty"), Role.STRONG, own("The server has no keys in this database."),
+        return _card(joined(parts, " "), Role.STRONG, literal("Escape shows everything again."), None, width)
+    return _card(SafeText(f"db{status.db} is empty"), Role.STRONG, literal("The server has no keys in this database."),
                  _elsewhere(status), width)  # fmt: skip
 
 

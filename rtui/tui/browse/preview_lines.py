@@ -23,7 +23,7 @@ from rtui.server.facts.preview.page import (
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, own, right, width_of, wrap
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap
 
 CELL_LINES: Final = 4
 """The last cell of a row is wrapped into at most so many lines."""
@@ -40,13 +40,13 @@ _JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
 _NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.SIZE_BYTES, Meaning.DURATION_MS})
 
 _REFUSALS: Final = {
-    Reason.DENIED: own("Not allowed"),
-    Reason.UNKNOWN_COMMAND: own("The server has no such command"),
-    Reason.GONE: own("The key is gone"),
-    Reason.UNSUPPORTED: own("Not looked into"),
-    Reason.NOT_ASKED: own("Not asked for"),
-    Reason.TOO_LARGE: own("Too large to read"),
-    Reason.FAILED: own("The server refused"),
+    Reason.DENIED: literal("Not allowed"),
+    Reason.UNKNOWN_COMMAND: literal("The server has no such command"),
+    Reason.GONE: literal("The key is gone"),
+    Reason.UNSUPPORTED: literal("Not looked into"),
+    Reason.NOT_ASKED: literal("Not asked for"),
+    Reason.TOO_LARGE: literal("Too large to read"),
+    Reason.FAILED: literal("The server refused"),
 }
 
 
@@ -61,7 +61,7 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
     if preview.columns and preview.rows:
         lines += table_lines(preview.columns, preview.rows, width)
     elif preview.columns and preview.refusal is None:
-        lines += prose(own("(empty)"), width, Role.FAINT)
+        lines += prose(literal("(empty)"), width, Role.FAINT)
     for section in preview.sections:
         lines += _section_lines(section, width)
     lines += _note_lines(preview.notes, width)
@@ -100,7 +100,7 @@ def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
     title = _REFUSALS[refusal.reason]
     lines: list[Line] = [(gap(MARGIN), Span(title, Role.WARN))]
     if refusal.reason is Reason.GONE:
-        lines += prose(own("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
+        lines += prose(literal("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
     elif refusal.detail:
         lines += prose(display_text(refusal.detail), width, Role.MUTED)
     return [*lines, ()]
@@ -136,7 +136,7 @@ def _summary_value(value: PreviewCell | Unknown, width: int) -> list[Line]:
 def _window_lines(kind: PreviewKind, window: StringWindow, width: int) -> list[Line]:
     """Return the bytes of a string as what they seem to be."""
     if not window.data:
-        return prose(own("(empty string)"), width, Role.FAINT)
+        return prose(literal("(empty string)"), width, Role.FAINT)
     if kind is PreviewKind.JSON and window.json_lines:
         return [line for raw in window.json_lines for line in _json_lines(raw, width)]
     if kind in (PreviewKind.TEXT, PreviewKind.JSON):
@@ -147,7 +147,7 @@ def _window_lines(kind: PreviewKind, window: StringWindow, width: int) -> list[L
 def _text_lines(raw: bytes, width: int) -> list[Line]:
     """Return one line of a text, wrapped."""
     room = width - 2 * MARGIN
-    text = display(raw, limit=room * TEXT_LINES) if raw else own("")
+    text = display(raw, limit=room * TEXT_LINES) if raw else literal("")
     return [(gap(MARGIN), Span(part)) for part in wrap(text, room, TEXT_LINES)]
 
 
@@ -240,7 +240,7 @@ def _row_lines(
     for index in range(max(map(len, parts), default=0)):
         line: list[Span] = [gap(MARGIN)]
         for at, part in enumerate(parts):
-            text = part[index] if index < len(part) else own("")
+            text = part[index] if index < len(part) else literal("")
             align = right if columns[at].meaning in _NUMBERS else left
             line += [Span(align(text, cells[at]), _role(columns[at], row[at])), gap(_BETWEEN)]
         lines.append(tuple(line))
@@ -265,12 +265,12 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
     """Return one cell as safe text."""
     match value:
         case None:
-            return own("")
+            return literal("")
         case Unread():
-            size = own("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
+            size = literal("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
             return SafeText(f"({size}not read)")
         case bytes():
-            return display(value) if value else own('""')
+            return display(value) if value else literal('""')
         case _:
             return _figure(value, meaning)
 

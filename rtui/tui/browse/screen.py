@@ -40,17 +40,17 @@ from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.copying import choose_copy, copies, copy_text
 from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.format import display, display_text
-from rtui.tui.kit.polling import FLUSH_S, REST_S, NextLook, Work
+from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
 from rtui.tui.kit.status_lines import title_line
-from rtui.tui.kit.styled_text import Line, Role, Span, own
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 FILTER_HINT: Final[Line] = (
-    Span(own(" enter"), Role.ACCENT),
-    Span(own(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
-    Span(own("  down"), Role.ACCENT),
-    Span(own(" moves into the list"), Role.MUTED),
-    Span(own("  esc"), Role.ACCENT),
-    Span(own(" shows all"), Role.MUTED),
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
+    Span(literal("  down"), Role.ACCENT),
+    Span(literal(" moves into the list"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" shows all"), Role.MUTED),
 )
 """Stands in the footer while a filter is typed."""
 
@@ -101,7 +101,7 @@ class BrowseScreen(CommandScreen[None]):
         self._jump: Line = ()
         self._returns_to_analysis = False
         """Whether Escape goes back to the analysis: the user came from there to a key."""
-        self._next_look = NextLook(self, self.flush)
+        self._refresh_timer = RefreshTimer(self, self.flush)
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -137,7 +137,7 @@ class BrowseScreen(CommandScreen[None]):
         before = self._seen
         self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._seen[1:]:
-            self.trees.settle_order()
+            self.trees.sort_untouched()
         if before != self._seen:
             self.trees.take_up(self._whole())
             needle = self._names.needle
@@ -150,12 +150,12 @@ class BrowseScreen(CommandScreen[None]):
         self._doubt_after_loss(status)
         self._offer_commands()
         is_at_rest = before == self._seen and self.status_bar.is_at_rest and not self._names.is_searching
-        self._next_look.after(REST_S if is_at_rest else FLUSH_S)
+        self._refresh_timer.after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_status(self) -> None:
         """Show who the server is and how the scan is doing."""
         status = self.session.status
-        self.title_bar.tell(lambda width: title_line(status, width, self._label))
+        self.title_bar.set_line(lambda width: title_line(status, width, self._label))
         self.status_bar.show_status()
 
     def _tick(self, status: BrowsingStatus) -> None:
@@ -177,7 +177,7 @@ class BrowseScreen(CommandScreen[None]):
         """Ask again for what is shown when the connection has been made once more: it may be another server."""
         if isinstance(status.link, Online) and status.generation != self._generation:
             self._generation = status.generation
-            self.trees.doubt_facts()
+            self.trees.invalidate_facts()
             self.pane.fetcher.refresh(at_once=True)
 
     @on(events.ScreenResume)
@@ -193,7 +193,7 @@ class BrowseScreen(CommandScreen[None]):
         if self._names.use(self.session.store, self.trees.key_tree.cursor):
             self.trees.keep_order()
         else:
-            self.trees.begin_anew()
+            self.trees.reset_for_scan()
         self._show_rows()
 
     def _whole(self) -> Whole:
@@ -233,7 +233,7 @@ class BrowseScreen(CommandScreen[None]):
     def _say_jump(self, event: KeyTree.Jumping) -> None:
         self._jump = ()
         if event.typed is not None:
-            self._jump = (Span(own(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
+            self._jump = (Span(literal(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
         self._offer_commands()
 
     @on(TreePane.FactsWanted)
@@ -264,7 +264,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_rescan(self) -> None:
         """Begin again."""
-        self.trees.begin_anew()
+        self.trees.reset_for_scan()
         self._run(self.session.rescan, "scan")
 
     # filters
@@ -316,11 +316,11 @@ class BrowseScreen(CommandScreen[None]):
         self._returns_to_analysis = False
         before = self.session.store
         if match is not None or self.session.status.match is None:
-            self.trees.begin_anew()
+            self.trees.reset_for_scan()
         await self.session.filter(match)
         self._follow_store()
         if match is None and self.session.store is before:
-            self.trees.begin_anew()
+            self.trees.reset_for_scan()
 
     def action_clear_filter(self) -> None:
         """Show everything again."""

@@ -10,7 +10,7 @@ from rtui.server.wire.connection import Online
 from rtui.tui.browse.session import Session
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.status_lines import status_line
-from rtui.tui.kit.styled_text import own
+from rtui.tui.kit.styled_text import literal
 
 
 class StatusBar(Bar):
@@ -26,9 +26,9 @@ class StatusBar(Bar):
     def show_status(self) -> None:
         """Show how the scan is doing now."""
         status, now_s = self._session.status, asyncio.get_running_loop().time()
-        note = own("the demo is being loaded") if self._is_filling is not None else None
+        note = literal("the demo is being loaded") if self._is_filling is not None else None
         shows_cost = self._shows_cost
-        self.tell(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note))
+        self.set_line(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note))
 
     @property
     def is_at_rest(self) -> bool:

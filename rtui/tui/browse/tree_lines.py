@@ -14,7 +14,7 @@ from rtui.tui.browse.columns import GAP_CELLS, Column, Place, Plan
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import MARGIN
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, own, right, type_role, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, literal, right, type_role, width_of
 
 
 def header_line(plan: Plan, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
@@ -32,21 +32,21 @@ def header_line(plan: Plan, order: Sort, title: SafeText, *, is_filter: bool = F
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
 
-_OPEN, _CLOSED, _NONE = own("▾ "), own("▸ "), own("  ")
-_EMPTY = own("(empty)")
+_OPEN, _CLOSED, _NONE = literal("▾ "), literal("▸ "), literal("  ")
+_EMPTY = literal("(empty)")
 
 _SHORT_REASONS: Final = {
-    Reason.DENIED: own("denied"),
-    Reason.UNKNOWN_COMMAND: own("n/a"),
-    Reason.GONE: own("gone"),
-    Reason.UNSUPPORTED: own("n/a"),
-    Reason.NOT_ASKED: own("–"),
-    Reason.TOO_LARGE: own("large"),
-    Reason.FAILED: own("error"),
+    Reason.DENIED: literal("denied"),
+    Reason.UNKNOWN_COMMAND: literal("n/a"),
+    Reason.GONE: literal("gone"),
+    Reason.UNSUPPORTED: literal("n/a"),
+    Reason.NOT_ASKED: literal("–"),
+    Reason.TOO_LARGE: literal("large"),
+    Reason.FAILED: literal("error"),
 }
 
 
-_EXPIRED = own("expired")
+_EXPIRED = literal("expired")
 """Of a key whose time to live has run out since it was asked for."""
 
 
@@ -181,7 +181,7 @@ def _has_ended(facts: RowFacts) -> bool:
 def _end(facts: RowFacts, place: Place, *, is_first: bool) -> SafeText:
     """Return what became of a key, in the first place that keys have; nothing in the others."""
     if not is_first:
-        return own("")
+        return literal("")
     return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, place.cells)
 
 
@@ -193,7 +193,7 @@ def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
     if isinstance(value, bytes):
         return display(value, limit=16), type_role(value)
     if isinstance(value, NoTtl):
-        return own("–"), Role.FAINT
+        return literal("–"), Role.FAINT
     if column is Column.TTL:
         return fmt.short_duration(value), Role.TEXT
     return fmt.size(value, Mark.ABOUT), Role.MUTED

@@ -21,7 +21,7 @@ from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.tree_lines import Whole, header_line
 from rtui.tui.browse.tree_work import TreeWork
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.styled_text import own
+from rtui.tui.kit.styled_text import literal
 
 FACTS_REST_S = 0.1
 """Rows must be in view for so long before their facts are asked for."""
@@ -57,7 +57,7 @@ class TreePane(Vertical):
         self._facts = RowFactsCache(clock)
         self._scan_again = scan_again
         self._work: TreeWork | None = None
-        self._title = own("Namespaces")
+        self._title = literal("Namespaces")
         self._title_is_filter = False
         self._columns = ALL_COLUMNS
         self._is_touched = False
@@ -85,8 +85,8 @@ class TreePane(Vertical):
 
     def take_up(self, whole: Whole) -> None:
         """Take up what the store has got since, and measure shares against `whole`."""
-        self.key_tree.measure_against(whole)
-        with self.key_tree.keeping_place():
+        self.key_tree.set_totals(whole)
+        with self.key_tree.keeping_position():
             pass
 
     def explain(self, make: MakeLines) -> None:
@@ -94,9 +94,9 @@ class TreePane(Vertical):
         is_empty = self.key_tree.rows is None or len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
         if is_empty:
-            self._notice.say(make)
+            self._notice.set_content(make)
 
-    def settle_order(self) -> None:
+    def sort_untouched(self) -> None:
         """Sort once more, unless the user has been here: then rows keep their places."""
         if not self._is_touched and self._work is not None:
             self._work.sort(self._work.rows.sort_order, to_first=True)
@@ -124,7 +124,7 @@ class TreePane(Vertical):
         """Ask again for the keys in view whose time to live has run out, and for those in doubt."""
         self._ask(self._facts.due_again(self.key_tree.rows_in_view))
 
-    def doubt_facts(self) -> None:
+    def invalidate_facts(self) -> None:
         """Ask again for the facts in view, and for others once they are; what is known is shown until then."""
         self._facts.doubt()
         self._want_facts()
@@ -133,7 +133,7 @@ class TreePane(Vertical):
         """Leave rows in their places, as the user has them."""
         self._is_touched = True
 
-    def begin_anew(self) -> None:
+    def reset_for_scan(self) -> None:
         """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
         self._is_touched = False
         self._facts.forget()

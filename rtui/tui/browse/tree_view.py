@@ -96,12 +96,12 @@ class TreeView(RowsView, can_focus=True):
         self._columns = columns
         self._replan()
 
-    def measure_against(self, whole: Whole) -> None:
+    def set_totals(self, whole: Whole) -> None:
         """Take these figures as the whole that shares are parts of."""
         self._whole = whole
 
     @contextmanager
-    def keeping_place(self) -> Iterator[None]:
+    def keeping_position(self) -> Iterator[None]:
         """Change rows inside of this: the row that the user looks at keeps its place on screen."""
         anchor, line = self._anchor()
         yield

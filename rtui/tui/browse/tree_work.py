@@ -62,14 +62,14 @@ class TreeWork:
 
     def _begin(self, work: Slices[Any]) -> None:
         """Do the first slice now and the rest between other things."""
-        with self._tree.keeping_place():
+        with self._tree.keeping_position():
             has_more = next(work, _DONE) is not _DONE
         if has_more:
             self._spawn(partial(self._finish, work))
 
     async def _finish(self, work: Slices[Any]) -> None:
         await drive(work)
-        with self._tree.keeping_place():
+        with self._tree.keeping_position():
             pass
 
     async def _finish_sorting(self, work: Slices[None], *, to_first: bool) -> None:
@@ -84,14 +84,14 @@ class TreeWork:
 
     def _is_of_now(self, node: Namespace) -> bool:
         """Take up what is new, and say whether a namespace is not one of an earlier scan."""
-        with self._tree.keeping_place():
+        with self._tree.keeping_position():
             pass
         return node.root is self.rows.store.root
 
     async def _go(self, work: Slices[Row | None]) -> None:
         row = await drive(work)
         if row is not None:
-            with self._tree.keeping_place():
+            with self._tree.keeping_position():
                 pass
             self._tree.move_to_row(row)
 

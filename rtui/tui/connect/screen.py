@@ -17,7 +17,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Command, Condition, Conditions, G
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, own
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal
 
 CARD_CELLS: Final = 76
 """Width of the card where there is room."""
@@ -70,13 +70,15 @@ class ConnectScreen(CommandScreen[None]):
 
     def on_mount(self) -> None:
         """Say whom it connects to."""
-        self.title_bar.tell(lambda _width: (Span(own(" rtui"), Role.BADGE), gap(2), Span(own("READ-ONLY"), Role.GOOD)))
+        self.title_bar.set_line(
+            lambda _width: (Span(literal(" rtui"), Role.BADGE), gap(2), Span(literal("READ-ONLY"), Role.GOOD))
+        )
         self.connecting()
 
     def connecting(self) -> None:
         """Say that it is under way."""
         self._failed = False
-        line: Line = (gap(1), Span(own("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
+        line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
         self._show(lambda _width: [line])
 
     def waiting(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
@@ -117,5 +119,5 @@ class ConnectScreen(CommandScreen[None]):
         self.card.styles.width = width
         self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
         self.card.set_class(self._failed, "-failed")
-        self.card.say(make)
+        self.card.set_content(make)
         self.footer_bar.offer(footer_commands(self.offered()))

@@ -16,7 +16,7 @@ from rtui.tui.kit.command import Command, Group, Owner
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.styled_text import INK_CLASSES, Line, Role, Span, gap, left, line_width, own
+from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, gap, left, line_width, literal
 
 KEY_CELLS: Final = 14
 """Width of the column of keys."""
@@ -25,20 +25,20 @@ TITLE_CELLS: Final = 18
 """Width of the column of titles."""
 
 LEGEND: Final = (
-    own(
+    literal(
         "1,204 is exact. ≥ 1,204 is at least so many: not everything has been seen. ≈ 1.20k is an estimate, "
         "from a sample or by the server. – means that there is nothing to show; denied means that the server "
         "refuses to say."
     ),
-    own(
+    literal(
         "KiB, MiB and GiB are 1,024 bytes and its powers; k, M and G behind a count are thousands, millions "
         "and billions. All times are in UTC."
     ),
-    own(
+    literal(
         "What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
         "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."
     ),
-    own(
+    literal(
         "rtui only reads. What it may send is a closed list: rtui commands prints that list, and rtui acl "
         "prints a user with just these rights."
     ),
@@ -47,47 +47,49 @@ LEGEND: Final = (
 
 GLOSSARY: Final = (
     (
-        own("namespace"),
-        own("All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2."),
+        literal("namespace"),
+        literal("All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2."),
     ),
     (
-        own("pattern {id}"),
-        own("Stands for the part in which otherwise equal names differ, such as a number or a UUID."),
+        literal("pattern {id}"),
+        literal("Stands for the part in which otherwise equal names differ, such as a number or a UUID."),
     ),
     (
-        own("hash slot"),
-        own("One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."),
+        literal("hash slot"),
+        literal("One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."),
     ),
     (
-        own("hash tag"),
-        own("A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot."),
+        literal("hash tag"),
+        literal("A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot."),
     ),
     (
-        own("encoding"),
-        own("How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it."),
+        literal("encoding"),
+        literal("How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it."),
     ),
     (
-        own("NO-TOUCH"),
-        own(
+        literal("NO-TOUCH"),
+        literal(
             "A mode of the connection (Redis 7.2 and later, Valkey) in which reading a key does not count as a "
             "use of it."
         ),
     ),
     (
-        own("idle time"),
-        own("How long ago a key was last used, or last written under the policies whose names end in lrm."),
+        literal("idle time"),
+        literal("How long ago a key was last used, or last written under the policies whose names end in lrm."),
     ),
     (
-        own("LFU frequency"),
-        own("A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies."),
+        literal("LFU frequency"),
+        literal(
+            "A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies."
+        ),
     ),
     (
-        own("expiry cliff"),
-        own("A time in which far more keys of a namespace expire than in the time around it."),
+        literal("expiry cliff"),
+        literal("A time in which far more keys of a namespace expire than in the time around it."),
     ),
     (
-        own("estimate"),
-        own("A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."),
+        literal("estimate"),
+        literal("A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."),
     ),
 )
 """Terms that need a word, and what they mean."""
@@ -97,7 +99,7 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
     """Lists the commands; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
     def __init__(self, commands: Sequence[Command]) -> None:
         super().__init__()
@@ -118,7 +120,7 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
 
     def on_mount(self) -> None:
         """Show the list."""
-        self.body.say(lambda width: help_lines(self._commands, width))
+        self.body.set_content(lambda width: help_lines(self._commands, width))
         self.body.focus()
 
 
@@ -136,10 +138,10 @@ def help_lines(commands: Sequence[Command], width: int) -> list[Line]:
                 Span(left(SafeText(command.title), TITLE_CELLS)),
             )
             lines += _described(head, SafeText(command.help), width)
-    lines += [(), (gap(1), Span(own("Figures"), Role.ACCENT))]
+    lines += [(), (gap(1), Span(literal("Figures"), Role.ACCENT))]
     for sentence in LEGEND:
         lines += prose(sentence, width, Role.MUTED)
-    lines += [(), (gap(1), Span(own("Terms"), Role.ACCENT))]
+    lines += [(), (gap(1), Span(literal("Terms"), Role.ACCENT))]
     for term, meaning in GLOSSARY:
         lines += _described((gap(1), Span(left(term, KEY_CELLS), Role.STRONG)), meaning, width)
     return lines

@@ -11,7 +11,7 @@ from textual.message import Message
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, own
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, literal
 
 _BETWEEN: Final = 2
 
@@ -23,9 +23,9 @@ class Bar(LinePanel):
     Bar { height: 1; background: $panel; }
     """
 
-    def tell(self, make: Callable[[int], Line]) -> None:
+    def set_line(self, make: Callable[[int], Line]) -> None:
         """Show the line that `make` returns for the bar's width, now and after each resize."""
-        self.say(lambda width: [make(width)])
+        self.set_content(lambda width: [make(width)])
 
 
 class Banner(Bar):
@@ -44,7 +44,7 @@ class Banner(Bar):
         if has_moved:
             self.display = make is not None
         if make is not None:
-            self.tell(make)
+            self.set_line(make)
         return has_moved
 
 
@@ -67,7 +67,7 @@ class FooterBar(Bar):
         """Show these commands, or a message with what is left of them behind it."""
         if (tuple(commands), message) != (self._commands, self._message):
             self._commands, self._message = tuple(commands), message
-            self.tell(self._line)
+            self.set_line(self._line)
 
     def on_click(self, event: events.Click) -> None:
         """Run the command under the mouse."""
@@ -88,7 +88,7 @@ class FooterBar(Bar):
                 Span(SafeText(command.title), Role.MUTED),
                 gap(_BETWEEN),
             ]
-        return tuple(spans) or (Span(own("")),)
+        return tuple(spans) or (Span(literal("")),)
 
     def _fitting(self, width: int) -> list[tuple[Command, int]]:
         """Return the commands that fit, with their widths; those that help to find the rest stay."""

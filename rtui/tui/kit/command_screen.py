@@ -20,7 +20,7 @@ from textual.worker import Worker, WorkerState
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Command, Conditions
 from rtui.tui.kit.notices import failure_notice
-from rtui.tui.kit.styled_text import INK_CLASSES
+from rtui.tui.kit.styled_text import ROLE_CLASSES
 
 
 def is_ready(screen: Screen[Any]) -> bool:
@@ -66,7 +66,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
     """All commands that can be given on this screen."""
     ESCAPE_TO_MINIMIZE = False
     BLANK = True
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*INK_CLASSES}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from rtui.server.redis_cli import copied_commands, key_as_bytes, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.format import display_text
-from rtui.tui.kit.styled_text import cut_middle, own
+from rtui.tui.kit.styled_text import cut_middle, literal
 
 
 class Copy(NamedTuple):
@@ -28,11 +28,11 @@ class Copy(NamedTuple):
 def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
     entries = [
-        Copy(own("name as text"), key_as_text(name)),
-        Copy(own("name as escaped bytes"), key_as_bytes(name)),
+        Copy(literal("name as text"), key_as_text(name)),
+        Copy(literal("name as escaped bytes"), key_as_bytes(name)),
     ]
     if facts is None:
-        return [*entries, Copy(own("pattern of everything below"), key_as_text(prefix_pattern(name)))]
+        return [*entries, Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name)))]
     for command in copied_commands(target, facts):
         warning = " (changes data)" if command.writes else ""
         entries.append(Copy(SafeText(f"redis-cli: {command.title}{warning}"), command.line))
@@ -57,4 +57,4 @@ def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
         if index is not None:
             copy_text(node, entries[index].text)
 
-    node.app.push_screen(ChoiceScreen(own("Copy"), [entry.title for entry in entries]), chosen)
+    node.app.push_screen(ChoiceScreen(literal("Copy"), [entry.title for entry in entries]), chosen)

@@ -28,12 +28,12 @@ _ASCII: Final = Display(ascii_only=True)
 _chosen: list[Display] = [_UNICODE]
 
 
-def choose_ascii(*, only: bool) -> None:
+def set_ascii_only(*, only: bool) -> None:
     """Write everything in ASCII from now on, or not."""
     _chosen[0] = _ASCII if only else _UNICODE
 
 
-def in_ascii() -> bool:
+def is_ascii_only() -> bool:
     """Tell whether everything is written in ASCII, for drawings whose steps the net could not keep apart."""
     return _chosen[0].ascii_only
 

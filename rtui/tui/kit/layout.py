@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, line_width, own, wrap
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, line_width, literal, wrap
 
 BETWEEN = Span(SafeText(" · "), Role.FAINT)
 """Separates pieces of one line."""
@@ -60,7 +60,7 @@ class Fact(NamedTuple):
     role: Role = Role.TEXT
 
 
-NO_FACT: Final = Fact(own(""), own(""))
+NO_FACT: Final = Fact(literal(""), literal(""))
 """An empty place of the grid."""
 
 

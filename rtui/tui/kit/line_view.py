@@ -34,7 +34,7 @@ EIGHTHS = 8
 """A thumb ends at eighths of a cell."""
 
 
-class StillScrollBar(ScrollBar):
+class QuietScrollBar(ScrollBar):
     """Asks for no repaint when its thumb stays where it is."""
 
     _shown: tuple[Any, ...] = ()
@@ -83,7 +83,7 @@ class PaintedView(ScrollView):
     def vertical_scrollbar(self) -> ScrollBar:
         """The scrollbar at the right, made when it is asked for, as Textual does it."""
         if self._vertical_scrollbar is None:
-            bar = StillScrollBar(vertical=True, name="vertical", thickness=self.scrollbar_size_vertical)
+            bar = QuietScrollBar(vertical=True, name="vertical", thickness=self.scrollbar_size_vertical)
             bar.display = False
             self._vertical_scrollbar = bar
             self.app._start_widget(self, bar)
@@ -157,7 +157,7 @@ class LinePanel(PaintedView):
         """The lines shown."""
         return self._lines
 
-    def say(self, make: MakeLines) -> None:
+    def set_content(self, make: MakeLines) -> None:
         """Show the lines that `make` returns for the width of the panel, now and after each resize."""
         self._make = make
         self._remake()

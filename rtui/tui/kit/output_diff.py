@@ -38,7 +38,7 @@ class Style(NamedTuple):
     background: str
 
 
-class Thrift:
+class OutputDiff:
     """What the terminal shows, as far as it was told here."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from textual.cache import LRUCache
 from textual.strip import Strip
 from textual.widget import Widget
 
-from rtui.tui.kit.styled_text import COMPONENT_PREFIX, Line, Role, line_width
+from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, line_width
 
 _ON_A_LIT_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
 """Over the background of the cursor or of the mouse faint text needs more ink, and a bar's track would be a hole."""
@@ -74,6 +74,6 @@ class Painter:
             return base
         style = self._inks.get((base, role))
         if style is None:
-            ink = self._widget.screen.get_component_rich_style(f"{COMPONENT_PREFIX}{role}", partial=True)
+            ink = self._widget.screen.get_component_rich_style(f"{ROLE_CLASS_PREFIX}{role}", partial=True)
             style = self._inks[base, role] = base + ink
         return style

@@ -21,7 +21,7 @@ AT_ONCE_S: Final = 0.01
 """How soon it looks when it has asked for something itself."""
 
 
-class NextLook:
+class RefreshTimer:
     """At most one look is due."""
 
     def __init__(self, screen: Screen[Any], look: Callable[[], None]) -> None:

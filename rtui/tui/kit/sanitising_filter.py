@@ -62,7 +62,7 @@ _ONE_CELL: Final = str.maketrans(
 )
 
 
-class HostileFilter(LineFilter):
+class SanitisingFilter(LineFilter):
     """Takes out what must never reach a terminal, wherever it slipped through; what stands behind does not move."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

@@ -15,7 +15,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, own
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 MIN_LABEL_CELLS: Final = 20
 """A server label is cut in the middle beyond a quarter of the line, but not below this."""
@@ -23,7 +23,7 @@ MIN_LABEL_CELLS: Final = 20
 IDENTITY_CELLS: Final = 60
 """The identity keeps so much of the line when figures want more."""
 
-NAME: Final[Line] = (Span(own(" rtui"), Role.BADGE), Span(own("  ")))
+NAME: Final[Line] = (Span(literal(" rtui"), Role.BADGE), Span(literal("  ")))
 """The left end of the bar."""
 
 
@@ -49,21 +49,21 @@ def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
     if server.cluster_note:
         pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
     pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
-    pieces.append(Piece(0, (Span(own("READ-ONLY"), Role.GOOD),)))
+    pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
     pieces.append(_no_touch(status.no_touch))
     return pieces
 
 
 _NO_TOUCH_MISSING: Final = {
-    NoTouch.UNSUPPORTED: own("NO-TOUCH not supported"),
-    NoTouch.DENIED: own("NO-TOUCH denied"),
+    NoTouch.UNSUPPORTED: literal("NO-TOUCH not supported"),
+    NoTouch.DENIED: literal("NO-TOUCH denied"),
 }
 
 
 def _no_touch(state: NoTouch) -> Piece:
     """Say whether looking leaves idle times and frequencies alone."""
     if state is NoTouch.ON:
-        return Piece(3, (Span(own("NO-TOUCH"), Role.GOOD),))
+        return Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),))
     return Piece(1, (Span(_NO_TOUCH_MISSING[state], Role.WARN),))
 
 
@@ -71,17 +71,17 @@ def _figures(status: BrowsingStatus) -> list[Piece]:
     """Return the figures at the right end, the last ones that the server told while the connection is lost."""
     server, is_lost = status.server, isinstance(status.link, Lost)
     role = Role.MUTED if is_lost else Role.TEXT
-    pieces: list[Piece] = [Piece(0, (Span(own("last known"), Role.WARN),))] if is_lost else []
+    pieces: list[Piece] = [Piece(0, (Span(literal("last known"), Role.WARN),))] if is_lost else []
     if server.used_memory_bytes is not None:
         used = fmt.size(server.used_memory_bytes)
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
-        pieces.append(Piece(2, (Span(own("mem "), Role.MUTED), Span(text, role))))
+        pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
     keys = _keys(status)
     if keys is not None:
-        pieces.append(Piece(0, (Span(keys, role), Span(own(" keys"), Role.MUTED))))
+        pieces.append(Piece(0, (Span(keys, role), Span(literal(" keys"), Role.MUTED))))
     if server.ops_per_s is not None and not is_lost:
-        pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(own(" ops/s"), Role.MUTED))))
+        pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
     return pieces
 
 
@@ -99,14 +99,14 @@ MIN_BAR_CELLS: Final = 8
 MAX_BAR_CELLS: Final = 32
 
 _STATES: Final = {
-    ScanState.READY: (own("starting"), Role.MUTED),
-    ScanState.SAMPLING: (own("sample"), Role.MUTED),
-    ScanState.RUNNING: (own("scan"), Role.MUTED),
-    ScanState.PAUSED: (own("paused"), Role.WARN),
-    ScanState.WAITING: (own("waiting"), Role.WARN),
-    ScanState.DONE: (own("complete"), Role.GOOD),
-    ScanState.STOPPED: (own("stopped"), Role.WARN),
-    ScanState.FAILED: (own("scan failed"), Role.BAD),
+    ScanState.READY: (literal("starting"), Role.MUTED),
+    ScanState.SAMPLING: (literal("sample"), Role.MUTED),
+    ScanState.RUNNING: (literal("scan"), Role.MUTED),
+    ScanState.PAUSED: (literal("paused"), Role.WARN),
+    ScanState.WAITING: (literal("waiting"), Role.WARN),
+    ScanState.DONE: (literal("complete"), Role.GOOD),
+    ScanState.STOPPED: (literal("stopped"), Role.WARN),
+    ScanState.FAILED: (literal("scan failed"), Role.BAD),
 }
 
 
@@ -114,7 +114,7 @@ def status_line(
     status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state] if status.outdated is None else (own("outdated"), Role.WARN)
+    word, role = _STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
@@ -131,12 +131,12 @@ def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
 def link_words(link: State, now_s: float) -> Line:
     """Say that the connection is gone and when it is tried again, or why it is not; nothing while it is there."""
     if isinstance(link, Closed) and link.reason is not None:
-        return Span(own("connection ended"), Role.BAD), Span(SafeText(f" · {link.reason.title}"), Role.WARN)
+        return Span(literal("connection ended"), Role.BAD), Span(SafeText(f" · {link.reason.title}"), Role.WARN)
     if not isinstance(link, Lost):
         return ()
     seconds = max(0, round(link.retry_at - now_s))
     when = f"in {seconds} s" if seconds else "now"
-    return Span(own("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)
+    return Span(literal("connection lost"), Role.BAD), Span(SafeText(f" · try {link.attempt + 1} {when}"), Role.WARN)
 
 
 def progress_bar(progress: Progress, width: int) -> list[Piece]:
@@ -155,23 +155,23 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
-    pieces = [Piece(1, (Span(keys), Span(own(" keys"), Role.MUTED)))]
+    pieces = [Piece(1, (Span(keys), Span(literal(" keys"), Role.MUTED)))]
     ago = fmt.ago(status.seen_age_s) if is_over and status.seen_age_s is not None else ""
     if ago:
         pieces.append(Piece(3, (Span(SafeText(f"seen {ago}"), Role.MUTED),)))
     if status.match is not None:
         pattern = cut(display(status.match, limit=64), 32)
-        pieces.append(Piece(2, (Span(own("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
     if status.kind is not None:
-        pieces.append(Piece(2, (Span(own("type "), Role.MUTED), Span(display(status.kind, limit=16), Role.ACCENT))))
+        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(display(status.kind, limit=16), Role.ACCENT))))
     if progress.state is ScanState.RUNNING and not shows_cost:
-        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(own("/s"), Role.MUTED))))
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
     if progress.eta_s is not None and progress.state is ScanState.RUNNING:
         left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
-        pieces.append(Piece(6, (Span(left), Span(own(" left"), Role.MUTED))))
+        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
     if not is_over:
-        pieces.append(Piece(1, (Span(own("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
-        pieces.append(Piece(2, (Span(own("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
+        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
         pieces += cost_pieces(status.cost)
     if progress.reason:
@@ -186,8 +186,8 @@ def cost_pieces(cost: Cost) -> list[Piece]:
     mark = "" if cost.is_measured else "≈ "
     parts = (
         (1, counted(cost.commands, "command")),
-        (3, joined((fmt.size(cost.bytes_out), own("out")), " ")),
-        (3, joined((fmt.size(cost.bytes_in), own("in")), " ")),
+        (3, joined((fmt.size(cost.bytes_out), literal("out")), " ")),
+        (3, joined((fmt.size(cost.bytes_in), literal("in")), " ")),
         (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time")),
     )
     return [Piece(rank, (Span(text, Role.MUTED),)) for rank, text in parts]

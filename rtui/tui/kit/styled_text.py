@@ -44,10 +44,10 @@ class Role(StrEnum):
     HEAT_ON = "heat-on"
 
 
-COMPONENT_PREFIX: Final = "ink--"
+ROLE_CLASS_PREFIX: Final = "role--"
 """Every role is a component class of this prefix, so that themes and TCSS reach it."""
 
-INK_CLASSES: Final = frozenset(f"{COMPONENT_PREFIX}{role}" for role in Role)
+ROLE_CLASSES: Final = frozenset(f"{ROLE_CLASS_PREFIX}{role}" for role in Role)
 """The component classes that a screen must declare to have lines painted on it.
 
 Not each widget: Textual works the rules of every component class out again for each change of a widget's classes.
@@ -71,7 +71,7 @@ Line = tuple[Span, ...]
 """One line of a panel, left to right."""
 
 
-def own(text: LiteralString) -> SafeText:
+def literal(text: LiteralString) -> SafeText:
     """Return a text written in this program, which is safe by being a literal."""
     return SafeText(text)
 

@@ -11,7 +11,7 @@ from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit import format as fmt
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, own, right, type_role, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 from rtui.tui.kit.table_rows import Order
 
 GAP_CELLS: Final = 2
@@ -38,7 +38,7 @@ BAR_CELLS: Final = 10
 TYPE_COLUMNS: Final = frozenset({"type", "kind"})
 """Columns whose names are types."""
 
-MARK: Final = own("▸")
+MARK: Final = literal("▸")
 """Stands before a row that stands out."""
 
 

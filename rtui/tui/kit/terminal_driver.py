@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message import Message
 
-from rtui.tui.kit.output_diff import Thrift
+from rtui.tui.kit.output_diff import OutputDiff
 
 
 def thrifty(driver_class: type[Driver]) -> type[Driver]:
@@ -21,19 +21,19 @@ def thrifty(driver_class: type[Driver]) -> type[Driver]:
     class ThriftyDriver(driver_class):  # type: ignore[misc, valid-type]
         """Rewrites each frame before it is written."""
 
-        thrift: Thrift | None = None
+        thrift: OutputDiff | None = None
 
         def write(self, data: str) -> None:
             """Write a frame, or what is new in it."""
             if self.thrift is None:
-                self.thrift = Thrift()
+                self.thrift = OutputDiff()
             super().write(self.thrift.rewrite(data))
 
         def send_message(self, message: Message) -> None:
             """Forget what the terminal shows when it changes its size."""
             if isinstance(message, events.Resize):
                 if self.thrift is None:
-                    self.thrift = Thrift()
+                    self.thrift = OutputDiff()
                 self.thrift.resize(message.size.width, message.size.height)
             super().send_message(message)
 
@@ -70,7 +70,7 @@ LONGEST_S: Final = 0.25
 """After so long the next key passes in any case: what the first was for may have gone."""
 
 
-class Turnstile:
+class KeySerialiser:
     """Holds keys back that come in one packet, such as a filter after the key that opens it.
 
     A key bubbles from the widget that has the keyboard up to the application, a message queue a step, and only there

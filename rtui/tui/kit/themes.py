@@ -57,7 +57,7 @@ def first_theme(palette: Palette) -> str:
     return ANSI_THEME if palette is Palette.ANSI else DEFAULT_THEME
 
 
-INK_DEFAULTS: Final[Mapping[str, str]] = {
+VARIABLE_DEFAULTS: Final[Mapping[str, str]] = {
     "ink-muted": "#8b95a5",
     "ink-faint": "#566070",
     "ink-strong": "#f2f5f9",
@@ -210,7 +210,7 @@ def _demand(path: Path, name: str, holds: bool, wanted: str) -> None:
 def try_theme(path: Path, theme: Theme, css: str) -> None:
     """Parse all of `css` with the theme's variables; Textual itself would only fail, fatally, when the theme is set."""
     try:
-        variables = {**INK_DEFAULTS, **theme.to_color_system().generate(), **theme.variables}
+        variables = {**VARIABLE_DEFAULTS, **theme.to_color_system().generate(), **theme.variables}
         sheet = Stylesheet(variables=variables)
         sheet.add_source(css, read_from=("rtui", ""))
         sheet.parse()

@@ -38,7 +38,7 @@ from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, o
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, map_for, skew_text, slot_at, slots_lines
 from rtui.tui.analyse.time_axis import TimeRange, axis_for, ticks, zone_name
 from rtui.tui.analyse.types_panel import types_lines
-from rtui.tui.kit.format import choose_ascii
+from rtui.tui.kit.format import set_ascii_only
 from rtui.tui.kit.sanitising_filter import plain
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.made_report import (
@@ -113,9 +113,9 @@ CHARTS = dict(charts())
 
 @pytest.fixture
 def ascii_only() -> Iterator[None]:
-    choose_ascii(only=True)
+    set_ascii_only(only=True)
     yield
-    choose_ascii(only=False)
+    set_ascii_only(only=False)
 
 
 def said(lines: list[Line]) -> str:
@@ -169,9 +169,9 @@ def test_standing_bars_are_as_high_as_their_values(values: list[float], height: 
 
 @given(st.floats(0, 1), st.integers(20, 120))
 def test_a_lying_bar_never_hides_what_is_little(fraction: float, width: int) -> None:
-    from rtui.tui.kit.styled_text import own
+    from rtui.tui.kit.styled_text import literal
 
-    (line,) = bar_lines([Bar(own("name"), (own("12"),), fraction)], width)
+    (line,) = bar_lines([Bar(literal("name"), (literal("12"),), fraction)], width)
     assert line_width(line) <= width
     assert bool([span for span in line if span.role is Role.BAR and span.text.strip()]) == (fraction > 0)
 
