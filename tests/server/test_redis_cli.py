@@ -98,8 +98,8 @@ def test_each_type_has_its_own_read_and_unknown_ones_have_the_rest() -> None:
 
 
 def test_what_writes_is_marked() -> None:
-    commands = copied_commands(Target(), gone_key(b"k", 0.0), is_hyperloglog=True)
-    assert {line.line.split()[6] for line in commands if line.writes} == {"UNLINK", "EXPIRE", "PERSIST", "PFCOUNT"}
+    commands = copied_commands(Target(), gone_key(b"k", 0.0))
+    assert {line.line.split()[6] for line in commands if line.writes} == {"UNLINK", "EXPIRE", "PERSIST"}
 
 
 def test_a_user_name_that_would_act_on_a_terminal_is_made_visible() -> None:

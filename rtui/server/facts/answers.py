@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from rtui.analysis.facts import GONE, NO_TTL, Reason, Ttl, Unknown
+from rtui.analysis.facts import GONE, NO_EXPIRY, NO_TTL, Reason, Ttl, Unknown
 from rtui.keyspace.types import NO_TYPE
 from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unknown_from
 from rtui.server.wire.replies import Reply, ServerError
@@ -20,8 +20,6 @@ MAX_INTEGER: Final = (1 << 63) - 1
 
 MAX_NAME_BYTES: Final = 64
 """No type and no encoding has a longer name."""
-
-_NO_TTL_REPLY: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ NUMBER: Final = Expected()
 
 _EXPECTED: Final[dict[str, Expected]] = {
     Feature.TYPE: Expected(is_name=True, gone=NO_TYPE),
-    Feature.PTTL: Expected(low=_NO_TTL_REPLY, gone=-2),
+    Feature.PTTL: Expected(low=NO_EXPIRY, gone=-2),
     Feature.MEMORY_USAGE: Expected(nil_is_gone=True),
     Feature.OBJECT_ENCODING: Expected(is_name=True, nil_is_gone=True),
     Feature.OBJECT_IDLETIME: Expected(nil_is_gone=True),
@@ -95,7 +93,7 @@ class KeyAnswers:
     def ttl_ms(self) -> Ttl:
         """The reply to PTTL."""
         left = self.number(Feature.PTTL)
-        return NO_TTL if left == _NO_TTL_REPLY else left
+        return NO_TTL if left == NO_EXPIRY else left
 
     def name(self, command: str) -> bytes | Unknown:
         """Return the reply to a command whose replies are names."""

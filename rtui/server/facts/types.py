@@ -1,6 +1,8 @@
-"""What is asked of keys by their type: the command for the length and the reader of previews.
+"""The commands that rtui sends for keys of each type: the one for the length, and those of the preview.
 
-The server's half of the registry of types; `rtui.keyspace.types` has what is known of a type without a server.
+This is the second half of the registry of types; `rtui.keyspace.types` has what is known of a type without a server.
+A new type needs an entry in each, its commands in the closed list of `rtui.server.guard`, and, only where its content
+is to be read, a reader in `preview`: `description_from` makes one of a command that describes a value.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
 """By the name that TYPE answers."""
 
 UNDECLARED: Final = TypeQueries()
+"""What is asked of any other type."""
 
 
 def queries_of(type_name: bytes | None) -> TypeQueries:
