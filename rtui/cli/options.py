@@ -217,7 +217,7 @@ _SCOPE_OPTIONS: Final = (
         help="What ends a segment (:); may be repeated.",
     ),
     click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters."),
-    click.option("--type", "kind", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
+    click.option("--type", "key_type", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
     click.option(
         "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
     ),
@@ -225,7 +225,7 @@ _SCOPE_OPTIONS: Final = (
 
 
 def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command: it gets `separators`, `match` and `kind` as bytes, and the name of the `pace`."""
+    """Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
     for option in reversed(_SCOPE_OPTIONS):
         function = option(function)
     return function

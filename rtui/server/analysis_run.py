@@ -72,7 +72,7 @@ class AnalysisOptions:
 
     separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
     match: bytes | None = None
-    kind: bytes | None = None
+    key_type: bytes | None = None
     depth: int | None = None
     top: int = 100
     pace: Pace = Pace.GENTLE
@@ -88,7 +88,7 @@ class AnalysisOptions:
     def scope(self) -> Scope:
         """The same in the words of a report."""
         return Scope(
-            self.separators, self.match, self.kind, self.depth, self.top, pace=self.pace.value, preset=self.preset
+            self.separators, self.match, self.key_type, self.depth, self.top, pace=self.pace.value, preset=self.preset
         )
 
 
@@ -104,7 +104,7 @@ class AnalysisRun:
         self._revision = 0
         self._connection = connection
         self._options = options
-        self._only = ScanFilter(options.match, options.kind)
+        self._only = ScanFilter(options.match, options.key_type)
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
         self._plan = Plan(self._capabilities, connection.server, connection.no_touch)

@@ -1,4 +1,7 @@
-"""What the user asked for when starting to browse, as one value that the command line fills and the interface reads."""
+"""The options of `rtui browse`, as one value that the command line fills and the interface and its session read.
+
+In a module of its own, since the command line needs it before anything slow is imported.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Final, Literal
 from rtui.server.wire.target import Target
 
 DEFAULT_DEMO_KEYS: Final = 50_000
-"""How many keys `--demo` loads."""
+"""Number of keys that `--demo` loads."""
 
 DEFAULT_MEMORY_BUDGET_BYTES: Final = 512 << 20
-"""How much the names of keys may take before only counts are kept."""
+"""Memory for the names of keys; beyond it only counts are kept."""
 
 PaceName = Literal["gentle", "normal", "full"]
-"""How hard the server is asked."""
+"""How much of the server's time a scan takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +28,9 @@ class BrowseOptions:
     target: Target = field(default_factory=Target)
     separators: tuple[bytes, ...] = (b":",)
     match: bytes | None = None
-    """A glob that the server filters by, if any."""
-    kind: bytes | None = None
-    """The only type to list, if any."""
+    """A glob that the server filters by."""
+    key_type: bytes | None = None
+    """The only type to list."""
     pace: PaceName = "gentle"
     memory_budget_bytes: int = DEFAULT_MEMORY_BUDGET_BYTES
     ascii_only: bool = False
@@ -37,6 +40,6 @@ class BrowseOptions:
     """Browse an embedded server with sample keyspaces instead of `target`."""
     demo_keys: int = DEFAULT_DEMO_KEYS
     is_filling: Callable[[], bool] | None = None
-    """Says whether the demo is still loading keys; what was scanned before it says no is not everything."""
+    """Whether the demo is still loading keys, so that a scan has not seen all of them."""
     resume: bool = True
-    """Go on with a scan that an earlier run left unfinished."""
+    """Continue a scan that an earlier run left unfinished."""

@@ -68,7 +68,7 @@ class BrowsingSession:
             budget_bytes=options.memory_budget_bytes,
             pace=Pace(options.pace),
             match=options.match,
-            kind=options.kind,
+            kind=options.key_type,
             resume=options.resume,
             is_filling=options.is_filling,
         )

@@ -247,7 +247,7 @@ class KeyspacePass:
     async def _first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
         only = self._only
-        command = guard.scan(0, count=FIRST_COUNT, match=only.match, kind=only.kind)
+        command = guard.scan(0, count=FIRST_COUNT, match=only.match, key_type=only.kind)
         attempt = losses = 0
         while True:
             await self._connection.online()

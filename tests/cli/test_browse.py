@@ -40,7 +40,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         ("cache:7000 -n 2", BrowseOptions(target=Target(host="cache", port=7000, db=2))),
         ("browse cache", BrowseOptions(target=Target(host="cache"))),
         ("--separator : --separator :: --separator :", BrowseOptions(separators=(b":", b"::"))),
-        ("--match user:* --type hash", BrowseOptions(match=b"user:*", kind=b"hash")),
+        ("--match user:* --type hash", BrowseOptions(match=b"user:*", key_type=b"hash")),
         ("--pace full", BrowseOptions(pace="full")),
         ("--memory-budget 64M", BrowseOptions(memory_budget_bytes=64 << 20)),
         ("--memory-budget 2GiB", BrowseOptions(memory_budget_bytes=2 << 30)),

@@ -227,7 +227,7 @@ async def test_an_estimate_of_one_type_has_no_other(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     valkey.client().hset("hash", "f", "v")
     async with connected(target_of(valkey)) as connection:
-        report = await reported(analysing(connection, estimate_keys=2_000, kind=b"hash"))
+        report = await reported(analysing(connection, estimate_keys=2_000, key_type=b"hash"))
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert [one.name for one in report.summary.types] == [b"hash"]
     assert report.summary.root.stats.keys == 1
@@ -260,7 +260,7 @@ async def test_only_some_names_and_types(valkey: Server) -> None:
     valkey.client().hset("a:hash", "f", "v")
     async with connected(target_of(valkey)) as connection:
         named = await reported(analysing(connection, match=b"a:*"))
-        typed = await reported(analysing(connection, kind=b"hash"))
+        typed = await reported(analysing(connection, key_type=b"hash"))
         with pytest.raises(PatternError):
             analysing(connection, match=b"*" * 600)
     assert named.summary.root.stats.keys == 301

@@ -134,14 +134,14 @@ def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
     return build_command(b"CONFIG", b"GET", _text(setting))
 
 
-def scan(cursor: int, *, count: int, match: bytes | None = None, kind: bytes | None = None) -> Command:
-    """List a page of keys: 1 ≤ count ≤ 1000; `kind` is a type name."""
+def scan(cursor: int, *, count: int, match: bytes | None = None, key_type: bytes | None = None) -> Command:
+    """List a page of keys: 1 ≤ count ≤ 1000; `key_type` is the only type to list."""
     argv = [b"SCAN", _number(cursor)]
     if match is not None:
         argv += [b"MATCH", match]
     argv += [b"COUNT", _number(count)]
-    if kind is not None:
-        argv += [b"TYPE", kind]
+    if key_type is not None:
+        argv += [b"TYPE", key_type]
     return build_command(*argv)
 
 

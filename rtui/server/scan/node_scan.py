@@ -275,7 +275,7 @@ class NodeScan:
             return False
         commands = [] if queries is None else [*queries.commands]
         if one is not None:
-            commands.append(guard.scan(one.cursor, count=count, match=self._match, kind=self._kind))
+            commands.append(guard.scan(one.cursor, count=count, match=self._match, key_type=self._kind))
             one.is_started = True
         sent_count = 0 if one is None else count
         request = Request(Purpose.KEYS, now, lane.run(*commands), one, sent_count, queries)

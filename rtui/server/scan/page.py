@@ -68,7 +68,7 @@ class ScanFilter:
     def __post_init__(self) -> None:
         if self.match is not None:
             check_pattern(self.match)
-        guard.scan(0, count=1, match=self.match, kind=self.kind)
+        guard.scan(0, count=1, match=self.match, key_type=self.kind)
 
     @property
     def is_open(self) -> bool:

@@ -85,7 +85,7 @@ _PROBES: Final[Mapping[Feature, Command]] = {
     Feature.INFO: guard.info("server"),
     Feature.DBSIZE: guard.dbsize(),
     Feature.SCAN: guard.scan(0, count=1),
-    Feature.SCAN_TYPE: guard.scan(0, count=1, kind=b"string"),
+    Feature.SCAN_TYPE: guard.scan(0, count=1, key_type=b"string"),
     Feature.MEMORY_USAGE: guard.memory_usage(PROBE_KEY, AbsentKey()),
     Feature.HPTTL: guard.hpttl(PROBE_KEY, b"field", evidence=AbsentKey()),
     **{

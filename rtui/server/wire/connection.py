@@ -185,13 +185,19 @@ class Connection:
                         raise
 
     async def refresh(self) -> ServerIdentity:
-        """Read again what the server says of itself (memory, load); raises `ConnectionLost`."""
+        """Read again what the server says of itself (memory, load); raises `ConnectionLost`.
+
+        Another run of the server counts as another connection.
+        """
         if self._main is None:
             self._raise_lost()
         lane = self._main
         lane.server = await identify(lane)
         if lane is self._main:
-            self._learn_identity(lane.server)
+            if lane.server.run_id != self.server.run_id:
+                self.generation += 1
+            self.server = lane.server
+            self._changed()
         return self.server
 
     def forget_denied(self) -> None:
@@ -282,14 +288,6 @@ class Connection:
         lane.mark_ready()
         return lane
 
-    def _learn_identity(self, found: ServerIdentity) -> None:
-        """Update `server`; another run of the server counts as another connection."""
-        restarted = found.run_id != self.server.run_id
-        self.server = found
-        if restarted:
-            self.generation += 1
-        self._changed()
-
     def _adopt(self, lane: Lane) -> None:
         self._main = lane
         self.server, self.no_touch = lane.server, lane.no_touch
@@ -337,7 +335,12 @@ class Connection:
 
     async def _pause(self, reason: RtuiError, attempt: int) -> None:
         """Set the state to `Lost`, and wait for the pause before the next attempt."""
-        pause_s = self._main_backoff.pause_s(_longest_pause_s(reason))
+        longest_s = LONGEST_PAUSE_S
+        if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
+            longest_s = LONGEST_LOADING_PAUSE_S
+        elif isinstance(reason, ConnectFailure) and reason.kind.refuses_user:
+            longest_s = LONGEST_REFUSED_PAUSE_S
+        pause_s = self._main_backoff.pause_s(longest_s)
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))
         await self._wait(pause_s)
 
@@ -363,14 +366,6 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
-
-
-def _longest_pause_s(reason: RtuiError) -> float:
-    """Return the longest pause before another attempt that may fail for the same reason."""
-    kind = reason.kind if isinstance(reason, ConnectFailure) else FailureKind.CLOSED
-    if kind.is_temporary:
-        return LONGEST_LOADING_PAUSE_S
-    return LONGEST_REFUSED_PAUSE_S if kind.refuses_user else LONGEST_PAUSE_S
 
 
 def _close_abandoned(opening: asyncio.Task[Lane]) -> None:

@@ -363,7 +363,7 @@ def built() -> list[Command]:
         *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
         *(guard.hotkeys_get(), guard.hotkeys_start(CONSENT), guard.slot_stats("cpu-usec", limit=100)),
         *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
-        guard.scan((1 << 64) - 1, count=1000, match=b"a*", kind=b"hash"),
+        guard.scan((1 << 64) - 1, count=1000, match=b"a*", key_type=b"hash"),
         guard.getrange(KEY, 0, 65_535),
         guard.hscan(KEY, 0, count=100, evidence=table),
         guard.hscan(KEY, 5, count=1, novalues=True, evidence=table),
