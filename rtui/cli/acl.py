@@ -8,7 +8,7 @@ from rtui.server.guard.acl import ON_REQUEST_GROUPS, OPTIONAL_GROUPS, AclError, 
 from rtui.server.guard.spec import CommandGroup
 
 DEFAULT_RELEASE = "redis-7.2"
-"""The server when none is named: newer ones and every Valkey accept its line too."""
+"""The default server: newer ones and every Valkey accept its line, too."""
 
 _GROUPS = {group.value: group for group in CommandGroup}
 
@@ -18,7 +18,7 @@ def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
 
 
 def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> Release | None:
-    """Read a server's product and version; a usage error says what to write."""
+    """Parse a server's product and version; a usage error says what is valid."""
     try:
         return parse_release(value) if value is not None else None
     except AclError as error:

@@ -47,34 +47,15 @@ def _record(spec: Spec) -> dict[str, object]:
     }
 
 
-def _since(spec: Spec) -> str:
-    """Say since when, where that is later than the oldest servers in use."""
-    redis, valkey = _version(spec.since_redis), _version(spec.since_valkey)
-    if spec.since_redis is None or spec.since_redis < OLDEST["redis"]:
-        return ""
-    return f"Redis {redis}" if spec.since_valkey in (None, FIRST_VALKEY) else f"Redis {redis}, Valkey {valkey}"
-
-
 def _details(spec: Spec) -> list[str]:
-    """Say the bounds, without those of the key that all have, what has to be known, and since when it is there."""
-    bounds = [bound for bound in spec.bounds if bound not in KEY.bounds]
-    since = _since(spec)
-    known = [f"only when known: {spec.evidence.words}"] if spec.evidence is not None else []
-    return bounds + known + ([f"since {since}"] if since else [])
-
-
-def _marks(spec: Spec) -> list[str]:
-    marks = ((TOUCHES, spec.touches), (BULK, spec.in_bulk), (CONSENT, spec.needs_consent))
-    return [mark for mark, holds in marks if holds]
-
-
-def _footnotes() -> list[str]:
-    return [
-        f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)",
-        f"{BULK} may be sent for many keys in one write, each key ≤ {format_bytes(MAX_BULK_KEY_BYTES)}",
-        f"{CONSENT} changes something in the server, and is sent only after the user has agreed to it",
-        f"every {', '.join(KEY.bounds)}, every request ≤ {format_bytes(MAX_REQUEST_BYTES)}",
-    ]
+    """Return the bounds but those that all keys have, the evidence, and the first version if that is a recent one."""
+    details = [bound for bound in spec.bounds if bound not in KEY.bounds]
+    if spec.evidence is not None:
+        details.append(f"only when known: {spec.evidence.words}")
+    if spec.since_redis is not None and spec.since_redis >= OLDEST["redis"]:
+        valkey = "" if spec.since_valkey in (None, FIRST_VALKEY) else f", Valkey {_version(spec.since_valkey)}"
+        details.append(f"since Redis {_version(spec.since_redis)}{valkey}")
+    return details
 
 
 def _print_table(specs: list[Spec]) -> None:
@@ -90,13 +71,17 @@ def _print_table(specs: list[Spec]) -> None:
         table.add_row(Text(group.value.upper(), style="underline"))
         for spec in members:
             first = Text(spec.usage.replace("|", " | "), style="bold")
-            first.append("".join(f" {mark}" for mark in _marks(spec)), "not bold")
+            for mark, applies in ((TOUCHES, spec.touches), (BULK, spec.in_bulk), (CONSENT, spec.needs_consent)):
+                first.append(f" {mark}" if applies else "", "not bold")
             for detail in _details(spec):
                 first.append(f"\n{detail}", style="not bold dim")
             table.add_row(first, Text(spec.cost), Text(spec.why))
     console = Console(highlight=False, emoji=False, markup=False)
     console.print(table)
-    console.print("\n".join(_footnotes()))
+    console.print(f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)")
+    console.print(f"{BULK} may be sent for many keys in one write, each key ≤ {format_bytes(MAX_BULK_KEY_BYTES)}")
+    console.print(f"{CONSENT} changes something in the server, and is sent only after the user has agreed to it")
+    console.print(f"every {', '.join(KEY.bounds)}, every request ≤ {format_bytes(MAX_REQUEST_BYTES)}")
 
 
 @click.command("commands")

@@ -55,7 +55,7 @@ Exit codes
 
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
-    """Read each; a usage error says what is wrong with which."""
+    """Parse the thresholds; a usage error names the invalid one and says why."""
     from rtui.analysis.report.thresholds import FailOnError, parse_fail_on  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 
@@ -109,11 +109,11 @@ def command(
         lines = diff_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
         text = write_text(lines) if form == "text" else write_markdown(lines)
     ReportFile(STANDARD_OUTPUT).write(text)
-    sys.exit(_code(judgements))
+    sys.exit(_exit_code(judgements))
 
 
-def _code(judgements: list[Judgement]) -> int:
-    """The exit code; names on standard error what made it."""
+def _exit_code(judgements: list[Judgement]) -> int:
+    """Return the exit code; print the thresholds that decided it on standard error."""
     from rtui.analysis.report.thresholds import Outcome  # noqa: PLC0415
 
     for outcome, code in ((Outcome.REACHED, REACHED), (Outcome.UNKNOWN, UNKNOWN)):

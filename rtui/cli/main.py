@@ -1,4 +1,4 @@
-"""The `rtui` command: a subcommand is the file of its name, loaded when it is called; without one it browses."""
+"""The `rtui` command: each subcommand is the module of its name, loaded when it is called; the default is `browse`."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ import rtui.cli
 from rtui.server.wire.errors import RtuiError, TargetError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
-"""Set to anything, it makes a fault of rtui show its traceback."""
+"""If set, a bug in rtui shows its traceback."""
 
 DEFAULT: Final = "browse"
-"""The subcommand that runs when the first argument is none."""
+"""The subcommand that runs when the first argument is not one."""
 
 FAILED: Final = 1
-"""Exit code of what went wrong with a server, or with rtui."""
+"""Exit code of an error of a server, or of rtui."""
 
 USAGE: Final = 2
-"""Exit code of a command line, variable or profile that can't be understood, as click has it."""
+"""Exit code of an invalid command line, variable or profile, as in click."""
 
 INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C, as shells have it."""
+"""Exit code after Ctrl-C or SIGTERM, as in shells."""
 
 _NAME: Final = re.compile(r"[a-z]+")
 _SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
@@ -41,12 +41,12 @@ class Subcommands(click.Group):
     """A group whose commands are the modules beside this one that define `command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all of them."""
+        """Return the names of all subcommands."""
         modules = sorted(module.name for module in pkgutil.iter_modules(rtui.cli.__path__))
         return [name for name in modules if summary(name) is not None]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load the one called `cmd_name`, if there is one."""
+        """Load the subcommand of this name; return None if there is none."""
         if not _NAME.fullmatch(cmd_name) or cmd_name == "main":
             return None
         try:
@@ -59,13 +59,13 @@ class Subcommands(click.Group):
         return found if isinstance(found, click.Command) else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Browse unless the first argument says otherwise."""
+        """Insert `browse` unless the first argument is a subcommand, --help or --version."""
         if not args or not (args[0] in _GROUP_OPTIONS or self.get_command(ctx, args[0])):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The help of browsing, and the subcommands."""
+        """Write the help of `browse`, and the subcommands."""
         browse = self.get_command(ctx, DEFAULT)
         if browse is None:
             raise click.UsageError("the browse command is missing")
@@ -77,13 +77,13 @@ class Subcommands(click.Group):
         browse.format_epilog(browsing, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Name each with its summary, without loading any."""
+        """Write the name and summary of each subcommand, without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name) or "") for name in self.list_commands(ctx)])
 
 
 def summary(name: str) -> str | None:
-    """What a subcommand is, from the first line of its file; `None` for a file that is none."""
+    """Return the summary of a subcommand from the first line of its module; None for other modules."""
     first = (pkgutil.get_data("rtui.cli", f"{name}.py") or b"").partition(b"\n")[0].decode()
     found = _SUMMARY.fullmatch(first)
     return found[2] if found is not None and found[1] == name else None
@@ -93,24 +93,24 @@ def summary(name: str) -> str | None:
 @click.version_option(rtui.__version__, prog_name="rtui")
 @click.help_option("--help")
 def group() -> None:
-    """Hold the subcommands together."""
+    """Group the subcommands."""
 
 
 def run(args: Sequence[str]) -> int:
-    """Run a command line; whatever happens ends in an exit code, with what to say on standard error."""
+    """Run a command line and return its exit code; errors are printed on standard error."""
     try:
         group.main(list(args), prog_name="rtui", standalone_mode=False)
-    except SystemExit as asked:
-        return asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the only place: a fault ends in one line without anything secret
-        return _report(error)
+    except Exception as error:  # noqa: BLE001 - the only place: a bug ends in one line without anything secret
+        return _print_error(error)
     return 0
 
 
-def _report(error: Exception) -> int:
-    """Say what went wrong on standard error; the exit code that goes with it."""
+def _print_error(error: Exception) -> int:
+    """Print an error on standard error; return its exit code."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.ClickException):

@@ -1,4 +1,4 @@
-"""Named servers in a file of the user's own, so that neither address nor password has to be typed."""
+"""Profiles: named servers in a file that only the user can read, so that neither address nor password is typed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
 
 MAX_FILE_BYTES: Final = 1 << 20
-"""A larger file is not a profile file."""
+"""A larger file is refused."""
 
 _TEXTS: Final = ("url", "host", "socket", "user", "password", "cacert", "cacertdir", "cert", "key", "sni")
 _NUMBERS: Final = {"port": (1, MAX_PORT), "db": (0, MAX_DB), "protocol": (2, 3)}
@@ -26,27 +26,27 @@ _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
 
 def default_path() -> Path:
-    """Where the profile file lies: `profiles.toml` in the user's configuration folder for rtui."""
+    """Return the path of `profiles.toml` in the user's configuration folder for rtui."""
     import platformdirs  # noqa: PLC0415 - only those who use profiles wait for it
 
     return platformdirs.user_config_path("rtui") / "profiles.toml"
 
 
 class Profiles:
-    """The profile file; read when a profile is asked for."""
+    """The profile file, which is read when a profile is asked for."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = default_path() if path is None else path
 
     def target(self, name: str) -> Target:
-        """The server called `name`; raises `TargetError` when file or profile are missing, wrong or not private."""
+        """Return the server of a profile; raises `TargetError` where it or the file is missing, invalid or not private."""
         tables = self._read()
         profile = tables.get(name)
         if not isinstance(profile, dict):
             known = ", ".join(sorted(key for key, value in tables.items() if isinstance(value, dict))) or "none"
             raise self._wrong(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
-        self._check_keys(name, profile)
-        return self._built(name, profile)
+        self._check(name, profile)
+        return self._target_of(name, profile)
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -72,7 +72,7 @@ class Profiles:
             )
         return tables
 
-    def _check_keys(self, name: str, profile: Mapping[str, Any]) -> None:
+    def _check(self, name: str, profile: Mapping[str, Any]) -> None:
         known = (*_TEXTS, *_NUMBERS, *_FLAGS)
         for key, value in profile.items():
             if key not in known:
@@ -81,8 +81,8 @@ class Profiles:
                 raise self._wrong(f"In profile {name!r}, {key} is not a text.", "Text stands in quotes.")
             if key in _FLAGS and not isinstance(value, bool):
                 raise self._wrong(f"In profile {name!r}, {key} is neither true nor false.", "It stands without quotes.")
-            if key in _NUMBERS and not _within(value, *_NUMBERS[key]):
-                low, high = _NUMBERS[key]
+            low, high = _NUMBERS.get(key, (0, 0))
+            if key in _NUMBERS and not (type(value) is int and low <= value <= high):
                 raise self._wrong(f"In profile {name!r}, {key} is not a number from {low} to {high}.", "")
         if "url" in profile and {"host", "port", "socket"} & profile.keys():
             raise self._wrong(
@@ -91,7 +91,7 @@ class Profiles:
         if "socket" in profile and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & profile.keys():
             raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
 
-    def _built(self, name: str, profile: Mapping[str, Any]) -> Target:
+    def _target_of(self, name: str, profile: Mapping[str, Any]) -> Target:
         found = Target()
         if "url" in profile:
             try:
@@ -104,31 +104,27 @@ class Profiles:
             key: profile[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in profile
         }
         if "socket" in profile:
-            changes["socket_path"] = str(self._beside(profile["socket"]))
+            changes["socket_path"] = str(self._resolved(profile["socket"]))
         if "password" in profile:
             changes["password"] = Secret(profile["password"])
-        said: dict[str, Any] = {key: str(self._beside(profile[key])) for key in _TLS_PATHS if key in profile}
-        said |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
-        if said or profile.get("tls"):
+        tls: dict[str, Any] = {key: str(self._resolved(profile[key])) for key in _TLS_PATHS if key in profile}
+        tls |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
+        if tls or profile.get("tls"):
             if found.socket_path is not None:
                 raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
-            changes["tls"] = replace(found.tls or Tls(), **said)
+            changes["tls"] = replace(found.tls or Tls(), **tls)
         return replace(found, name=display_text(name), **changes)
 
-    def _beside(self, path: str) -> Path:
-        """A path as the file means it: `~` is home, a relative one starts at the file's folder."""
+    def _resolved(self, path: str) -> Path:
+        """Return a path of the file: `~` is the home folder, a relative one starts at the file's folder."""
         return self.path.parent / Path(path).expanduser()
 
     def _wrong(self, happened: str, remedy: str) -> TargetError:
         return TargetError("The profile can't be used", happened, remedy)
 
 
-def _within(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-
-
 def _has_password(tables: Mapping[str, Any]) -> bool:
-    """Whether any profile holds one, in a URL too; a URL that can't be read may hold anything and counts."""
+    """Whether any profile has a password, also in its URL; a URL that can't be parsed may have one and counts."""
     for profile in tables.values():
         if not isinstance(profile, dict):
             continue

@@ -1,4 +1,4 @@
-"""Where a report goes: a file that is whole or as it was before, or standard output."""
+"""Writes a report to a file, which is replaced as a whole or left as it was, or to standard output; and reads one."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ STANDARD_OUTPUT: Final = "-"
 """The name that means standard output."""
 
 NEW_FILE_MODE: Final = 0o600
-"""Names of keys may be personal data: what was not there before is for its owner only."""
+"""A new file is readable by its owner only: names of keys may be personal data."""
 
 
 class OutputError(RtuiError):
     """A report that could not be written; the remedy says what is there now."""
 
-    def __init__(self, place: str, reason: str, remedy: str = "") -> None:
-        super().__init__("The report can't be written", f"{place}: {reason}.", remedy)
+    def __init__(self, name: str, error: OSError, remedy: str = "") -> None:
+        super().__init__("The report can't be written", f"{name}: {error.strerror or error}.", remedy)
 
 
 class ReportFile:
-    """A place to write one text to, in UTF-8."""
+    """A file or standard output, to write one text to in UTF-8."""
 
     def __init__(self, name: str) -> None:
         """`name` is a path, or STANDARD_OUTPUT."""
@@ -40,98 +40,87 @@ class ReportFile:
 
     @property
     def suffix(self) -> str:
-        """The end of the name from its last dot on, in small letters; empty for standard output."""
+        """The suffix of the name in lower case; empty for standard output."""
         return "" if self._path is None else self._path.suffix.lower()
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody reads it as it is written."""
+        """Whether this is standard output on a terminal."""
         return self._path is None and sys.stdout.isatty()
 
     def check(self) -> None:
-        """Find out, before hours of work, whether a file could be written there. Raises OutputError."""
+        """Check that the file can be written, before hours of work. Raises OutputError."""
         if self._path is None:
             return
         try:
-            place = self._place(self._path)
-            if not _is_special(place):
-                descriptor, part = create_part_file(place)
+            path = _resolved(self._path)
+            if not _is_special(path):
+                descriptor, part = create_part_file(path)
                 os.close(descriptor)
                 part.unlink()
         except OSError as error:
-            raise self._failed(error, "") from None
+            raise OutputError(str(self._path), error) from None
 
     def write(self, text: str) -> None:
-        """Write it. A file is replaced at once or not at all and keeps its permissions; a device or pipe is written to.
+        """Write it. A file is replaced as a whole or not at all and keeps its permissions; devices and pipes are not.
 
         Raises OutputError, and BrokenPipeError where the reader of standard output went away.
         """
         data = text.encode("utf-8", "backslashreplace")
         if self._path is None:
-            self._print(data)
+            _print(data)
             return
         try:
-            place = self._place(self._path)
-            if _is_special(place):
-                place.write_bytes(data)
+            path = _resolved(self._path)
+            if _is_special(path):
+                path.write_bytes(data)
             else:
-                _replace(place, data)
+                _replace(path, data)
         except OSError as error:
             kept = "The file that was there is as it was." if self._path.is_file() else "Nothing was left there."
-            raise self._failed(error, kept) from None
-
-    def _place(self, path: Path) -> Path:
-        """Where the file itself lies, behind links. Raises OSError for what can be no file."""
-        place = Path(os.path.realpath(path))
-        if place.is_dir():
-            raise IsADirectoryError(0, "It is a folder")
-        return place
-
-    def _print(self, data: bytes) -> None:
-        stream = sys.stdout.buffer
-        try:
-            stream.write(data)
-            stream.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            # What is still buffered would fail again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OutputError("standard output", error.strerror or str(error)) from None
-
-    def _failed(self, error: OSError, remedy: str) -> OutputError:
-        return OutputError(str(self._path), error.strerror or str(error), remedy)
+            raise OutputError(str(self._path), error, kept) from None
 
 
-def _is_special(place: Path) -> bool:
-    """Whether it is a device, a pipe or a socket, which must not be replaced by a file."""
-    return place.exists() and not place.is_file()
+def _resolved(path: Path) -> Path:
+    """Return the path with links resolved. Raises OSError for a folder."""
+    resolved = Path(os.path.realpath(path))
+    if resolved.is_dir():
+        raise IsADirectoryError(0, "It is a folder")
+    return resolved
 
 
-def _replace(place: Path, data: bytes) -> None:
-    """Put a file there that has the permissions of the old one."""
-    with atomic_file(place) as file:
-        file.write(data)
-        _take_after(file.fileno(), place)
-    _settle(place.parent)
+def _is_special(path: Path) -> bool:
+    """Whether this is a device, a pipe or a socket, which must not be replaced by a file."""
+    return path.exists() and not path.is_file()
 
 
-def _take_after(descriptor: int, place: Path) -> None:
-    """Give the new file owner and permissions of the old one."""
+def _print(data: bytes) -> None:
+    stream = sys.stdout.buffer
     try:
-        old = place.stat()
-    except FileNotFoundError:
-        os.fchmod(descriptor, NEW_FILE_MODE)
-        return
-    with suppress(PermissionError):
-        os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+        stream.write(data)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is still buffered would fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputError("standard output", error) from None
 
 
-def _settle(folder: Path) -> None:
-    """Have the new name survive a power cut, where the file system can say so."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file with the owner and permissions of the old one, and make sure that its name survives a power cut."""
+    with atomic_file(path) as file:
+        file.write(data)
+        try:
+            old = path.stat()
+        except FileNotFoundError:
+            os.fchmod(file.fileno(), NEW_FILE_MODE)
+        else:
+            with suppress(PermissionError):
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+    with suppress(OSError):  # not every file system can do this
+        descriptor = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
@@ -151,7 +140,7 @@ class UnreadableReport(click.ClickException):
         super().__init__(f"{display_text(name)}: {display_text(reason)}.")
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print it as all failures are."""
+        """Print it like other failures."""
         click.echo(f"rtui: The report can't be read\n  {self.message}", err=True)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -30,42 +29,37 @@ def command(keys: tuple[str, ...], as_json: bool, escaped: bool) -> None:
 
     No server is asked.
     """
-    names = [_bytes_of(key, escaped=escaped) for key in keys]
+    names = []
+    for key in keys:
+        try:
+            names.append(unescape(os.fsencode(key)) if escaped else os.fsencode(key))
+        except EscapeSyntaxError as error:
+            raise click.BadParameter(str(error), param_hint="KEY") from error
     explained = [explain(name) for name in names]
-    slots = sorted({explanation.slot for explanation in explained})
+    slots = {one.slot for one in explained}
     if as_json:
-        click.echo(json.dumps(_document(names, explained), indent=2))
+        records = [_record(name, one) for name, one in zip(names, explained, strict=True)]
+        click.echo(json.dumps({"keys": records, "same_slot": len(slots) == 1}, indent=2))
     else:
-        display = Display(ascii_only=not _speaks_unicode())
-        click.echo("\n\n".join(_paragraph(*pair, display) for pair in zip(names, explained, strict=True)))
-        if len(names) > 1:
-            click.echo(f"\n{_verdict(slots)}")
+        display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
+        click.echo("\n\n".join(_paragraph(name, one, display) for name, one in zip(names, explained, strict=True)))
+        if len(names) > 1 and len(slots) == 1:
+            click.echo(f"\nTogether: yes. All lie in slot {explained[0].slot}, so one multi-key command may use them.")
+        elif len(names) > 1:
+            click.echo(
+                f"\nTogether: no. They lie in {len(slots):,} slots, and a cluster refuses one command across slots "
+                "(CROSSSLOT). Keys with the same {tag} share a slot."
+            )
     if len(slots) > 1:
         raise SystemExit(_DIFFERENT_SLOTS)
 
 
-def _bytes_of(key: str, *, escaped: bool) -> bytes:
-    """Return the very bytes that were given to the process, escapes resolved where that was asked for."""
-    raw = os.fsencode(key)
-    if not escaped:
-        return raw
-    try:
-        return unescape(raw)
-    except EscapeSyntaxError as error:
-        raise click.BadParameter(str(error), param_hint="KEY") from error
-
-
-def _speaks_unicode() -> bool:
-    """Tell whether standard output can carry any character."""
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-
-
 def _paragraph(name: bytes, explanation: SlotExplanation, display: Display) -> str:
-    """Return the lines for one key, for people."""
-    hashed = f"the whole key, {_bytes(len(name))}"
+    size = f"{len(name):,} {'byte' if len(name) == 1 else 'bytes'}"
+    hashed = f"the whole key, {size}"
     if explanation.tag_start is not None and explanation.tag_end is not None:
         tag = display.name(explanation.hashed, limit=64)
-        hashed = f"{tag} ({len(explanation.hashed):,} of {_bytes(len(name))}"
+        hashed = f"{tag} ({len(explanation.hashed):,} of {size}"
         hashed += f", between the {{ at offset {explanation.tag_start:,} and the }} at {explanation.tag_end - 1:,})"
     return "\n".join(
         (
@@ -77,50 +71,24 @@ def _paragraph(name: bytes, explanation: SlotExplanation, display: Display) -> s
     )
 
 
-def _bytes(count: int) -> str:
-    """Return a number of bytes in words."""
-    return f"{count:,} byte" if count == 1 else f"{count:,} bytes"
-
-
-def _verdict(slots: Sequence[int]) -> str:
-    """Return the line on using the keys together."""
-    if len(slots) == 1:
-        return f"Together: yes. All lie in slot {slots[0]}, so one multi-key command may use them."
-    return (
-        f"Together: no. They lie in {len(slots):,} slots, and a cluster refuses one command across slots (CROSSSLOT). "
-        "Keys with the same {tag} share a slot."
-    )
-
-
-def _document(names: Sequence[bytes], explained: Sequence[SlotExplanation]) -> dict[str, Any]:
-    """Return the JSON object: every key with its slot, and whether they share it."""
-    return {
-        "keys": [_record(*pair) for pair in zip(names, explained, strict=True)],
-        "same_slot": len({explanation.slot for explanation in explained}) == 1,
-    }
-
-
 def _record(name: bytes, explanation: SlotExplanation) -> dict[str, Any]:
-    """Return one key for JSON: as text (null if it is no UTF-8) and as `redis-cli --quoted-input` reads it."""
-    tag = None
-    if explanation.tag_start is not None:
-        tag = {"start": explanation.tag_start, "end": explanation.tag_end}
+    """Return a key for JSON: as text (null if it is not UTF-8), and as `redis-cli --quoted-input` reads it."""
+
+    def text(raw: bytes) -> str | None:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return None
+
+    has_tag = explanation.tag_start is not None
     return {
-        "key": _text(name),
+        "key": text(name),
         "key_quoted": quoted(name),
         "slot": explanation.slot,
         "crc16": f"0x{explanation.crc:04x}",
-        "hashed": _text(explanation.hashed),
+        "hashed": text(explanation.hashed),
         "hashed_quoted": quoted(explanation.hashed),
-        "tag": tag,
+        "tag": {"start": explanation.tag_start, "end": explanation.tag_end} if has_tag else None,
         "rule": explanation.rule.name.lower(),
         "why": explanation.rule.value,
     }
-
-
-def _text(raw: bytes) -> str | None:
-    """Return UTF-8 as text; JSON in ASCII escapes whatever is in it."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return None

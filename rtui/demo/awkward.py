@@ -1,4 +1,4 @@
-"""A corner of names and values that break careless tools; each is legal in Redis and has been seen somewhere."""
+"""Names and values that break careless tools; each is legal in Redis and has been seen in practice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIG_VALUE_BYTES: Final = 1_000_000
 """Length of the longest string."""
 
 CORNER: Final = b"awkward"
-"""Where those lie that can be put somewhere; the others are at the top."""
+"""The namespace of those names that can be in one; the others are at the top level."""
 
 HOSTILE_NAMES: Final = (
     b"\x00\x01\x02\xff\xfe",
@@ -51,7 +51,7 @@ HOSTILE_NAMES: Final = (
     b"%s %d {0} %n",
     b"--option",
 )
-"""Segments that do something where text is trusted."""
+"""Segments that have an effect where text is trusted."""
 
 SEPARATED_NAMES: Final = (b"", b":", b"::", b":::", b":leading", b"trailing:", b"double::inside", b":both:")
 """Names with empty segments; the first is the empty name."""
@@ -67,11 +67,11 @@ TAGGED_NAMES: Final = (
     b"{a:b",
     b"x:{y:z}:w",
 )
-"""A name for each rule about hash tags, with separators inside and outside the tag."""
+"""A name for each rule about hash tags, with separators inside and outside of the tag."""
 
 
 def units(random: Random) -> Iterator[Unit]:
-    """The whole corner."""
+    """Yield the writes of all awkward names and values."""
     yield _names()
     yield _values(random)
 

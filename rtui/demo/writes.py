@@ -1,4 +1,4 @@
-"""The write commands that sample keys are made of, as arguments; only the loader ever sends them."""
+"""The write commands that create sample keys, as arguments; only the demo's loader sends them."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ Write = tuple[Part, ...]
 """One command; the second argument is the key."""
 
 RDB_VERSION: Final = 9
-"""The version of the payload that RESTORE gets: every server since Redis 5 reads it."""
+"""The version of the payloads of RESTORE: every server since Redis 5 reads it."""
 
 
 @dataclass(slots=True)
 class Unit:
-    """Writes that belong together: those that make keys of their own, and additions to keys that units share."""
+    """Writes that belong together: those that create keys of their own, and additions to keys that units share."""
 
     own: list[Write] = field(default_factory=list)
     shared: list[Write] = field(default_factory=list)
 
     @property
     def keys(self) -> int:
-        """How many keys the unit makes, those that it shares left out."""
+        """How many keys the unit creates, without shared ones."""
         return len({write[1] for write in self.own})
 
 
 def text(key: Part, value: Part, *, ttl_s: float | None = None) -> Write:
-    """A string."""
+    """Return the write of a string."""
     return ("SET", key, value) if ttl_s is None else ("SET", key, value, "PX", max(1, int(ttl_s * 1000)))
 
 
 def record(key: Part, fields: Mapping[str, Part]) -> Write:
-    """A hash."""
+    """Return the write of a hash."""
     return ("HSET", key, *(part for pair in fields.items() for part in pair))
 
 
 def expires(key: Part, ttl_s: float) -> Write:
-    """A life time for a key that a write before it has made."""
+    """Return the write that sets the TTL of a key created by an earlier write."""
     return ("PEXPIRE", key, max(1, int(ttl_s * 1000)))
 
 
 def used_text(key: Part, value: str, frequency: int) -> Write:
-    """A string that has been used so much, by its LFU counter, 0 … 255; a new key's is 5."""
+    """Return the write of a string with an LFU counter, 0 … 255; that of a new key is 5."""
     return ("RESTORE", key, 0, _dumped(value.encode()), "FREQ", frequency)
 
 
 def _dumped(value: bytes) -> bytes:
-    """The payload of DUMP for a string: type 0, length, bytes, version, checksum."""
+    """Return the payload of DUMP for a string: type 0, length, bytes, version, checksum."""
     size = len(value)
     if size < 1 << 6:
         length = bytes([size])
@@ -62,23 +62,18 @@ def _dumped(value: bytes) -> bytes:
     return body + crc64(body).to_bytes(8, "little")
 
 
-def _crc64_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ 0x95AC9329AC4BC9B5 if crc & 1 else crc >> 1
-        table.append(crc)
-    return table
+def _crc64_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ 0x95AC9329AC4BC9B5 if byte & 1 else byte >> 1
+    return byte
 
 
-_TABLE: Final = _crc64_table()
+_CRC64_TABLE: Final = [_crc64_of(byte) for byte in range(256)]
 
 
 def crc64(data: bytes) -> int:
-    """CRC-64/REDIS (Jones): polynomial 0xad93d23594c935a9 reflected, initial 0, check value 0xe9c6d914c4b8d9ca."""
+    """Return CRC-64/Jones: polynomial 0xad93d23594c935a9 reflected, initial 0, check value 0xe9c6d914c4b8d9ca."""
     crc = 0
-    table = _TABLE
     for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+        crc = _CRC64_TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
     return crc

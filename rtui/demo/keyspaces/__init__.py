@@ -1,4 +1,4 @@
-"""Five keyspaces as real teams write them, generated: the same seed gives the same keys, values and life times."""
+"""Five sample keyspaces in the styles of real teams; the same seed gives the same keys, values and TTLs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rtui.demo.writes import Unit
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 
 DEFAULT_KEYS: Final = DEFAULT_DEMO_KEYS
-"""How many keys the demo has unless told otherwise, about."""
+"""About how many keys the demo has by default."""
 
 DEFAULT_SEED: Final = 20_260
 """The seed of the demo, the screenshots and the tests."""
 
 Keyspace = Callable[[Random, int], Iterator[Unit]]
-"""A generator of units that together make about the given number of keys."""
+"""A generator of units with about the given number of keys in all."""
 
 KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
     "app-conventions": (app_conventions.units, 0.38),
@@ -31,37 +31,19 @@ KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
 
 
 def units(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Unit]:
-    """All five keyspaces, mixed so that each grows from the start, and the awkward corner; about `keys` keys in all.
+    """Yield all five keyspaces, mixed so that each grows from the start, and the awkward names: about `keys` keys.
 
-    Whatever the scale, every planted defect and every awkward key is there, so small numbers are exceeded.
+    Every planted defect and every awkward key is there at any scale, so small numbers are exceeded.
     """
     yield from awkward.units(Random(f"{seed} awkward"))
-    sources = []
-    for name, (keyspace, share) in KEYSPACES.items():
-        wanted = max(1, round(keys * share))
-        sources.append(_Source(keyspace(Random(f"{seed} {name}"), wanted), wanted))
+    wanted = {name: max(1, round(keys * share)) for name, (_, share) in KEYSPACES.items()}
+    sources = {name: make(Random(f"{seed} {name}"), wanted[name]) for name, (make, _) in KEYSPACES.items()}
+    made = dict.fromkeys(sources, 0)
     while sources:
-        source = min(sources, key=_Source.progress)
-        unit = source.take()
+        name = min(sources, key=lambda one: made[one] / wanted[one])
+        unit = next(sources[name], None)
         if unit is None:
-            sources.remove(source)
+            del sources[name]
         else:
+            made[name] += unit.keys
             yield unit
-
-
-class _Source:
-    """One keyspace and how far it has been taken."""
-
-    def __init__(self, generator: Iterator[Unit], wanted: int) -> None:
-        self._units = generator
-        self._wanted = wanted
-        self._made = 0
-
-    def progress(self) -> float:
-        return self._made / self._wanted
-
-    def take(self) -> Unit | None:
-        unit = next(self._units, None)
-        if unit is not None:
-            self._made += unit.keys
-        return unit

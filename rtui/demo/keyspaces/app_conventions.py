@@ -56,7 +56,7 @@ MIX: Final = (
 
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
-    """About `keys` keys; see the module for what is wrong with some."""
+    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random)
     yield fixed
     makers = {
@@ -138,7 +138,7 @@ def _lock(random: Random, serial: int) -> Unit:
 
 
 def _fixed(random: Random) -> Unit:
-    """The keys that there are whatever the scale."""
+    """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
     for entity in ENTITIES:
         count, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"

@@ -28,7 +28,7 @@ UNKNOWN: Final = (
 
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
-    """About `keys` keys; see the module for what is wrong with some."""
+    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed()
     yield fixed
     for serial in range(1, keys - fixed.keys + 1):
@@ -56,7 +56,7 @@ def _one(random: Random, serial: int) -> Write:
 
 
 def _fixed() -> Unit:
-    """The keys that there are whatever the scale."""
+    """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
     writes += [text("ecm:archive:".ljust(LONG_NAME_BYTES, "x"), "a name of 1,024 bytes")]
     writes += [

@@ -44,7 +44,7 @@ LOGICAL_EXPIRY: Final = 1_767_229_200
 
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
-    """About `keys` keys; see the module for what is wrong with some."""
+    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random, big_fields=max(2_000, min(BIG_HASH_FIELDS, keys)))
     yield fixed
     made, number = fixed.keys, 0
@@ -86,7 +86,7 @@ def _product(random: Random, number: int) -> Unit:
 
 
 def _fixed(random: Random, *, big_fields: int) -> Unit:
-    """The keys that there are whatever the scale."""
+    """Return the keys that are there at any scale."""
     writes: list[Write] = [
         text("p:0", ""),
         text("lock:p:0", "worker that died"),

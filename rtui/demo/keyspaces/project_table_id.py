@@ -31,7 +31,7 @@ CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
 
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
-    """About `keys` keys; see the module for what is wrong with some."""
+    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random)
     yield fixed
     made, number = fixed.keys, 0
@@ -73,7 +73,7 @@ def _user(random: Random, number: int) -> Unit:
 
 
 def _fixed(random: Random) -> Unit:
-    """The keys that there are whatever the scale."""
+    """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, f"tag rule {number}") for number, name in enumerate(TAG_RULES)]
     writes += [text(f"pro:userProfile:uid:{number}", "lower camel") for number in range(1, 9)]
     writes += [text(f"Pro:UserProfile:Uid:{number}", "upper camel") for number in range(1, 9)]

@@ -40,7 +40,7 @@ STALE_EVERY: Final = 45
 
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
-    """About `keys` keys; see the module for what is wrong with some."""
+    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _menu(random)
     yield fixed
     made, user = fixed.keys, 0
