@@ -39,7 +39,7 @@ class Profiles:
         self.path = default_path() if path is None else path
 
     def target(self, name: str) -> Target:
-        """Return the server of a profile; raises `TargetError` where it or the file is missing, invalid or not private."""
+        """Return the server of a profile; raises `TargetError` where it is missing, invalid or not private."""
         tables = self._read()
         profile = tables.get(name)
         if not isinstance(profile, dict):

@@ -42,36 +42,14 @@ BAD_NAMES: Final = (
 )
 """Names that the guide shows as bad, and two of the same kinds."""
 
-MIX: Final = (
-    ("session", 44),
-    ("detail", 22),
-    ("rate", 9),
-    ("refresh", 9),
-    ("list", 7),
-    ("blacklist", 5),
-    ("otp", 3),
-    ("txn-lock", 1),
-)
-"""What the keys are, and how many of a hundred."""
-
 
 def units(random: Random, keys: int) -> Iterator[Unit]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random)
     yield fixed
-    makers = {
-        "session": _session,
-        "detail": _detail,
-        "rate": _rate,
-        "refresh": _refresh,
-        "list": _list,
-        "blacklist": _blacklist,
-        "otp": _otp,
-        "txn-lock": _lock,
-    }
-    kinds = [kind for kind, weight in MIX for _ in range(weight)]
+    makers = [maker for maker, weight in _MAKERS for _ in range(weight)]
     for serial in range(1, keys - fixed.keys + 1):
-        yield makers[random.choice(kinds)](random, serial)
+        yield random.choice(makers)(random, serial)
 
 
 def _session(random: Random, serial: int) -> Unit:
@@ -135,6 +113,19 @@ def _lock(random: Random, serial: int) -> Unit:
     key = f"app:lock:txn:{serial}"
     owner = f"{random.getrandbits(64):016x}"
     return Unit([text(key, owner, ttl_s=None if random.random() < 0.1 else random.uniform(10, MINUTE_S))])
+
+
+_MAKERS: Final = (
+    (_session, 44),
+    (_detail, 22),
+    (_rate, 9),
+    (_refresh, 9),
+    (_list, 7),
+    (_blacklist, 5),
+    (_otp, 3),
+    (_lock, 1),
+)
+"""What makes the keys, and how many of a hundred."""
 
 
 def _fixed(random: Random) -> Unit:
