@@ -26,7 +26,7 @@ class TagRule(Enum):
     EMPTY_TAG = "nothing lies between the first { and the } after it, so the whole key is hashed"
 
 
-class Tag(NamedTuple):
+class HashTag(NamedTuple):
     """Where the hash tag of a key is, braces included: `key[start:end]` is `{…}`."""
 
     start: int
@@ -41,7 +41,7 @@ def crc16(data: bytes) -> int:
     return crc_hqx(data, 0)
 
 
-def find_tag(key: bytes) -> tuple[TagRule, Tag | None]:
+def find_tag(key: bytes) -> tuple[TagRule, HashTag | None]:
     """Return the hash tag of a key, None without one, and the rule that decided it."""
     opening = key.find(b"{")
     if opening < 0:
@@ -51,7 +51,7 @@ def find_tag(key: bytes) -> tuple[TagRule, Tag | None]:
         return TagRule.NO_CLOSING_BRACE, None
     if closing == opening + 1:
         return TagRule.EMPTY_TAG, None
-    return TagRule.TAG, Tag(opening, closing + 1)
+    return TagRule.TAG, HashTag(opening, closing + 1)
 
 
 def hashed_bytes(key: bytes) -> bytes:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot as redis_key_slot
 
-from rtui.keyspace.slots import SLOTS, Tag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot
+from rtui.keyspace.slots import SLOTS, HashTag, TagRule, crc16, explain, find_tag, hashed_bytes, key_slot
 from tests.servers import Server
 
 KEYS = st.one_of(
@@ -38,20 +38,20 @@ def test_crc_is_xmodem(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("key", "hashed", "rule", "tag"),
     [
-        (b"{user1000}.following", b"user1000", TagRule.TAG, Tag(0, 10)),
-        (b"{user1000}.followers", b"user1000", TagRule.TAG, Tag(0, 10)),
+        (b"{user1000}.following", b"user1000", TagRule.TAG, HashTag(0, 10)),
+        (b"{user1000}.followers", b"user1000", TagRule.TAG, HashTag(0, 10)),
         (b"foo{}{bar}", b"foo{}{bar}", TagRule.EMPTY_TAG, None),
-        (b"foo{{bar}}zap", b"{bar", TagRule.TAG, Tag(3, 9)),
-        (b"foo{bar}{zap}", b"bar", TagRule.TAG, Tag(3, 8)),
+        (b"foo{{bar}}zap", b"{bar", TagRule.TAG, HashTag(3, 9)),
+        (b"foo{bar}{zap}", b"bar", TagRule.TAG, HashTag(3, 8)),
         (b"foo{bar", b"foo{bar", TagRule.NO_CLOSING_BRACE, None),
         (b"foo}bar{", b"foo}bar{", TagRule.NO_CLOSING_BRACE, None),
         (b"foo}bar", b"foo}bar", TagRule.NO_BRACE, None),
         (b"", b"", TagRule.NO_BRACE, None),
-        (b"a{\xff\x00}", b"\xff\x00", TagRule.TAG, Tag(1, 5)),
-        (b"{user:100}:profile", b"user:100", TagRule.TAG, Tag(0, 10)),
+        (b"a{\xff\x00}", b"\xff\x00", TagRule.TAG, HashTag(1, 5)),
+        (b"{user:100}:profile", b"user:100", TagRule.TAG, HashTag(0, 10)),
     ],
 )
-def test_what_is_hashed_and_why(key: bytes, hashed: bytes, rule: TagRule, tag: Tag | None) -> None:
+def test_what_is_hashed_and_why(key: bytes, hashed: bytes, rule: TagRule, tag: HashTag | None) -> None:
     explanation = explain(key)
     assert find_tag(key) == (rule, tag)
     assert explanation.rule is rule
