@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
-from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.rows.rows import RowKind
 from rtui.server.browse_options import BrowseOptions, PaceName
 from rtui.server.wire.target import Target
 from tests.bench.paint import Stage, on_stage
@@ -177,7 +177,7 @@ def open_one(stage: Stage) -> float:
     stage.wait(lambda: stage.tree.cursor_line == 0)
     start = time.perf_counter()
     stage.press("right")
-    stage.wait_painted(lambda painted: painted.below is not None and painted.below.kind is Kind.KEY)
+    stage.wait_painted(lambda painted: painted.below is not None and painted.below.kind is RowKind.KEY)
     return stage.app.painted.below_at - start
 
 

@@ -7,7 +7,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from rtui.keyspace.rows.ordering import natural
-from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
@@ -70,7 +70,7 @@ async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
 async def test_sorting_by_name_and_back() -> None:
     async with browsing() as desk:
         await desk.press("s")
-        names = [row.name for row in desk.screen.trees.key_tree.rows_in_view if row.kind is Kind.NAMESPACE]
+        names = [row.name for row in desk.screen.trees.key_tree.rows_in_view if row.kind is RowKind.NAMESPACE]
         assert names == sorted(names, key=natural)
         await desk.press("s", "home")
         assert desk.name == b"shop:"

@@ -12,7 +12,7 @@ import pytest
 import redis
 from textual.filter import LineFilter
 
-from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.target import Target
@@ -96,7 +96,7 @@ async def test_names_and_values(valkey: Server, tmp_path: Path) -> None:
         await visitor.settled()
         kinds = set()
         while True:
-            if visitor.row.kind is Kind.NAMESPACE and visitor.row.depth < 2:
+            if visitor.row.kind is RowKind.NAMESPACE and visitor.row.depth < 2:
                 await visitor.open()
             visitor.check_painted()
             if visitor.detail.preview is not None:

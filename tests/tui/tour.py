@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from rtui.cli.acl import command as acl_command
 from rtui.demo import awkward
-from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.rows.rows import RowKind
 from rtui.server.facts.preview.page import Preview
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
@@ -179,7 +179,7 @@ async def _walk(visitor: Visitor, done: Tour) -> None:
     await visitor.until(lambda: visitor.tree.cursor_line == 0, "the first row")
     await visitor.settled()
     while True:
-        if visitor.row.kind is Kind.KEY:
+        if visitor.row.kind is RowKind.KEY:
             await _look(visitor, done)
         elif visitor.row.name not in done.closed:
             await visitor.open()

@@ -18,7 +18,7 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
@@ -181,14 +181,14 @@ class Visitor:
 
     def _is_at(self, key: bytes) -> bool:
         row = self.tree.cursor
-        return row is not None and row.kind is Kind.KEY and row.key() == key and self.detail.key == key
+        return row is not None and row.kind is RowKind.KEY and row.key() == key and self.detail.key == key
 
     async def go_to_namespace(self, name: bytes) -> None:
         """Go up from the last row to a namespace at the top."""
         rows = self.tree.rows
         assert rows is not None
         await self.press("end")
-        while not (self.row.kind is Kind.NAMESPACE and self.row.depth == 0 and self.row.name == name):
+        while not (self.row.kind is RowKind.NAMESPACE and self.row.depth == 0 and self.row.name == name):
             assert self.tree.cursor_line > 0, f"no namespace {name!r}"
             line = self.tree.cursor_line - 1
             await self.press("up")

@@ -35,7 +35,7 @@ SORT_AT_ONCE = 2_000
 """Up to this many children are sorted without a pause where a listing has to be sorted at once."""
 
 
-class Kind(Enum):
+class RowKind(Enum):
     """What a row stands for."""
 
     NAMESPACE = "namespace"
@@ -52,7 +52,7 @@ class Row:
     A key that got another number is another row; what is kept by row is never found for a key of another name.
     """
 
-    kind: Kind
+    kind: RowKind
     """Whether it is a namespace or a key."""
 
     namespace: Namespace
@@ -69,12 +69,12 @@ class Row:
 
     def key(self) -> bytes:
         """Return the full name of the key; for a namespace, the prefix of its keys, its separator included."""
-        return self.namespace.path() if self.kind is Kind.NAMESPACE else self.namespace.path() + self.name
+        return self.namespace.path() if self.kind is RowKind.NAMESPACE else self.namespace.path() + self.name
 
     @property
     def above(self) -> Namespace | None:
         """The namespace whose child it is; None for the root."""
-        return self.namespace if self.kind is Kind.KEY else self.namespace.parent
+        return self.namespace if self.kind is RowKind.KEY else self.namespace.parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class VisibleRows:
         listing, position = self._locate(start)
         while len(found) < count:
             found.append(_row_at(listing, position))
-            below = self._listings.get(found[-1].namespace) if found[-1].kind is Kind.NAMESPACE else None
+            below = self._listings.get(found[-1].namespace) if found[-1].kind is RowKind.NAMESPACE else None
             if below is not None and below.attached and below.size:
                 listing, position = below, 0
                 continue
@@ -148,7 +148,7 @@ class VisibleRows:
         """Return the number of this row, None if it is not listed; a key that was renumbered is found by its name."""
         self._renumber()
         listing = self._listing_with(row)
-        if listing is not None and row.kind is Kind.KEY and listing.key_at(row.ordinal) != row.name:
+        if listing is not None and row.kind is RowKind.KEY and listing.key_at(row.ordinal) != row.name:
             again = finish(self.key_row(row.namespace, row.name))
             return None if again is None else self._index(again)
         return self._index(row)
@@ -156,7 +156,7 @@ class VisibleRows:
     def row_of(self, namespace: Namespace) -> Row:
         """Return the row of a namespace, whether it is visible or not."""
         listing = self._listings.get(namespace.parent) if namespace.parent is not None else None
-        return Row(Kind.NAMESPACE, namespace, -1, 0 if listing is None else listing.depth, namespace.name)
+        return Row(RowKind.NAMESPACE, namespace, -1, 0 if listing is None else listing.depth, namespace.name)
 
     @_until_reset
     def key_row(self, namespace: Namespace, name: bytes) -> Slices[Row | None]:
@@ -168,7 +168,7 @@ class VisibleRows:
         for first, chunk in namespace.keys.chunks():
             index = chunk.index(name)
             if index >= 0:
-                return Row(Kind.KEY, namespace, first + index, listing.depth, name)
+                return Row(RowKind.KEY, namespace, first + index, listing.depth, name)
             yield from slicer.pause()
         return None
 
@@ -409,7 +409,7 @@ class VisibleRows:
 
 def _position(listing: Listing, row: Row) -> int | None:
     """Return the position of a row among the children listed, None if it is not among them."""
-    if row.kind is Kind.NAMESPACE:
+    if row.kind is RowKind.NAMESPACE:
         ordinal = listing.ordinal_of(row.namespace)
         return listing.position_of_name(ordinal) if 0 <= ordinal < listing.name_count else None
     return listing.position_of_key(row.ordinal) if listing.key_at(row.ordinal) == row.name else None
@@ -419,6 +419,6 @@ def _row_at(listing: Listing, position: int) -> Row:
     node = listing.node
     if position < listing.name_count:
         child = node.namespace_at(listing.name_ordinal(position))
-        return Row(Kind.NAMESPACE, child, -1, listing.depth, child.name)
+        return Row(RowKind.NAMESPACE, child, -1, listing.depth, child.name)
     ordinal = listing.key_ordinal(position)
-    return Row(Kind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))
+    return Row(RowKind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))

@@ -12,7 +12,7 @@ from typing import Final
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.wire.errors import RtuiError
@@ -67,7 +67,7 @@ class DetailFetcher:
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
         """Take up the row under the cursor, once it rests there."""
-        key = row.key() if row is not None and row.kind is Kind.KEY else None
+        key = row.key() if row is not None and row.kind is RowKind.KEY else None
         now = self.detail
         if key is not None and key == now.key and now.row is None and now.failure is None and self._wanted is None:
             self.detail = replace(now, row=row)  # it was looked up by its name, and has its row now
@@ -80,7 +80,7 @@ class DetailFetcher:
     def recount(self, *, complete: bool) -> None:
         """Look into the namespace under the cursor again, if it has become another one since the last look."""
         row = self.detail.row
-        if row is None or row.kind is Kind.KEY or self._wanted is not None:
+        if row is None or row.kind is RowKind.KEY or self._wanted is not None:
             return
         look = Look(row.namespace, row.namespace.count, row.namespace.opened)
         if self._look is None or look.is_due(self._look, complete=complete):

@@ -8,7 +8,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
-from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.tree_view import TreeView
@@ -97,7 +97,7 @@ class KeyTree(TreeView):
     def action_enter(self) -> None:
         """Open or close a namespace, or go into the details of a key."""
         if self.cursor is not None:
-            if self.cursor.kind is Kind.KEY:
+            if self.cursor.kind is RowKind.KEY:
                 self.post_message(self.Chosen(self.cursor))
             else:
                 self.action_open_close()
@@ -204,7 +204,7 @@ class KeyTree(TreeView):
     def _node_at_cursor(self) -> Namespace | None:
         """Return the namespace under the cursor, None when a key is."""
         row = self.cursor
-        return row.namespace if row is not None and row.kind is Kind.NAMESPACE else None
+        return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
 
     def _is_open(self, node: Namespace) -> bool:
         """Say whether the children of a namespace are listed."""

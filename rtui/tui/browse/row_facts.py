@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rtui.analysis.facts import RowFacts
-from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.rows.rows import Row, RowKind
 
 KEPT: Final = 4_000
 """Facts of so many keys are kept; the ones longest out of view go first."""
@@ -57,7 +57,7 @@ class RowFactsCache:
         wanted = []
         now_s = self._clock()
         for row in rows:
-            if row.kind is Kind.KEY:
+            if row.kind is RowKind.KEY:
                 key = row.key()
                 known = self._asked.get(key)
                 if known is not None:

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.rows.rows import Kind
+from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.redis_cli import key_as_text
@@ -413,7 +413,7 @@ class BrowseScreen(CommandScreen[None]):
             Condition.PAUSED: state is ScanState.PAUSED,
             Condition.ON_KEY: detail.key is not None,
             Condition.ON_ROW: cursor is not None or detail.key is not None,
-            Condition.ON_NAMESPACE: cursor is not None and cursor.kind is Kind.NAMESPACE,
+            Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
             Condition.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
             Condition.DETAIL_OPEN: self.pane.body.has_focus,
             Condition.FILTERED: is_filtered,

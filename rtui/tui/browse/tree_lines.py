@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
 from rtui.keyspace.rows.ordering import Sort
-from rtui.keyspace.rows.rows import Kind, Row
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import GAP_CELLS, Column, Place, Plan
@@ -100,7 +100,7 @@ def share_of(node: Namespace, whole: Whole) -> float | None:
 
 def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownFacts) -> Line:
     """Return a row in exactly the width of the plan."""
-    if row.kind is Kind.NAMESPACE:
+    if row.kind is RowKind.NAMESPACE:
         role = Role.MUTED if whole.is_outdated else Role.TEXT
         head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, role)
         return (*head, *_namespace_places(row.namespace, plan.places, whole))

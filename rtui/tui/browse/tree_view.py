@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
-from rtui.keyspace.rows.rows import Kind, Row, VisibleRows
+from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.tui.browse.columns import ALL_COLUMNS, Column, Plan, plan
 from rtui.tui.browse.tree_lines import KnownFacts, Whole, name_cells, row_line, sign_cells
@@ -149,7 +149,7 @@ class TreeView(RowsView, can_focus=True):
     def is_sign(self, line: int, x: int) -> bool:
         """Say whether column `x` of a row is its sign for open or closed."""
         row = None if self._rows is None else self._rows.row(line)
-        return row is not None and row.kind is Kind.NAMESPACE and sign_cells(row, self._plan.name_cells) == x
+        return row is not None and row.kind is RowKind.NAMESPACE and sign_cells(row, self._plan.name_cells) == x
 
     def on_resize(self) -> None:
         """Divide the rows for the new width."""
@@ -186,7 +186,7 @@ class TreeView(RowsView, can_focus=True):
 
     def _line_of(self, row: Row) -> Line:
         """Return what a row says."""
-        if row.kind is Kind.KEY:
+        if row.kind is RowKind.KEY:
             return self._key_line(row)
         is_open = self._rows is not None and self._rows.is_expanded(row.namespace)
         return row_line(row, self._plan, self._whole, is_open=is_open, facts=self._facts)

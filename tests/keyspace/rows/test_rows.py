@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rtui.keyspace.rows.ordering import Sort, natural
-from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Kind, Refreshed, Row, VisibleRows
+from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Refreshed, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
@@ -49,7 +49,7 @@ class Browsing(RuleBasedStateMachine):
         self.keys += keys
 
     def namespaces(self) -> list[Namespace]:
-        return [row.namespace for row in everything(self.rows) if row.kind is Kind.NAMESPACE]
+        return [row.namespace for row in everything(self.rows) if row.kind is RowKind.NAMESPACE]
 
     @precondition(lambda self: self.namespaces())
     @rule(data=st.data())
@@ -146,15 +146,15 @@ class Browsing(RuleBasedStateMachine):
             assert len(above) == row.depth
             assert self.rows.parent_row(row) == (above[-1] if above else None)
             if above:
-                assert above[-1].kind is Kind.NAMESPACE
+                assert above[-1].kind is RowKind.NAMESPACE
                 assert self.rows.is_expanded(above[-1].namespace)
-            node = row.namespace if row.kind is Kind.KEY else row.namespace.parent
+            node = row.namespace if row.kind is RowKind.KEY else row.namespace.parent
             assert node is not None
             per_namespace.setdefault(node, []).append(row)
             above.append(row)
         for rows in per_namespace.values():
             kinds = [row.kind for row in rows]
-            assert kinds == sorted(kinds, key=lambda kind: kind is Kind.KEY)
+            assert kinds == sorted(kinds, key=lambda kind: kind is RowKind.KEY)
             assert self.rows.first_sibling(rows[-1]) == rows[0]
             assert self.rows.last_sibling(rows[0]) == rows[-1]
 
@@ -243,7 +243,7 @@ def test_numbers_are_listed_by_their_value(order: Sort) -> None:
     rows = VisibleRows(store)
     finish(rows.expand(store.root.child(b"user:")))
     finish(rows.sort(order))
-    listed = [row.name for row in everything(rows) if row.kind is Kind.KEY]
+    listed = [row.name for row in everything(rows) if row.kind is RowKind.KEY]
     assert listed == [b"", b"1", b"2", b"02", b"9a", b"10", b"a"]
     assert [row.name for row in everything(rows) if row.name.startswith(b"page")] == [b"page9", b"page10"]
 
