@@ -8,6 +8,7 @@ import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from math import inf
 from random import Random
 from typing import Any
 
@@ -94,7 +95,7 @@ async def test_an_interactive_lane_that_every_large_reply_cuts_is_made_ever_more
 
 async def test_a_scan_whose_pages_never_arrive_waits_longer_and_longer(valkey: Server) -> None:
     plant(valkey, numbered(2_000, b"n" * 500))
-    async with cut_short(valkey) as (connection, proxy, pauses):
+    async with cut_short(valkey, healthy_s=inf) as (connection, proxy, pauses):
         scan = Scan([ScanNode(connection)], Seen(), RunControl(Pace.FULL))
         await scan.run()
         assert scan.state is ScanState.FAILED
