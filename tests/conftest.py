@@ -12,7 +12,39 @@ from hypothesis import settings
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
 
 settings.register_profile("rtui", deadline=None)
+settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
+
+SLOW_FOLDERS = ("tests/snapshots", "tests/oracles", "tests/demo")
+"""Folders that `--fast` leaves out, besides what is marked as slow."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="one server version, fewer examples, nothing slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: left out by --fast")
+    if config.getoption("--fast"):
+        settings.load_profile("fast")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what `--fast` leaves out."""
+    if not config.getoption("--fast"):
+        return
+    kept = [item for item in items if _is_fast(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def _is_fast(item: pytest.Item) -> bool:
+    if item.nodeid.startswith(SLOW_FOLDERS) or item.get_closest_marker("slow") is not None:
+        return False
+    call = getattr(item, "callspec", None)
+    values = () if call is None else call.params.values()
+    return all(value == NEWEST for value in values if value in VERSIONS)
+
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""
