@@ -12,10 +12,11 @@ from textual.geometry import Size
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import Cliff, CoverageKind, ExpiryReport, Node, NodeKind, Report, Stats, Timeline
+from rtui.analysis.report.document import Cliff, CoverageKind, Node, NodeKind, Report, Timeline
 from rtui.analysis.report.members import DAY_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
+from rtui.analysis.report.tables.table import label
 from rtui.analysis.report.timeline import columns, end_s
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
@@ -39,36 +40,34 @@ from rtui.tui.analyse.time_axis import Axis, TimeRange, axis_for, clock, day_and
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, literal, right, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import Order
 
 GUTTER_CELLS: Final = 7
-"""The scale at the left of the timeline."""
+"""Cells of the scale at the left of the timeline."""
 
 TICK_CELLS: Final = 12
-"""Times along the axis are at least so far apart."""
+"""Times along the axis are at least this far apart."""
 
 MAX_CLIFF_LINES: Final = 4
-"""So many lines name cliffs under the timeline; the table has all of them."""
+"""Lines that name cliffs under the timeline; the table has all of them."""
 
-LOW_LINES: Final = 3
-"""A timeline is at least so high."""
+MIN_BARS_LINES: Final = 3
+"""Lines of the timeline's bars at least."""
+
+MAX_BARS_LINES: Final = 8
+"""Lines of the timeline's bars at most."""
 
 MAX_LINES: Final = 25
-"""The chart is never higher."""
-
-HIGH_LINES: Final = 8
-"""And at most so high."""
+"""Lines of the chart at most."""
 
 LABEL_CELLS: Final = 40
-"""A namespace is cut beyond this."""
+"""Longer names of namespaces are cut."""
 
-LIVES: Final = (
-    literal("< 1 min"), literal("< 10 min"), literal("< 1 h"), literal("< 1 day"),
-    literal("< 7 days"), literal("< 30 days"), literal("< 1 year"),
-    literal("≥ 1 year"),
-)  # fmt: skip
-"""What the bins of the TTL histogram are called, one more than there are edges."""
+TTL_NAMES: Final = tuple(
+    map(SafeText, ("< 1 min", "< 10 min", "< 1 h", "< 1 day", "< 7 days", "< 30 days", "< 1 year", "≥ 1 year"))
+)
+"""Names of the bins of the TTL histogram, one more than there are edges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class ExpiryPanel(Panel[ExpiryState]):
         return height if report.summary.expiry.timelines else len(self.chart(report, state, Size(space.width, height)))
 
     def chart(self, report: Report, state: ExpiryState, size: Size) -> list[Line]:
-        """Return the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
+        """Return the chart with the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
         names = tuple(step.name for step in state.subject) if isinstance(state.subject, tuple) else ()
         timelines = report.summary.expiry.timelines
         near = [at for at, one in enumerate(timelines) if names[: len(one.path)] == one.path]
@@ -140,16 +139,21 @@ class TimelineView:
 
 
 def expiry_lines(report: Report, width: int, height: int, view: TimelineView) -> list[Line]:
-    """Return the panel in at most `height` lines: figures, timeline, cliffs, and with room the two histograms."""
-    below = _histograms(report, width) if height >= LOW_LINES + 16 else []
-    lines = [_headline(report, width), _choice(report, view, width)]
-    lines += _timeline(report, width, height - len(lines) - len(below), view)
-    return [clip(line, width) for line in [*lines, *below][:height]]
+    """Return the chart in at most `height` lines: figures, timeline, cliffs, and with room two histograms."""
+    timelines = report.summary.expiry.timelines
+    timeline = timelines[view.timeline if view.timeline < len(timelines) else 0] if timelines else None
+    histograms = _histograms(report, width) if height >= MIN_BARS_LINES + 16 else []
+    lines = [_headline(report, width), _ranges_line(report, timeline, view, width)]
+    if timeline is None or not timeline.bins:
+        lines += [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
+    else:
+        lines += _timeline_lines(report, timeline, width, height - len(lines) - len(histograms), view)
+    return [clip(line, width) for line in [*lines, *histograms][:height]]
 
 
 def _headline(report: Report, width: int) -> Line:
-    """Say how much never expires, how much does and from when on."""
-    kind, stats = kind_of(report), report.summary.root.stats
+    """Return how many keys never expire, how many do, and when the first one does."""
+    coverage, stats = kind_of(report), report.summary.root.stats
     if not value_of(stats.keys):
         return (Span(literal("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
@@ -162,9 +166,12 @@ def _headline(report: Report, width: int) -> Line:
         part = share_text(share_within(stats.no_ttl_memory_bytes, stats.memory_bytes))
         pieces.append(Piece(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
-        expiring = _expiring(stats)
+        is_estimate = any(isinstance(one, Estimate) for one in stats.ttl)
+        expiring: Figure = round(sum(map(value_of, stats.ttl)))
+        if is_estimate:
+            expiring = without(stats.keys, stats.no_ttl_keys or 0)
         verb = literal(" key expires") if noun_of(expiring, "key") == "key" else literal(" keys expire")
-        pieces.append(Piece(2, (Span(keys_text(expiring, kind), Role.STRONG), Span(verb, Role.MUTED))))
+        pieces.append(Piece(2, (Span(keys_text(expiring, coverage), Role.STRONG), Span(verb, Role.MUTED))))
     if stats.soonest_expiry_s is not None:
         away_s = stats.soonest_expiry_s - report.head.made_at_s
         first = fmt.duration(round(away_s * fmt.SECOND_MS)) if away_s >= 1 else literal("within a second")
@@ -173,58 +180,37 @@ def _headline(report: Report, width: int) -> Line:
     return fitted(pieces, width)
 
 
-def _expiring(stats: Stats) -> Figure:
-    """Return how many keys expire."""
-    seen = sum(value_of(one) for one in stats.ttl or ())
-    is_estimate = any(isinstance(one, Estimate) for one in stats.ttl or ())
-    return without(stats.keys, stats.no_ttl_keys or 0) if is_estimate else round(seen)
-
-
-def _choice(report: Report, view: TimelineView, width: int) -> Line:
-    """Return which keys and how far ahead, the chosen ones in brackets."""
-    shown = timeline_of(report.summary.expiry, view)
-    label = literal("all keys") if shown is None else display_text(shown.label, limit=LABEL_CELLS)
-    spans: list[Span] = []
+def _ranges_line(report: Report, timeline: Timeline | None, view: TimelineView, width: int) -> Line:
+    """Return whose expiries are shown, the time ranges with the chosen one in brackets, and the zone of the times."""
+    name = literal("all keys") if timeline is None else display_text(timeline.label, limit=LABEL_CELLS)
+    line: list[Span] = [Span(literal("coming expiries of "), Role.MUTED), Span(name, Role.ACCENT), gap(2)]
     for time_range in TimeRange:
-        chosen = time_range is view.time_range
-        text = SafeText(f"[{time_range.title}]" if chosen else f" {time_range.title} ")
-        spans.append(Span(text, Role.TAB_ON if chosen else Role.TAB))
+        is_chosen = time_range is view.time_range
+        text = SafeText(f"[{time_range.title}]" if is_chosen else f" {time_range.title} ")
+        line.append(Span(text, Role.TAB_ON if is_chosen else Role.TAB))
     zone = (Span(literal("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, view.zone), Role.MUTED))
-    head = (Span(literal("coming expiries of "), Role.MUTED), Span(label, Role.ACCENT), gap(2))
-    line = (*head, *spans)
-    room = width - line_width(line) - line_width(zone)
-    return (*line, gap(room), *zone) if room >= 0 else line
+    space = width - line_width(tuple(line)) - line_width(zone)
+    return (*line, gap(space), *zone) if space >= 0 else tuple(line)
 
 
-def timeline_of(expiry: ExpiryReport, view: TimelineView) -> Timeline | None:
-    """Return the chosen timeline, the first where there is none such, None where there are none at all."""
-    if not expiry.timelines:
-        return None
-    return expiry.timelines[view.timeline if view.timeline < len(expiry.timelines) else 0]
-
-
-def _timeline(report: Report, width: int, height: int, view: TimelineView) -> list[Line]:
-    """Return the bars over the axis, and the cliffs below it."""
-    shown = timeline_of(report.summary.expiry, view)
-    if shown is None or not shown.bins:
-        return [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
-    axis = axis_for(view.time_range, shown.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
-    cliffs = _cliffs(report, axis, width, view, max(1, height - LOW_LINES - 1))
-    bars = max(LOW_LINES, min(HIGH_LINES, height - len(cliffs) - 1))
-    values = [value_of(one.keys) for one in columns(shown, axis.start_s, axis.end_s, axis.columns)]
-    rest = columns(shown, axis.end_s, end_s(shown), 1)
-    beyond = rest[0].keys if rest else 0
+def _timeline_lines(report: Report, timeline: Timeline, width: int, height: int, view: TimelineView) -> list[Line]:
+    """Return the bars over their axis, and the cliffs below it."""
+    axis = axis_for(view.time_range, timeline.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
+    cliff_lines = _cliff_lines(report, axis, width, view.zone, min(MAX_CLIFF_LINES, height - MIN_BARS_LINES - 1))
+    bars_height = max(MIN_BARS_LINES, min(MAX_BARS_LINES, height - len(cliff_lines) - 1))
+    values = [value_of(one.keys) for one in columns(timeline, axis.start_s, axis.end_s, axis.columns)]
+    later = columns(timeline, axis.end_s, end_s(timeline), 1)
     return [
-        *_bars(values, axis, bars, report),
-        _axis_line(axis, view.zone, beyond, width, kind_of(report)),
-        *cliffs,
+        *_bar_lines(values, axis, bars_height, report),
+        _axis_line(axis, view.zone, later[0].keys if later else 0, width, kind_of(report)),
+        *cliff_lines,
     ]
 
 
-def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
-    """Return the bars with their scale; those of cliffs stand out."""
-    most, kind = max(values, default=0.0), kind_of(report)
-    top = keys_text(round(most), CoverageKind.EXACT if kind is CoverageKind.PARTIAL else kind)
+def _bar_lines(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
+    """Return the bars with their scale; those of cliffs are highlighted."""
+    most, coverage = max(values, default=0.0), kind_of(report)
+    top = keys_text(round(most), CoverageKind.EXACT if coverage is CoverageKind.PARTIAL else coverage)
     scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
     roles = [Role.BAR] * axis.columns
     for cliff in report.summary.expiry.cliffs:
@@ -232,135 +218,118 @@ def _bars(values: Sequence[float], axis: Axis, height: int, report: Report) -> l
             start_s = axis.start_s + at * axis.step_s
             if start_s < cliff.end_s and cliff.start_s < start_s + axis.step_s:
                 roles[at] = Role.WARN
-    by_cell = [axis.column_of(cell) for cell in range(axis.cells)]
+    column_of_cell = [axis.column_of(cell) for cell in range(axis.cells)]
     lines: list[Line] = []
-    for row, text in enumerate(standing([values[at] for at in by_cell], height)):
-        mark = scale if row == 0 else left(literal(""), GUTTER_CELLS - 1)
-        lines.append((Span(mark, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in by_cell])))
+    for row, text in enumerate(standing([values[at] for at in column_of_cell], height)):
+        number = scale if row == 0 else left(literal(""), GUTTER_CELLS - 1)
+        lines.append((Span(number, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in column_of_cell])))
     return lines
 
 
-def _axis_line(axis: Axis, zone: tzinfo | None, beyond: Figure, width: int, kind: CoverageKind) -> Line:
-    """Return the times under the bars, and at the end how many keys expire later."""
-    counted = beyond if isinstance(beyond, Estimate) else round(beyond)
-    later = SafeText(f"{keys_text(counted, kind)} later →" if value_of(beyond) >= 1 else "")
-    room, text = width - GUTTER_CELLS - width_of(later), ""
-    for cell, label in ticks(axis, zone, TICK_CELLS):
-        if max(len(text), cell) + len(label) + 1 > room:
+def _axis_line(axis: Axis, zone: tzinfo | None, later: Figure, width: int, coverage: CoverageKind) -> Line:
+    """Return the times under the bars, and at the right how many keys expire later."""
+    keys = later if isinstance(later, Estimate) else round(later)
+    note = SafeText(f"{keys_text(keys, coverage)} later →" if value_of(later) >= 1 else "")
+    space, text = width - GUTTER_CELLS - width_of(note), ""
+    for cell, time in ticks(axis, zone, TICK_CELLS):
+        if max(len(text), cell) + len(time) + 1 > space:
             break
-        text = f"{text:<{cell}}{label}" if len(text) < cell or not cell else text
-    return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, room)}}"), Role.MUTED), Span(later, Role.FAINT)
+        text = f"{text:<{cell}}{time}" if len(text) < cell or not cell else text
+    return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, space)}}"), Role.MUTED), Span(note, Role.FAINT)
 
 
-def _cliffs(report: Report, axis: Axis, width: int, view: TimelineView, room: int) -> list[Line]:
-    """Say the greatest cliffs within the axis, each with a mark under its column and the words beside it."""
+def _cliff_lines(report: Report, axis: Axis, width: int, zone: tzinfo | None, height: int) -> list[Line]:
+    """Return the greatest cliffs within the axis, each with a mark under its column; one line at least."""
     lines: list[Line] = []
     for cliff in report.summary.expiry.cliffs:
         if axis.start_s <= cliff.start_s < axis.end_s:
             at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            said = _beside(at, cliff_pieces(cliff, kind_of(report), view.zone, axis), width)
-            if len(lines) + len(said) <= min(MAX_CLIFF_LINES, room):
-                lines += said
-    if lines:
-        return lines
-    what = literal("No cliffs: nothing here stands out from the minutes around it.")
-    return [(gap(GUTTER_CELLS), Span(what, Role.FAINT))]
+            more = _beside_mark(at, cliff_pieces(cliff, kind_of(report), zone, axis), width)
+            if len(lines) + len(more) <= max(1, height):
+                lines += more
+    none = literal("No cliffs: nothing here stands out from the minutes around it.")
+    return lines or [(gap(GUTTER_CELLS), Span(none, Role.FAINT))]
 
 
-def _beside(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
-    """Put words behind a mark in column `at`, or before it; where they fit on neither side below it."""
+def _beside_mark(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
+    """Place text behind a mark in column `at`, else before it, else below it; it may lose its last piece for that."""
     mark = Span(literal("▲"), Role.WARN)
     for kept in (pieces, pieces[:-1]):
-        words = clip(fitted(kept, width), width)
-        size = line_width(words)
-        if at + 2 + size <= width:
-            return [(gap(at), mark, gap(1), *words)]
-        if size + 1 <= at:
-            return [(gap(at - 1 - size), *words, gap(1), mark)]
-    return [(gap(at), mark), (gap(min(at, width - size)), *words)]
+        text = clip(fitted(kept, width), width)
+        cells = line_width(text)
+        if at + 2 + cells <= width:
+            return [(gap(at), mark, gap(1), *text)]
+        if cells + 1 <= at:
+            return [(gap(at - 1 - cells), *text, gap(1), mark)]
+    return [(gap(at), mark), (gap(min(at, width - cells)), *text)]
 
 
-def cliff_pieces(cliff: Cliff, kind: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
-    """Say a cliff: when, how many keys of which namespace, how much of it, how many bytes."""
-    same_day = axis.end_s - axis.start_s <= 2 * DAY_S
-    start = clock(cliff.start_s, zone) if same_day else day_and_clock(cliff.start_s, zone)
+def cliff_pieces(cliff: Cliff, coverage: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
+    """Return what is known of a cliff: when, how many keys of which namespace, the share of it, the bytes."""
+    is_within_days = axis.end_s - axis.start_s <= 2 * DAY_S
+    start = clock(cliff.start_s, zone) if is_within_days else day_and_clock(cliff.start_s, zone)
     when = SafeText(f"{start}–{clock(cliff.end_s, zone)}")
-    keys = joined(
-        (
-            keys_text(cliff.keys, kind),
-            SafeText(f"{noun(value_of(cliff.keys), 'key')} of"),
-            display_text(cliff.label, limit=LABEL_CELLS),
-        ),
-        " ",
-    )
+    name = display_text(cliff.label, limit=LABEL_CELLS)
+    keys = SafeText(f"{keys_text(cliff.keys, coverage)} {noun(value_of(cliff.keys), 'key')} of {name}")
     pieces = [
         Piece(0, (Span(when, Role.STRONG),)),
         Piece(0, (Span(keys),)),
         Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
     ]
     if cliff.memory_bytes is not None:
-        pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, kind)),)))
+        pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
     expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
     return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
 
 
 def _histograms(report: Report, width: int) -> list[Line]:
-    """Return how long keys have to live, and where those are that live forever, side by side."""
+    """Return the keys by time to live, and beside them the namespaces with most keys that never expire."""
     half = (width - 4) // 2
-    first = [_title(literal("time to live of all keys")), *_lives(report, half)]
-    second = [_title(literal("most keys without TTL")), *_without(report, half, len(first) - 1)]
+    first: list[Line] = [(Span(literal("time to live of all keys"), Role.ACCENT),), *_ttl_lines(report, half)]
+    second: list[Line] = [
+        (Span(literal("most keys without TTL"), Role.ACCENT),), *_no_ttl_lines(report, half, len(first) - 1),
+    ]  # fmt: skip
     return [(), *beside_each_other(first, second, half + 4)]
 
 
-def _title(text: SafeText) -> Line:
-    return (Span(text, Role.ACCENT),)
-
-
-def _lives(report: Report, width: int) -> list[Line]:
-    """Return the histogram of times to live by magnitude, and what has none."""
-    stats, kind = report.summary.root.stats, kind_of(report)
+def _ttl_lines(report: Report, width: int) -> list[Line]:
+    """Return the histogram of times to live, with the keys that have none."""
+    stats, coverage = report.summary.root.stats, kind_of(report)
     if stats.ttl is None:
         return [(Span(fmt.NOTHING, Role.MUTED),)]
-    rows = [*zip(LIVES, stats.ttl, strict=True)] if len(stats.ttl) == len(TTL_EDGES_S) + 1 else []
+    rows = [(name, keys, Role.BAR) for name, keys in zip(TTL_NAMES, stats.ttl, strict=False)]
+    if len(stats.ttl) != len(TTL_EDGES_S) + 1:
+        rows = []
     if stats.no_ttl_keys is not None:
-        rows.append((literal("no TTL"), stats.no_ttl_keys))
-    most = max((value_of(keys) for _, keys in rows), default=0.0)
+        rows.append((literal("no TTL"), stats.no_ttl_keys, Role.WARN))
+    most = max((value_of(keys) for _, keys, _ in rows), default=0.0)
     return bar_lines(
         [
-            Bar(name, (keys_text(keys, kind),), value_of(keys) / most if most else 0.0, Role.MUTED,
-                Role.WARN if name == "no TTL" else Role.BAR)
-            for name, keys in rows
+            Bar(name, (keys_text(keys, coverage),), value_of(keys) / most if most else 0.0, Role.MUTED, role)
+            for name, keys, role in rows
         ],
         width,
-    )  # fmt: skip
+    )
 
 
-def _without(report: Report, width: int, most: int) -> list[Line]:
-    """Return the namespaces of the first levels that hold most keys without TTL, with the share that they are."""
-    kind = kind_of(report)
-    found = sorted(_namespaces(report.summary.root), key=lambda pair: -value_of(pair[1].stats.no_ttl_keys or 0))
-    shown = [(name, node) for name, node in found if value_of(node.stats.no_ttl_keys or 0) > 0][:most]
-    if not shown:
-        return [(Span(literal("none: every key that was seen expires"), Role.MUTED),)]
-    return bar_lines(
-        [
-            Bar(name, (keys_text(node.stats.no_ttl_keys, kind), share_text(node.stats.no_ttl_share)),
-                value_of(node.stats.no_ttl_share or 0.0))
-            for name, node in shown
-        ],
-        width,
-        name_cells=24,
-    )  # fmt: skip
-
-
-def _namespaces(root: Node) -> list[tuple[SafeText, Node]]:
-    """Return the namespaces of the first level, each split once where it has several parts."""
-    found = []
-    for node in root.children:
-        parts = node.children if len(node.children) > 1 else (node,)
-        for part in parts:
+def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
+    """Return the namespaces with most keys without TTL: of the first level, split where they have several parts."""
+    coverage = kind_of(report)
+    found: list[tuple[float, SafeText, Node]] = []
+    for node in report.summary.root.children:
+        for part in node.children if len(node.children) > 1 else (node,):
             path = (node,) if part is node else (node, part)
-            name = b"".join(one.name + one.separator for one in path)
             is_other = any(one.kind is NodeKind.OTHER for one in path)
-            found.append((literal("(other)") if is_other else display(name, limit=LABEL_CELLS), part))
-    return found
+            name = literal("(other)") if is_other else display(label(path), limit=LABEL_CELLS)
+            found.append((value_of(part.stats.no_ttl_keys or 0), name, part))
+    found = [one for one in sorted(found, key=lambda one: -one[0]) if one[0] > 0][:height]
+    if not found:
+        return [(Span(literal("none: every key that was seen expires"), Role.MUTED),)]
+    bars = [
+        Bar(
+            name, (keys_text(node.stats.no_ttl_keys, coverage), share_text(node.stats.no_ttl_share)),
+            value_of(node.stats.no_ttl_share or 0.0),
+        )
+        for _, name, node in found
+    ]  # fmt: skip
+    return bar_lines(bars, width, name_cells=24)

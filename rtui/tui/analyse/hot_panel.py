@@ -26,34 +26,31 @@ NAME_LIMIT: Final = 400
 """Characters of a key that are made safe to show."""
 
 NAME_CELLS: Final = 48
-"""A key is cut in the middle beyond this."""
+"""Longer keys are cut in the middle."""
 
 MAX_BARS: Final = 10
-"""So many keys are drawn; the table below has all of them."""
-
-MAX_SLOTS: Final = 10
-"""So many slots are drawn."""
+"""Keys in a list and slots that are drawn; the tables have all of them."""
 
 LOW_LINES: Final = 14
-"""In fewer lines there are no blank ones."""
+"""A chart of fewer lines has no blank ones."""
 
 MAX_LINES: Final = 20
-"""The chart is never higher."""
+"""Lines of the chart at most."""
 
 TITLE_LIMIT: Final = 24
-"""Characters of a list's title that its tab shows."""
+"""Characters of a list's title in its tab."""
 
 COLUMN_CELLS: Final = 54
-"""Parts that are at least so wide stand beside each other."""
+"""Sections stand beside each other where each gets at least this width."""
 
 BETWEEN_CELLS: Final = 4
-"""So much stands between them."""
+"""Blank cells between them."""
 
-BETTER_LINES: Final = 4
-"""The reasons for what is missing take at most so many lines."""
+MISSING_LINES: Final = 4
+"""Lines at most of the reasons why a better source is missing."""
 
 IDLE: Final = "seconds idle"
-"""The unit where less is hotter, so that a bar would say the opposite of what it shows."""
+"""The unit in which less is hotter, so that bars would mislead."""
 
 _SOURCES: Final = {
     HotSource.SERVER: literal("the server's own hot-key report"),
@@ -66,14 +63,14 @@ _MICROSECONDS_A_MS: Final = 1000
 
 
 def _cpu(value: float, mark: Mark) -> SafeText:
-    """Write microseconds: `850 µs`, `12ms`, `3s`."""
+    """Return microseconds as text: `850 µs`, `12ms`, `3s`."""
     if value < _MICROSECONDS_A_MS:
         return SafeText(f"{mark}{value:.0f} µs")
     return SafeText(f"{mark}{fmt.duration(round(value / _MICROSECONDS_A_MS))}")
 
 
 def _idle(value: float, mark: Mark) -> SafeText:
-    """Write seconds without use; below one is `now`."""
+    """Return seconds without use as text; less than one is `now`."""
     return literal("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
 
 
@@ -88,7 +85,7 @@ _WRITERS: Final[dict[str, Callable[[float, Mark], SafeText]]] = {
     IDLE: _idle,
     "queries/s": _queries,
 }
-
+"""How a value is written, by the unit of its list."""
 
 _METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] = {
     "cpu-usec": (literal("CPU time"), _cpu),
@@ -98,11 +95,11 @@ _METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] =
     "memory-bytes": (literal("bytes"), fmt.size),
     "key-count": (literal("keys"), decimal),
 }
-"""What a server counts of its slots, by its names, the most telling first."""
+"""Title and writer of the figures that a server keeps of its slots, by their names; the first one known is drawn."""
 
 
 def value_text(hot: HotKey, unit: str) -> SafeText:
-    """Write how hot a key is in the unit of its list; a counter at its top is a lower bound."""
+    """Return how hot a key is, in the unit of its list; a counter at its top is a lower bound."""
     counter = hot.record.frequency
     if unit == "accesses/min" and counter is not None and Frequency(counter).is_at_floor:
         return SafeText(f"< {rate(hot.value)}")
@@ -166,25 +163,38 @@ def _hot_table(report: Report, at: int) -> Table:
     return replace(hot_keys(report)[at], note="")
 
 
+Section = Callable[[int], list[Line]]
+"""Returns a section of the chart for its width."""
+
+
 def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:
-    """Return the panel in at most `height` lines, `since_s` seconds after the server was asked."""
+    """Return the chart in at most `height` lines, `since_s` seconds after the hot keys were read."""
     hot = report.hot
-    better = _better(hot, width)[: max(0, min(BETTER_LINES, height - 3))]
     is_low = height < LOW_LINES
-    lines = [*_source(hot, width, since_s), *([] if is_low else [()])]
-    room = height - len(lines) - len(better) - (not is_low)
-    blocks = [*(_list_block(one, room) for one in hot.lists), *([_slot_block(hot.slots, room)] if hot.slots else [])]
-    lines += _arranged(blocks, width, room)
-    if better:
-        lines += better if is_low or len(lines) + len(better) >= height else [(), *better]
+    missing = _paragraph(joined([display_text(one) for one in hot.better], " "), width) if hot.better else []
+    missing = missing[: max(0, min(MISSING_LINES, height - 3))]
+    lines = [*_source_lines(hot, width, since_s), *([] if is_low else [()])]
+    space = height - len(lines) - len(missing) - (not is_low)
+    sections: list[Section] = [partial(_list_section, one, space) for one in hot.lists]
+    if hot.slots:
+        sections.append(partial(_slots_section, hot.slots, space))
+    lines += _arranged(sections, width, space)
+    if missing:
+        lines += missing if is_low or len(lines) + len(missing) >= height else [(), *missing]
     return [clip(line, width) for line in lines[:height]]
 
 
-def _source(hot: HotReport, width: int, since_s: float) -> list[Line]:
-    """Name the source, what it measures and how old it is."""
-    role = Role.WARN if hot.source is HotSource.NONE else Role.STRONG
-    spans = [Span(literal("from "), Role.MUTED)] if hot.source is not HotSource.NONE else []
-    spans.append(Span(_SOURCES[hot.source], role))
+def _paragraph(text: SafeText, width: int) -> list[Line]:
+    """Break a text into lines without the margin that prose has elsewhere."""
+    return [line[1:] for line in prose(text, width + 2, Role.MUTED)]
+
+
+def _source_lines(hot: HotReport, width: int, since_s: float) -> list[Line]:
+    """Return the name of the source, how old its figures are, and what they measure."""
+    if hot.source is HotSource.NONE:
+        spans = [Span(_SOURCES[hot.source], Role.WARN)]
+    else:
+        spans = [Span(literal("from "), Role.MUTED), Span(_SOURCES[hot.source], Role.STRONG)]
     if hot.age_s is not None:
         age_s = int(max(0.0, hot.age_s) + since_s)
         age = f"{fmt.duration(age_s * fmt.SECOND_MS)} old" if age_s else "just now"
@@ -193,111 +203,87 @@ def _source(hot: HotReport, width: int, since_s: float) -> list[Line]:
         assumed = " (assumed)" if hot.lfu.assumed else ""
         settings = f" · log factor {hot.lfu.log_factor}, decay {hot.lfu.decay_minutes} min{assumed}"
         spans.append(Span(SafeText(settings), Role.MUTED))
-    lines: list[Line] = [tuple(spans)]
-    if hot.about and hot.source is not HotSource.NONE:
-        lines += [line[1:] for line in prose(display_text(hot.about), width + 2, Role.MUTED)][:2]
-    return lines
+    has_about = hot.about and hot.source is not HotSource.NONE
+    return [tuple(spans), *(_paragraph(display_text(hot.about), width)[:2] if has_about else [])]
 
 
-Block = Callable[[int], list[Line]]
-"""Makes a part of the panel for a width."""
-
-
-def _arranged(blocks: Sequence[Block], width: int, room: int) -> list[Line]:
-    """Put as many parts beside each other as are wide enough, or where only one is, under each other as they fit."""
-    columns = min(len(blocks), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
+def _arranged(sections: Sequence[Section], width: int, space: int) -> list[Line]:
+    """Place as many sections side by side as are wide enough, or below each other where only one is."""
+    columns = min(len(sections), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
+    lines: list[Line] = []
     if columns >= 2:
         cells = (width + BETWEEN_CELLS) // columns
-        lines: list[Line] = []
-        for at, block in enumerate(blocks[:columns]):
-            lines = beside_each_other(lines, block(cells - BETWEEN_CELLS)[:room], at * cells)
+        for at, section in enumerate(sections[:columns]):
+            lines = beside_each_other(lines, section(cells - BETWEEN_CELLS)[:space], at * cells)
         return lines
-    lines = []
-    for block in blocks:
-        made = block(width)
-        if lines and len(lines) + 1 + len(made) > room:
+    for section in sections:
+        more = section(width)
+        if lines and len(lines) + 1 + len(more) > space:
             break
-        lines += [*([()] if lines else []), *made]
-    return lines[: max(0, room)]
+        lines += [*([()] if lines else []), *more]
+    return lines[: max(0, space)]
 
 
 def _key_name(key: bytes) -> SafeText:
     return display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
 
 
-def _list_block(found: HotList, room: int) -> Block:
-    """Return the part of one list: the keys without a rank in a group of their own, then the others as bars."""
+def _key_role(hot: HotKey) -> Role:
+    return type_role(hot.record.kind) if hot.record.kind else Role.TEXT
 
-    def make(width: int) -> list[Line]:
-        top = [one for one in found.keys if one.at_least]
-        ranked = [one for one in found.keys if not one.at_least]
-        head: Line = (
-            Span(display_text(found.title), Role.ACCENT),
-            Span(SafeText(f"  {display_text(found.unit)}"), Role.MUTED),
+
+def _list_section(found: HotList, space: int, width: int) -> list[Line]:
+    """Return one list: the keys that cannot be ranked together, then the others as bars.
+
+    Idle times have no bars, since less is hotter.
+    """
+    title: Line = (
+        Span(display_text(found.title), Role.ACCENT),
+        Span(SafeText(f"  {display_text(found.unit)}"), Role.MUTED),
+    )
+    if not found.keys:
+        return [title, (Span(literal("no keys"), Role.MUTED),)]
+    unranked = _unranked_lines([one for one in found.keys if one.at_least], found.unit, width)
+    ranked = [one for one in found.keys if not one.at_least][: max(0, min(MAX_BARS, space - 1 - len(unranked)))]
+    highest = max(one.value for one in found.keys)
+    has_bars = found.unit != IDLE and highest > 0
+    bars = [
+        Bar(
+            _key_name(one.record.key), (value_text(one, found.unit),), one.value / highest if has_bars else None,
+            _key_role(one),
         )
-        group = _unranked(top, found.unit, width)
-        most = max((one.value for one in found.keys), default=0.0)
-        shown = ranked[: max(0, min(MAX_BARS, room - 1 - len(group)))]
-        bars = [_bar(one, found.unit, most) for one in shown]
-        if not found.keys:
-            group = [(Span(literal("no keys"), Role.MUTED),)]
-        return [head, *group, *bar_lines(bars, width, name_cells=NAME_CELLS)]
-
-    return make
+        for one in ranked
+    ]  # fmt: skip
+    return [title, *unranked, *bar_lines(bars, width, name_cells=NAME_CELLS)]
 
 
-def _bar(hot: HotKey, unit: str, most: float) -> Bar:
-    """Return the bar of a key; of idle times there are none, since less is hotter."""
-    part = None if unit == IDLE or most <= 0 else hot.value / most
-    role = Role.TEXT if hot.record.kind is None else type_role(hot.record.kind)
-    return Bar(_key_name(hot.record.key), (value_text(hot, unit),), part, role)
-
-
-def _unranked(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
-    """Return the keys whose counter is at its top: one rate for all, their names side by side, in no order of heat."""
+def _unranked_lines(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
+    """Return the keys whose counter is at its top: one rate for all, and their names in the order of names."""
     if not keys:
         return []
-    rate = value_text(keys[0], unit)
-    head: Line = (
-        Span(rate, Role.WARN),
-        Span(SafeText(f"  {counted(len(keys), 'key')} at the top of the counter, which cannot be ranked"), Role.MUTED),
-    )
+    note = SafeText(f"  {counted(len(keys), 'key')} at the top of the counter, which cannot be ranked")
     names: list[Span] = [gap(2)]
     used, left_out = 2, len(keys)
     for one in sorted(keys, key=lambda hot: hot.record.key):
         name = cut_middle(_key_name(one.record.key), min(32, max(8, width // 3)))
         if used + width_of(name) + 12 > width and left_out < len(keys):
             break
-        names += (Span(name, type_role(one.record.kind) if one.record.kind else Role.TEXT), gap(2))
+        names += (Span(name, _key_role(one)), gap(2))
         used += width_of(name) + 2
         left_out -= 1
     if left_out:
         names.append(Span(SafeText(f"+{left_out:,} more"), Role.FAINT))
-    return [head, tuple(names)]
+    return [(Span(value_text(keys[0], unit), Role.WARN), Span(note, Role.MUTED)), tuple(names)]
 
 
-def _slot_block(slots: Sequence[SlotLoad], room: int) -> Block:
-    """Return the part of the most loaded slots, by the first thing that the server counts of them."""
+def _slots_section(slots: Sequence[SlotLoad], space: int, width: int) -> list[Line]:
+    """Return the most loaded slots, by the first figure that the server keeps of them."""
     name = next(one for one in (*_METRICS, *slots[0].values, "") if not one or slots[0].values.get(one))
     title, write = _METRICS.get(name, (display_text(name), decimal))
-    shown = sorted(slots, key=lambda one: -one.values.get(name, 0))[: max(0, min(MAX_SLOTS, room - 1))]
-    most = max((one.values.get(name, 0) for one in shown), default=0)
-
-    def make(width: int) -> list[Line]:
-        head: Line = (Span(literal("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED))
-        bars = []
-        for one in shown:
-            value = one.values.get(name, 0)
-            text = write(value, Mark.EXACT)
-            bars.append(Bar(SafeText(f"slot {one.slot:,}"), (text,), value / most if most else 0.0))
-        return [head, *bar_lines(bars, width)]
-
-    return make
-
-
-def _better(hot: HotReport, width: int) -> list[Line]:
-    """Say why a better source is missing and what would enable it."""
-    if not hot.better:
-        return []
-    text = joined([display_text(one) for one in hot.better], " ")
-    return [line[1:] for line in prose(text, width + 2, Role.MUTED)]
+    loads = sorted(((one.values.get(name, 0), one.slot) for one in slots), key=lambda load: -load[0])
+    highest = loads[0][0]
+    bars = [
+        Bar(SafeText(f"slot {slot:,}"), (write(value, Mark.EXACT),), value / highest if highest else 0.0)
+        for value, slot in loads[: max(0, min(MAX_BARS, space - 1))]
+    ]
+    return [(Span(literal("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED)), *bar_lines(bars, width)]
