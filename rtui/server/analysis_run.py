@@ -1,4 +1,4 @@
-"""An analysis of a keyspace, without a screen: one pass that inspects keys, and the report of what they add up to."""
+"""One analysis of a keyspace: a scan or a sample that inspects keys, and the report of what they add up to."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Sum
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server.hot.report import HotKeyReporter
-from rtui.server.inspection.coverage import columns_report, covered, head, own_read_notes, unread_notes
-from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE, complete_top
+from rtui.server.inspection.largest_keys import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.report_head import columns_report, coverage_of, head, own_read_notes, unread_notes
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.inspection.server_figures import key_sizes, memory_bound
-from rtui.server.scan.count_check import Standing, disagreement, missing, questions, standing
+from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands, too_many_gone
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
 from rtui.server.scan.pace import Pace
@@ -35,7 +35,6 @@ from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import Lane
 from rtui.server.wire.tasks import failure_of, start_supervised
 
 ESTIMATE_KEYS: Final = 20_000
@@ -68,7 +67,7 @@ NOT_KNOWN: Final = SafeText(
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """What is asked for. PatternError or GuardError come later for a filter beyond the bounds."""
+    """What to analyse; the filter is checked when the run is made."""
 
     separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
     match: bytes | None = None
@@ -78,7 +77,7 @@ class AnalysisOptions:
     pace: Pace = Pace.GENTLE
     preset: str = "rtui"
     budget_s: float | None = None
-    """The pass ends after so many seconds with what it has."""
+    """The run ends after so many seconds with what it has."""
     estimate_keys: int | None = None
     """Inspect a sample of so many keys only."""
     encoding_every: int = 16
@@ -86,7 +85,7 @@ class AnalysisOptions:
 
     @property
     def scope(self) -> Scope:
-        """The same in the words of a report."""
+        """The options as a report states them."""
         return Scope(
             self.separators, self.match, self.key_type, self.depth, self.top, pace=self.pace.value, preset=self.preset
         )
@@ -112,22 +111,22 @@ class AnalysisRun:
             self._plan,
             self._findings,
             encoding_every=options.encoding_every,
-            on_server=self._learn_of,
+            on_server=self._read_server,
             own_reads=connection.own_reads,
         )
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None
         self._most_bytes: int | None = None
-        """What all keys can have at most, asked for estimates only."""
+        """What all keys can have at most; asked for estimates only."""
         self._slots: tuple[tuple[int, int], ...] | None = None
         self._keysizes: tuple[KeySizes, ...] = ()
         self._hot = HotKeyReporter(connection, self._capabilities)
         self._extra_commands = 0
         self._failure: SafeText | None = None
-        self._before: Standing | None = None
+        self._before: SizeSnapshot | None = None
+        """The size of the database when the scan began, None where DBSIZE is denied."""
         self._counted_on: ServerIdentity | None = None
         """The server that `_before` is of."""
-        """The database when the pass began, None where DBSIZE is denied."""
         self._notes: list[SafeText] = []
         """What a reader of the figures has to know beside the notes of the scan."""
         self._is_ended = False
@@ -201,39 +200,31 @@ class AnalysisRun:
             self._revision += 1
 
     async def _inspect(self) -> None:
-        await self._learn()
+        await self._connection.online()
+        self._connection.forget_denied()
+        await self._capabilities.probe(self._connection)
+        await self._read_server(self._connection)
         work = self._work = await self._new_work()
         self._revision += 1
         await work.run()
 
-    async def _learn(self) -> None:
-        """Find out what may be asked, and what `_learn_of` says."""
-        await self._connection.online()
-        self._connection.forget_denied()
-        await self._capabilities.probe(self._connection)
-        await self._learn_of(self._connection)
-
-    async def _learn_of(self, server: CommandRunner) -> None:
-        """Find out how large it is and what the server tells at once; raises ConnectionLost."""
+    async def _read_server(self, server: CommandRunner) -> None:
+        """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
         capabilities = self._capabilities
         await self._hot.read_lfu_settings()
         self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
         size: int | None = None
         if capabilities.allows(Feature.DBSIZE):
-            now = await self._standing(server)
+            now = read_snapshot(server, await server.run(*snapshot_commands(server)))
             size = now.size
             if self._counted_on is None or not self._counted_on.is_like(server.server):
                 self._before, self._counted_on = now, server.server
         self._size = size
 
-    async def _standing(self, server: CommandRunner) -> Standing:
-        """Ask how many keys there are, and how many have come and gone; raises ConnectionLost."""
-        return standing(server, await server.run(*questions(server)))
-
     async def _new_work(self) -> Scan | SamplePass:
-        """What inspects: a sample where one was asked for and is smaller than the whole, else everything.
+        """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
 
-        Random cursors do not know types beforehand, so keys of one type are asked all.
+        A sample draws keys before their types are known, so keys of one type are always scanned.
         """
         dialect = dialect_for(self._connection.server)
         wanted = self._options.estimate_keys
@@ -241,7 +232,7 @@ class AnalysisRun:
         if wanted is not None and is_smaller and self._only.kind is None:
             if not can_sample(dialect):
                 raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
-            await self._bound()
+            await self._read_memory_bound()
             return SamplePass(
                 self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, control=self.control
             )
@@ -251,17 +242,19 @@ class AnalysisRun:
             self._slots = None if slots is None else tuple(slots)
             node = replace(node, slots=slots)
         only = self._only
-        return Scan([node], _nowhere, self.control, match=only.match, kind=only.kind, on_restart=self._restarted)
+        return Scan(
+            [node], lambda keys: None, self.control, match=only.match, kind=only.kind, on_restart=self._drop_findings
+        )
 
-    async def _bound(self) -> None:
+    async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
         found = await memory_bound(self._connection, self._capabilities)
         self._extra_commands += 2
         if found is not None:
             self._most_bytes = max(found, self._most_bytes or 0)
 
-    def _restarted(self, note: ScanNote) -> None:
-        """Everything is delivered again: what was found is void."""
+    def _drop_findings(self, note: ScanNote) -> None:
+        """Drop the findings: every key is delivered again."""
         self._findings = self._pipeline.findings = self._new_findings()
 
     def _new_findings(self) -> Aggregates:
@@ -269,7 +262,7 @@ class AnalysisRun:
         return Aggregates(Separators(options.separators), scope=options.scope, started_at_s=time.time())
 
     async def _finish(self) -> None:
-        """Ask what is asked of the largest alone, and make the last report, whatever becomes of those questions."""
+        """Complete the facts of the largest keys, and make the last report even if that fails."""
         for _ in self._findings.add_held():
             await asyncio.sleep(0)
         failure = await failure_of(self._ask_last(), name="rtui last questions")
@@ -289,40 +282,37 @@ class AnalysisRun:
             async with asyncio.timeout(LAST_S):
                 await self._check_count()
                 if isinstance(self._work, SamplePass):
-                    await self._bound()
+                    await self._read_memory_bound()
                 lane = await self._connection.bulk()
-                if lane.server.is_like(self._plan.server):  # another server says nothing of these keys
-                    self._extra_commands += await self._complete_top(lane)
+                if lane.server.is_like(self._plan.server):  # another server knows nothing of these keys
+                    big, own_reads = self._findings.big, self._connection.own_reads
+                    self._extra_commands += await complete_largest(
+                        lane, self._plan, big.report(), big, top=self._options.top, own_reads=own_reads
+                    )
+                    if any(record.note == READ_BY_RTUI for record in big.report().by_memory):
+                        self._notes.append(SafeText(READ_BY_RTUI_NOTE))
         except TimeoutError:
             raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
 
-    async def _complete_top(self, lane: Lane) -> int:
-        """Ask for what the lists of biggest keys lack; returns how many commands that took."""
-        found, top = self._findings.big, self._options.top
-        own_reads = self._connection.own_reads
-        asked = await complete_top(lane, self._plan, found.report(), found, top=top, own_reads=own_reads)
-        if any(record.note == TOUCHED for record in found.report().by_memory):
-            self._notes.append(SafeText(TOUCHED_NOTE))
-        return asked
-
     async def _check_count(self) -> None:
-        """Note what can't be right: another number of keys than the server counts, or keys gone that did not go."""
+        """Note what can't be right: another number of keys than the server counts, or more keys gone than can be."""
         work, before, findings = self._work, self._before, self._findings
         found = findings.keys + findings.unread_keys
         is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self._only.is_open
         is_suspect = findings.vanished_keys > 0 or (is_whole and before is not None and found != before.size)
         if before is None or not is_suspect or not self._capabilities.allows(Feature.DBSIZE):
             return
-        after = await self._standing(self._connection)
-        is_replica = self._connection.server.role == "replica"
+        connection = self._connection
+        after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
+        is_replica = connection.server.role == "replica"
         notes = [
             disagreement(before, after, found, is_replica=is_replica) if is_whole else None,
-            missing(before, after, findings.vanished_keys),
+            too_many_gone(before, after, findings.vanished_keys),
         ]
         self._notes += [note for note in notes if note is not None]
 
     async def _report_now_and_then(self) -> None:
-        """Make a report again and again while the pass runs."""
+        """Publish a report again and again while the run goes on."""
         loop = asyncio.get_running_loop()
         pause_s, seen = FIRST_REPORT_S, -1
         while True:
@@ -339,21 +329,20 @@ class AnalysisRun:
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
     async def _summary(self, *, is_final: bool = True) -> tuple[Summary, Coverage]:
-        """Add up, in slices, and say of what; batches are held back until that is done or given up."""
-        with contextlib.closing(self._findings.summary(self._sample_of(), is_final=is_final)) as slices:
+        """Sum up in slices, and say what the sums rest on; batches are held back meanwhile."""
+        work = self._work
+        sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
+        with contextlib.closing(self._findings.summary(sampled, is_final=is_final)) as slices:
             found = next(slices)
             while found is None:
                 await asyncio.sleep(0)
                 found = next(slices)
             return found, self._coverage()
 
-    def _sample_of(self) -> SampledKeyspace | None:
-        return SampledKeyspace(self._work.population, self._most_bytes) if isinstance(self._work, SamplePass) else None
-
     def _coverage(self) -> Coverage:
-        """Return what the figures that are there by now rest on."""
+        """Return what the figures rest on by now."""
         size = self._size if self._only.is_open else None
-        return covered(self._findings, self._work, self.progress, size=size, why_ended=self.control.stop_reason)
+        return coverage_of(self._findings, self._work, self.progress, size=size, why_ended=self.control.stop_reason)
 
     def _publish(self, summary: Summary, coverage: Coverage) -> None:
         work = self._work
@@ -376,7 +365,3 @@ class AnalysisRun:
         slots = structs.replace(summary.slots, owned=self._slots)
         self.report = Report(heading, structs.replace(summary, slots=slots), self._hot.report, self._keysizes)
         self._revision += 1
-
-
-def _nowhere(keys: list[bytes]) -> None:
-    """What the scan delivers has gone to its rider already."""

@@ -12,10 +12,10 @@ from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisOptions, AnalysisRun
 from rtui.server.analysis_source import AnalysisStatus
-from rtui.server.browsing_status import Seen, seen_now
+from rtui.server.browsing_status import ServerStamp, stamp_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
-from rtui.server.inspection.coverage import server_report
+from rtui.server.inspection.report_head import server_report
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
@@ -30,43 +30,43 @@ class AnalysisSession:
         self,
         connection: Connection,
         options: Callable[[], AnalysisOptions],
-        resting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`options` says what is asked for each time that one begins; `resting` lets other work rest while one runs.
+        """`options` says what is asked for each time that one begins; `suspended` suspends other work while one runs.
 
         `clock` gives seconds since the epoch.
         """
         self._connection = connection
         self._options = options
         self.control = RunControl(options().pace)
-        self._resting = resting
+        self._suspended = suspended
         self._clock = clock
-        self._seen: Seen | None = None
+        self._stamp: ServerStamp | None = None
         """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
-        self._analysing: AnalysisRun | None = None
+        self._analysis: AnalysisRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
         self._is_estimate = False
-        self._fault: SafeText | None = None
-        """Why an analysis has ended that could not say so itself."""
+        self._failure: SafeText | None = None
+        """Why an analysis has ended by an error of its own."""
 
     @property
     def revision(self) -> int:
         """Grows whenever something that can be seen has changed."""
-        now = self._analysing
+        now = self._analysis
         return self._revision + self._connection.revision + (self.control.revision if now is None else now.revision)
 
     @property
     def report(self) -> Report | None:
         """The latest figures of the analysis that began last."""
-        return None if self._analysing is None else self._analysing.report
+        return None if self._analysis is None else self._analysis.report
 
     @property
     def status(self) -> AnalysisStatus:
         """Everything but the figures, now."""
-        now, now_s = self._analysing, self._clock()
-        seen = self._seen if now is not None and now.report is not None and now.progress.state.is_over else None
+        now, now_s = self._analysis, self._clock()
+        stamp = self._stamp if now is not None and now.report is not None and now.progress.state.is_over else None
         asked_at_s = None if now is None else now.hot_asked_at_s
         return AnalysisStatus(
             server=server_report(self._connection),
@@ -76,20 +76,20 @@ class AnalysisSession:
             link=self._connection.state,
             is_estimate=self._is_estimate,
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
-            age_s=None if seen is None else max(0.0, now_s - seen.at_s),
-            outdated=None if seen is None else seen.outdated(self._connection, now_s),
+            age_s=None if stamp is None else max(0.0, now_s - stamp.at_s),
+            outdated=None if stamp is None else stamp.outdated(self._connection, now_s),
         )
 
     def begin(self, *, estimate: bool = False) -> None:
         """Ask every key, or a sample; what was under way ends."""
         before, self._task = self._task, None
-        self._revision += 1 + (self.control.revision if self._analysing is None else self._analysing.revision)
+        self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate
         options = replace(self._options(), pace=self.control.pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
-        self._analysing = AnalysisRun(self._connection, options)
-        self.control = self._analysing.control
-        self._fault = None
-        self._task = start_supervised(self._run(before, self._analysing), name="rtui analysis", failed=self._broke)
+        self._analysis = AnalysisRun(self._connection, options)
+        self.control = self._analysis.control
+        self._failure = None
+        self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)
 
     @property
     def offers_hot_session(self) -> bool:
@@ -109,48 +109,45 @@ class AnalysisSession:
 
     async def ask_hot(self) -> None:
         """Ask again which keys are hot, for the figures that are there; raises ConnectionLost."""
-        if self._analysing is not None:
-            await self._analysing.ask_hot()
+        if self._analysis is not None:
+            await self._analysis.ask_hot()
 
     async def close(self) -> None:
-        """End everything, without another word to the server."""
+        """End everything without sending anything more."""
         task, self._task = self._task, None
-        await _ended(task)
+        await _cancelled(task)
 
-    async def _run(self, before: asyncio.Task[None] | None, analysing: AnalysisRun) -> None:
-        """Do all of it, when the one before has ended and other work rests."""
-        await _ended(before)
-        self._seen = seen_now(self._connection, self._clock())
-        with self._resting():
+    async def _run(self, before: asyncio.Task[None] | None, analysis_run: AnalysisRun) -> None:
+        """Run an analysis once the one before has ended, with other work suspended."""
+        await _cancelled(before)
+        began = self._stamp = stamp_now(self._connection, self._clock())
+        with self._suspended():
             try:
-                await analysing.run()
-                self._seen = self._seen_by_the_end()
+                await analysis_run.run()
+                ended = stamp_now(self._connection, self._clock())
+                is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
+                # in another run of the server a scan begins again and is all of that run, a sample does not
+                self._stamp = ended if is_whole else replace(began, at_s=ended.at_s)
             finally:
                 self._revision += 1
 
-    def _seen_by_the_end(self) -> Seen:
-        """Say what the figures are of: in another run of the server a pass over all keys begins again, a sample not."""
-        began, ended = self._seen, seen_now(self._connection, self._clock())
-        is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
-        return ended if began is None or is_whole else replace(began, at_s=ended.at_s)
-
-    def _broke(self, failure: RtuiError) -> None:
-        self._fault = failure.happened
+    def _failed(self, failure: RtuiError) -> None:
+        self._failure = failure.happened
         self._revision += 1
 
     def _progress(self) -> Progress:
-        """Return how far it is; one that has begun is under way even while it waits for its first answer."""
-        if self._analysing is None:
+        """Return the progress; an analysis that has begun counts as running even before its first reply."""
+        if self._analysis is None:
             return Progress()
-        progress = self._analysing.progress
-        if self._fault is not None:
-            return replace(progress, state=ScanState.FAILED, fraction=None, reason=self._fault)
+        progress = self._analysis.progress
+        if self._failure is not None:
+            return replace(progress, state=ScanState.FAILED, fraction=None, reason=self._failure)
         if progress.state is ScanState.READY:
             return replace(progress, state=ScanState.RUNNING, fraction=None)
         return progress
 
 
-async def _ended(task: asyncio.Task[None] | None) -> None:
+async def _cancelled(task: asyncio.Task[None] | None) -> None:
     """Cancel a task and wait until it has ended."""
     if task is not None and not task.done():
         task.cancel()

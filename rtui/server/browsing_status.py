@@ -1,4 +1,4 @@
-"""Whether what was seen of a server can still hold: of which run of it, when, and how many keys there were and are."""
+"""The status of a browsing session, and whether what it lists still holds: it may be of another run of the server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UPTIME_SLACK_S: Final = 2.0
 
 
 class Outdated(Enum):
-    """Why what was seen does not hold any more, each as a sentence without a full stop."""
+    """Why data does not hold any more, each as a sentence without a full stop."""
 
     RESTARTED = "The server was restarted"
     REPLACED = "Another server answers now"
@@ -32,31 +32,31 @@ class Outdated(Enum):
     GREW = "The keys have more than doubled"
 
 
-class Reached(Protocol):
-    """What can be asked of a connection about the server behind it."""
+class ServerConnection(Protocol):
+    """What a connection knows of the server behind it."""
 
     server: ServerIdentity
     generation: int
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """When something was seen, and of which run of the server."""
+class ServerStamp:
+    """When something was read, and from which run of the server."""
 
     at_s: float
     """Seconds since the epoch."""
     run_id: str | None
-    """None where the server does not tell."""
+    """None where it is not known."""
     generation: int
     """How often the connection had been made."""
 
-    def outdated(self, reached: Reached, now_s: float) -> Outdated | None:
-        """Say whether another run of the server, or another server, is reached by now.
+    def outdated(self, connection: ServerConnection, now_s: float) -> Outdated | None:
+        """Return why the stamped data may be outdated: another run of the server, or another server, answers now.
 
-        It was restarted if it has run for less time than has passed since; where that is not told, it may have been.
+        It was restarted if it has run for less time than has passed since; where that is not known, it may have been.
         """
-        run_id, uptime_s = reached.server.run_id, reached.server.uptime_s
-        if reached.generation == self.generation or (run_id is not None and run_id == self.run_id):
+        run_id, uptime_s = connection.server.run_id, connection.server.uptime_s
+        if connection.generation == self.generation or (run_id is not None and run_id == self.run_id):
             return None
         if run_id is None or self.run_id is None:
             return Outdated.UNSURE
@@ -65,15 +65,15 @@ class Seen:
         return Outdated.RESTARTED
 
 
-def seen_now(reached: Reached, now_s: float) -> Seen:
-    """Say that something is seen at this moment."""
-    return Seen(now_s, reached.server.run_id, reached.generation)
+def stamp_now(connection: ServerConnection, now_s: float) -> ServerStamp:
+    """Stamp what is read from a server at this moment."""
+    return ServerStamp(now_s, connection.server.run_id, connection.generation)
 
 
 def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated | None:
-    """Say whether `listed` keys can still be all, by the size of the database when they had been counted and by now.
+    """Return why `listed` keys can't be all any more, by the size of the database when they had been counted and now.
 
-    Both sizes are the server's own and hold keys that have expired and still lie there: only their change counts.
+    Both sizes are the server's own and include keys that have expired and still lie there: only their change counts.
     """
     if then is None or now is None:
         return None
@@ -94,7 +94,7 @@ class BrowsingStatus:
     """Host and port or the socket's path; never a secret."""
     db: int
     server: ServerIdentity
-    """What the server said of itself a few seconds ago at most, memory and load included."""
+    """As of a few seconds ago at most, memory and load included."""
     no_touch: NoTouch
     link: State
     pace: Pace
@@ -104,7 +104,7 @@ class BrowsingStatus:
     match: bytes | None = None
     kind: bytes | None = None
     total: int | Estimate | None = None
-    """Keys of the database: told by the server (expired ones that still lie there included), or estimated."""
+    """Keys of the database: by the server's own count (expired ones that still lie there included), or an estimate."""
     sampled: int = 0
     """Keys that the estimates on namespaces rest on."""
     generation: int = 0

@@ -1,4 +1,9 @@
-"""A first picture of the tree from a sample: its largest namespaces with their shares, until the scan knows them."""
+"""Fills the namespace store of the tree: a first page, an overview from a sample, then the scan of all keys.
+
+The first page shows rows after one round trip. On a large database a sample follows, by which the largest namespaces
+are listed with estimated counts. The scan then goes on from the first page's cursor, or from where an earlier run was
+broken off, and its exact counts take the place of the estimates.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,8 @@ from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
-from rtui.server.browsing_status import Seen, seen_now
-from rtui.server.scan.count_check import Standing, disagreement, questions, standing
+from rtui.server.browsing_status import ServerStamp, stamp_now
+from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
@@ -34,11 +39,11 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.tasks import failure_of
 
 MAX_EXPECTED: Final = 400
-"""Namespaces that a sample makes known at most; smaller ones are hardly known by it."""
+"""Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""
 
 
 class Overview:
-    """Takes a sample and writes what it says of the first two levels into a store."""
+    """Takes a sample and writes the estimated counts of the first two levels into a store."""
 
     def __init__(self, store: NamespaceStore) -> None:
         self.sample = Sample()
@@ -48,7 +53,7 @@ class Overview:
         self._tally = NamespaceTally(store.separators)
 
     async def take(self, lane: Lane, control: RunControl, size: int | None) -> None:
-        """Sample and show it, the first part of it early; `size` is DBSIZE if known. A failure ends it early."""
+        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early."""
         taken = await sample(
             lane,
             control,
@@ -82,8 +87,8 @@ FIRST_COUNT: Final = 20
 SAMPLE_FROM: Final = 20_000
 """Smaller databases are scanned before a sample would be taken."""
 
-FILL_LOOK_S: Final = 0.2
-"""How often a server that is being filled is looked at."""
+FILL_POLL_S: Final = 0.2
+"""How often a server that is being filled is asked for its size."""
 
 GOES_ON: Final = SafeText(
     "The scan continues from where it stopped; it then starts at the beginning and ends where it had continued."
@@ -105,19 +110,19 @@ class KeyspacePass:
         is_filling: Callable[[], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`is_filling` says whether somebody still loads keys: the scan waits for that, the picture does not.
+        """`is_filling` returns whether keys are still being loaded: the scan waits for that, the overview does not.
 
         `clock` gives seconds since the epoch.
         """
-        self.seen: Seen | None = None
-        """When what the store holds was seen, and of which run of the server: as it began, or was done."""
+        self.seen: ServerStamp | None = None
+        """When the keys in the store were read, and from which run of the server: as it began, or was done."""
         self.size: int | None = None
-        """Keys of the database when the pass began, if the server told."""
+        """Keys of the database when the pass began, if it is known."""
         self.scan: Scan | None = None
         self._connection = connection
         self._store = store
         self._file = file
-        self.only = self._only = only
+        self.only = only
         self.control = control
         control.on_change.append(self._save_when_paused)
         self._is_filling = is_filling
@@ -130,21 +135,21 @@ class KeyspacePass:
         self._failure: SafeText | None = None
         self._waits_for: SafeText | None = None
         """Why the first page does not come yet."""
-        self._before: Standing | None = None
+        self._before: SizeSnapshot | None = None
         """The database when its first page came; None for a scan that goes on from a saved one."""
-        self._said: dict[SafeText, None] = {}
+        self._notes: dict[SafeText, None] = {}
         self._has_repeats = False
-        self._turns = 0
+        self._changes = 0
         self._task: asyncio.Task[None] | None = None
 
     @property
     def revision(self) -> int:
         """Grows whenever cost, state or notes have changed."""
-        return self.cost.commands + self._turns + self.control.revision
+        return self.cost.commands + self._changes + self.control.revision
 
     @property
     def sample(self) -> Sample:
-        """What the picture of the whole rests on."""
+        """What the overview rests on."""
         return self._overview.sample
 
     @property
@@ -174,7 +179,7 @@ class KeyspacePass:
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the numbers has to know."""
         scanned = () if self.scan is None else self.scan.progress.notes
-        return (*self._said, *(SafeText(note.value) for note in scanned))
+        return (*self._notes, *(SafeText(note.value) for note in scanned))
 
     def begin(self, *, resume: bool) -> None:
         """Run in a task of its own; `resume` goes on from a saved scan."""
@@ -201,31 +206,31 @@ class KeyspacePass:
         remaining = [span for spans in self.scan.remaining() for span in spans]
         if not remaining:
             return
-        only = self._only
+        only = self.only
         try:
             self._file.save(savepoint_of(run_id, self._connection.target.db, only.match, only.kind, remaining))
         except OSError:
-            self._said[NOT_SAVED] = None
+            self._notes[NOT_SAVED] = None
 
     async def run(self, *, resume: bool) -> None:
         """Do all of it; a failure is in `progress`, only cancellation is raised."""
         failure = await failure_of(self._fill(resume=resume), name="rtui pass")
         if failure is not None:
             self._failure = failure.happened
-        self._turns += 1
+        self._changes += 1
 
     async def _fill(self, *, resume: bool) -> None:
-        """Take the first page, a picture of the whole, then the rest; raises an RtuiError for what ends it early."""
+        """Read the first page, take an overview, then scan the rest; raises an RtuiError for what ends it early."""
         node = self._saved_node() if resume else None
         if node is None:
             node = await self._first_page()
-        self._saw()
+        self._stamp()
         if self._is_filling():
             node = await self._filled()
         if node is not None:
             if node.dialect is Dialect.SLOTTED:
                 node = replace(node, slots=await owned_slots(self._connection))
-            await self._look_around(node.dialect)
+            await self._take_overview(node.dialect)
             await self._scan(node)
         else:
             await self._complete()
@@ -237,22 +242,22 @@ class KeyspacePass:
         if saved is None:
             return None
         run_id = self._connection.run_id
-        digest = filter_digest(self._only.match, self._only.kind)
+        digest = filter_digest(self.only.match, self.only.kind)
         why_not = saved.why_not(run_id, self._connection.target.db, digest)
-        self._said[why_not or GOES_ON] = None
+        self._notes[why_not or GOES_ON] = None
         if why_not is not None:
             return None
         return ScanNode(self._connection, dialect, spans=saved.spans(), run_id=run_id)
 
     async def _first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
-        only = self._only
+        only = self.only
         command = guard.scan(0, count=FIRST_COUNT, match=only.match, key_type=only.kind)
         attempt = losses = 0
         while True:
             await self._connection.online()
             run_id = self._connection.run_id
-            asked = (command, *questions(self._connection))
+            asked = (command, *snapshot_commands(self._connection))
             try:
                 first, *counts = await self._connection.run(*asked)
                 cursor, keys = scan_page(first)
@@ -262,10 +267,12 @@ class KeyspacePass:
                 losses += isinstance(trouble, ConnectionLost)
                 if losses >= MAX_LOSSES:
                     raise
-                self._wait(trouble.happened)
+                self._waits_for = trouble.happened
+                self._changes += 1
                 await asyncio.sleep(backoff_s(attempt, Random()))
-        self._wait(None)
-        self._before = standing(self._connection, counts)
+        self._waits_for = None
+        self._changes += 1
+        self._before = read_snapshot(self._connection, counts)
         self.size = self._before.size
         self._first_cost = Cost(commands=len(asked), keys=len(keys))
         self._store.add(keys)
@@ -274,32 +281,28 @@ class KeyspacePass:
         dialect = dialect_for(self._connection.server)
         return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
 
-    def _wait(self, reason: SafeText | None) -> None:
-        self._waits_for = reason
-        self._turns += 1
-
     async def _filled(self) -> ScanNode:
-        """Wait until the server has been filled, with a picture of what there is; return all of it to scan.
+        """Wait until the server has been filled, with an overview of what there is; return all of it to scan.
 
         The first page comes a second time then.
         """
         while self._is_filling():
-            await asyncio.sleep(FILL_LOOK_S)
+            await asyncio.sleep(FILL_POLL_S)
             with contextlib.suppress(ConnectionLost):
                 (reply,) = await self._connection.run(guard.dbsize())
                 self.size = self.size if (size := key_count(reply)) is None else size
-            await self._look_around(dialect_for(self._connection.server))
+            await self._take_overview(dialect_for(self._connection.server))
         self._has_repeats = True
         dialect = dialect_for(self._connection.server)
         return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.run_id)
 
-    async def _look_around(self, dialect: Dialect) -> None:
+    async def _take_overview(self, dialect: Dialect) -> None:
         """Take a sample where it tells more, sooner than the scan would."""
         is_large = self.size is None or self.size >= SAMPLE_FROM
-        if not (can_sample(dialect) and is_large and self._only.is_open):
+        if not (can_sample(dialect) and is_large and self.only.is_open):
             return
         self._is_sampling = True
-        self._turns += 1
+        self._changes += 1
         self._first_cost = self.cost
         self._overview = Overview(self._store)
         try:
@@ -308,15 +311,15 @@ class KeyspacePass:
             pass
         finally:
             self._is_sampling = False
-            self._turns += 1
+            self._changes += 1
 
     async def _scan(self, node: ScanNode) -> None:
         scan = Scan(
             [node],
             self._store.add,
             self.control,
-            match=self._only.match,
-            kind=self._only.kind,
+            match=self.only.match,
+            kind=self.only.kind,
             on_restart=self._restarted,
         )
         self.scan = scan
@@ -329,18 +332,18 @@ class KeyspacePass:
 
     async def _check_count(self) -> None:
         """Note when the scan has found another number of keys than the server counts."""
-        if self._before is None or not self._only.is_open or self._has_repeats:
+        if self._before is None or not self.only.is_open or self._has_repeats:
             return
         if self._store.keys == self._before.size:
             return
         connection = self._connection
         with contextlib.suppress(ConnectionLost):
-            after = standing(connection, await connection.run(*questions(connection)))
+            after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
             is_replica = connection.server.role == "replica"
             note = disagreement(self._before, after, self._store.keys, is_replica=is_replica)
             if note is not None:
-                self._said[note] = None
-                self._turns += 1
+                self._notes[note] = None
+                self._changes += 1
 
     async def _complete(self) -> None:
         """Make the counts totals."""
@@ -350,18 +353,18 @@ class KeyspacePass:
         self._store.drop_estimates()
         await self._check_count()
         self._store.complete = True
-        self._saw()
+        self._stamp()
 
-    def _saw(self) -> None:
-        """Keep when this was, and which server answered."""
-        self.seen = seen_now(self._connection, self._clock())
+    def _stamp(self) -> None:
+        """Note when the keys were read, and from which server."""
+        self.seen = stamp_now(self._connection, self._clock())
 
     def _restarted(self, note: ScanNote) -> None:
         """The scan delivers everything again: what is in the store is void."""
         self._store.reset()
         self._overview = Overview(self._store)
         self._has_repeats = False
-        self._saw()
+        self._stamp()
 
 
 async def refill(
@@ -373,7 +376,7 @@ async def refill(
     *,
     spend: Callable[[Cost], object],
 ) -> None:
-    """Scan for the keys below `namespace` that pass the filter; broken off, it is as it was.
+    """Fill a namespace, of which only the count was kept, by a scan for its prefix; when broken off, it is as it was.
 
     `spend` gets what it has cost, however it ends. Raises an RtuiError with the reason when the scan fails.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server.browsing import BrowsingSession
-from rtui.server.browsing_status import Outdated, Seen, outdated_by_size
+from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.identity import ServerIdentity
@@ -30,7 +30,7 @@ def reached(run_id: str | None, generation: int, uptime_s: int | None = None) ->
     return Reached(ServerIdentity(run_id=run_id, uptime_s=uptime_s), generation)
 
 
-SEEN = Seen(at_s=1_000.0, run_id="a", generation=1)
+SEEN = ServerStamp(at_s=1_000.0, run_id="a", generation=1)
 
 
 @pytest.mark.parametrize(

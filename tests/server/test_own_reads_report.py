@@ -8,7 +8,7 @@ from rtui.analysis.report.document import HotSource, Report
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.hot.counters import READS_COUNT
-from rtui.server.inspection.largest_keys import TOUCHED, TOUCHED_NOTE
+from rtui.server.inspection.largest_keys import READ_BY_RTUI, READ_BY_RTUI_NOTE
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
 from tests.conftest import Pool
@@ -43,8 +43,8 @@ async def test_the_largest_keys_are_marked_and_do_not_lead_the_next_run(touching
     async with connected(target_of(touching)) as connection:
         first = await analysed(connection)
         second = await analysed(connection)
-    assert {record.key: record.note for record in first.summary.big.by_memory} == dict.fromkeys(LARGEST, TOUCHED)
-    assert TOUCHED_NOTE in first.head.notes
+    assert {record.key: record.note for record in first.summary.big.by_memory} == dict.fromkeys(LARGEST, READ_BY_RTUI)
+    assert READ_BY_RTUI_NOTE in first.head.notes
     assert all(int(touching.client().object("idletime", key)) < 1_000 for key in LARGEST)
     for report in (first, second):
         assert report.hot.source is HotSource.IDLE
@@ -69,6 +69,6 @@ async def test_where_reading_is_no_use_nothing_is_marked(valkey: Server) -> None
         await key_facts(connection, b"large")
         report = await analysed(connection)
     assert [record.note for record in report.summary.big.by_memory] == [""]
-    assert TOUCHED_NOTE not in report.head.notes
+    assert READ_BY_RTUI_NOTE not in report.head.notes
     assert READS_COUNT not in report.hot.better
     assert len(connection.own_reads) == 0

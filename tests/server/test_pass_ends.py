@@ -15,7 +15,7 @@ from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan import node_scan
-from rtui.server.scan.count_check import Standing, disagreement, missing
+from rtui.server.scan.count_check import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire import backoff
@@ -247,28 +247,30 @@ async def test_keys_that_come_and_go_meanwhile_are_no_contradiction(valkey: Serv
         await session.close()
 
 
-BEGIN = Standing(size=100, run_id="a", removed=5, writes=10, saved_at=1)
+BEGIN = SizeSnapshot(size=100, run_id="a", removed=5, writes=10, saved_at=1)
 
 
 @pytest.mark.parametrize(
     ("after", "keys", "is_said"),
     [
-        (Standing(100, "a", 5, 10, 1), 100, False),
-        (Standing(100, "a", 5, 10, 1), 101, True),
-        (Standing(100, "a", 5, 10, 1), 99, True),
-        (Standing(120, "a", 5, 30, 1), 100, False),
-        (Standing(120, "a", 5, 30, 1), 140, False),
-        (Standing(120, "a", 5, 30, 1), 141, True),
-        (Standing(90, "a", 15, 10, 1), 80, False),
-        (Standing(90, "a", 15, 10, 1), 79, True),
-        (Standing(100, "a", 5, 0, 2), 140, False),
-        (Standing(100, "a", 5, 0, 2), 200, True),
-        (Standing(100, "b", 0, 0, 1), 900, False),
-        (Standing(None, "a", 5, 10, 1), 900, False),
-        (Standing(0, "a", 5, 10, 1), 900, False),
+        (SizeSnapshot(100, "a", 5, 10, 1), 100, False),
+        (SizeSnapshot(100, "a", 5, 10, 1), 101, True),
+        (SizeSnapshot(100, "a", 5, 10, 1), 99, True),
+        (SizeSnapshot(120, "a", 5, 30, 1), 100, False),
+        (SizeSnapshot(120, "a", 5, 30, 1), 140, False),
+        (SizeSnapshot(120, "a", 5, 30, 1), 141, True),
+        (SizeSnapshot(90, "a", 15, 10, 1), 80, False),
+        (SizeSnapshot(90, "a", 15, 10, 1), 79, True),
+        (SizeSnapshot(100, "a", 5, 0, 2), 140, False),
+        (SizeSnapshot(100, "a", 5, 0, 2), 200, True),
+        (SizeSnapshot(100, "b", 0, 0, 1), 900, False),
+        (SizeSnapshot(None, "a", 5, 10, 1), 900, False),
+        (SizeSnapshot(0, "a", 5, 10, 1), 900, False),
     ],
 )
-def test_counts_are_compared_as_far_as_the_changes_meanwhile_allow(after: Standing, keys: int, is_said: bool) -> None:
+def test_counts_are_compared_as_far_as_the_changes_meanwhile_allow(
+    after: SizeSnapshot, keys: int, is_said: bool
+) -> None:
     assert (disagreement(BEGIN, after, keys) is not None) is is_said
 
 
@@ -278,9 +280,9 @@ def test_a_replica_may_return_fewer_keys_than_it_counts() -> None:
 
 
 def test_more_keys_gone_than_went_are_told() -> None:
-    assert missing(BEGIN, Standing(97, "a", 6, 12, 1), 3) is None
-    assert missing(BEGIN, Standing(97, "a", 6, 12, 1), 4) is not None
-    assert missing(BEGIN, Standing(97, "b", 0, 0, 1), 4) is None
+    assert too_many_gone(BEGIN, SizeSnapshot(97, "a", 6, 12, 1), 3) is None
+    assert too_many_gone(BEGIN, SizeSnapshot(97, "a", 6, 12, 1), 4) is not None
+    assert too_many_gone(BEGIN, SizeSnapshot(97, "b", 0, 0, 1), 4) is None
 
 
 async def test_answers_that_make_no_sense_are_counted_in_a_note(valkey: Server) -> None:

@@ -1,9 +1,9 @@
-"""What is asked of the largest keys alone, at the end of a pass: length where it was not asked of all, and encoding."""
+"""What is asked about the largest keys alone, when an analysis ends: encoding, and length if it is not known yet."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Final, Protocol, cast
 
 from rtui.analysis.report.document import BigReport, KeyRecord
@@ -20,66 +20,56 @@ PORTION: Final = 25
 """Keys of one write: two commands each, 60 µs of the server's time."""
 
 
-class Learner(Protocol):
-    """Who wants to know more of its keys."""
+class KeyFactsSink(Protocol):
+    """Lists of keys whose missing facts are completed."""
 
     def learn(
         self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
     ) -> None:
-        """Take up what was learnt of a key."""
+        """Add facts of a key."""
 
 
-TOUCHED: Final = "used by rtui itself, which asked its length at the end of this run"
-"""What one has to know of a key whose idle time the end of a pass has reset."""
+READ_BY_RTUI: Final = "used by rtui itself, which asked its length at the end of this run"
+"""The note of a key whose idle time the end of an analysis has reset."""
 
-TOUCHED_NOTE: Final = (
+READ_BY_RTUI_NOTE: Final = (
     "The lengths of the largest keys were asked at the end, which this server counts as a use of them: "
     "a later run finds them recently used."
 )
-"""The same of a report that lists such keys."""
+"""The note of a report that lists such keys."""
 
 
-async def complete_top(
-    lane: Lane, plan: Plan, big: BigReport, learner: Learner, *, top: int, own_reads: OwnReads
+async def complete_largest(
+    lane: Lane, plan: Plan, big: BigReport, sink: KeyFactsSink, *, top: int, own_reads: OwnReads
 ) -> int:
-    """Ask for what the lists of biggest keys lack; returns how many commands that took. Raises ConnectionLost.
+    """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
 
     Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
     they are marked, and go into `own_reads`.
     """
     asked = 0
-    lacking = _lacking(big, plan, top)
-    for start in range(0, len(lacking), PORTION):
-        questions = [one for record in lacking[start : start + PORTION] for one in _questions(record, plan)]
-        if questions:
-            if not plan.asks_lengths:
-                _mark({record.key: record for record, what, _ in questions if what == "length"}, learner, own_reads)
-            replies = await lane.run(*(command for _, _, command in questions))
-            asked += len(questions)
-            for (record, what, _), reply in zip(questions, replies, strict=True):
-                if what == "length" and NUMBER.fits(reply):
-                    learner.learn(record.key, length=cast("int", reply))
-                elif what == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
-                    learner.learn(record.key, encoding=cast("bytes", reply))
-    return asked
-
-
-def _mark(touched: Mapping[bytes, KeyRecord], learner: Learner, own_reads: OwnReads) -> None:
-    """Say of keys that rtui has read them, and remember when they were used before."""
-    now_s = time.time()
-    for key, record in touched.items():
-        used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
-        own_reads.add(key, now_s, used_s=used_s, counter=record.frequency)
-        learner.learn(key, note=TOUCHED)
-
-
-def _lacking(big: BigReport, plan: Plan, top: int) -> Sequence[KeyRecord]:
-    """The records to ask about, each key once."""
     lists: Iterable[tuple[KeyRecord, ...]] = (big.by_memory[:top],)
     if plan.asks_lengths:
         lists = (*lists, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
     records = {record.key: record for records in lists for record in records}
-    return [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
+    lacking = [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
+    for start in range(0, len(lacking), PORTION):
+        questions = [one for record in lacking[start : start + PORTION] for one in _questions(record, plan)]
+        if questions:
+            if not plan.asks_lengths:
+                now_s = time.time()
+                for record in [record for record, fact, _ in questions if fact == "length"]:
+                    used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
+                    own_reads.add(record.key, now_s, used_s=used_s, counter=record.frequency)
+                    sink.learn(record.key, note=READ_BY_RTUI)
+            replies = await lane.run(*(command for _, _, command in questions))
+            asked += len(questions)
+            for (record, fact, _), reply in zip(questions, replies, strict=True):
+                if fact == "length" and NUMBER.fits(reply):
+                    sink.learn(record.key, length=cast("int", reply))
+                elif fact == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
+                    sink.learn(record.key, encoding=cast("bytes", reply))
+    return asked
 
 
 def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Command]]:

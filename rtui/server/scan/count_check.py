@@ -23,11 +23,11 @@ _REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")
 """Fields of INFO stats that count keys which the server has removed by itself, or fields whose key may go with them."""
 
 UNKNOWN_FACTOR: Final = 1.5
-"""Where nothing tells how many keys came and went, counts that differ by less are not worth a word."""
+"""Where nothing tells how many keys came and went, counts that differ by less are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SizeSnapshot:
     """The size of the database at one moment, with the server's counters of changes."""
 
     size: int | None
@@ -40,17 +40,17 @@ class Standing:
     """When that was."""
 
 
-def questions(connection: CommandRunner) -> tuple[Command, ...]:
-    """What tells the standing; only DBSIZE where INFO is denied."""
+def snapshot_commands(connection: CommandRunner) -> tuple[Command, ...]:
+    """Return the commands for a snapshot; only DBSIZE where INFO is denied."""
     if connection.server.run_id is None:
         return (guard.dbsize(),)
     return guard.dbsize(), guard.info("stats"), guard.info("persistence")
 
 
-def standing(connection: CommandRunner, replies: list[Reply]) -> Standing:
-    """Read the replies to `questions`."""
+def read_snapshot(connection: CommandRunner, replies: list[Reply]) -> SizeSnapshot:
+    """Read the replies to `snapshot_commands`."""
     stats, persistence = (parse_info(reply) for reply in (*replies[1:], None, None)[:2])
-    return Standing(
+    return SizeSnapshot(
         size=key_count(replies[0]),
         run_id=connection.server.run_id,
         removed=sum(parse_number(stats, name) or 0 for name in _REMOVED),
@@ -59,8 +59,8 @@ def standing(connection: CommandRunner, replies: list[Reply]) -> Standing:
     )
 
 
-def disagreement(before: Standing, after: Standing, keys: int, *, is_replica: bool = False) -> SafeText | None:
-    """Say that the keys a whole pass has found and the server's own count can't both be right; None when they can.
+def disagreement(before: SizeSnapshot, after: SizeSnapshot, keys: int, *, is_replica: bool = False) -> SafeText | None:
+    """Return a note where the keys found by a whole pass and the server's own count can't both be right.
 
     A replica counts expired keys that it does not return. 0 keys beside some that were found is no count.
     """
@@ -77,8 +77,8 @@ def disagreement(before: Standing, after: Standing, keys: int, *, is_replica: bo
     return None
 
 
-def missing(before: Standing, after: Standing, gone: int) -> SafeText | None:
-    """Say that more keys were said to be gone, when they were asked about, than can have gone; None when they can."""
+def too_many_gone(before: SizeSnapshot, after: SizeSnapshot, gone: int) -> SafeText | None:
+    """Return a note where more keys were gone when they were asked about than can have gone since the scan began."""
     changes = None if before.run_id != after.run_id else _changes(before, after)
     if changes is None or gone <= changes:
         return None
@@ -89,8 +89,8 @@ _IMPOSSIBLE: Final = "both can't be right, since too few keys came and went mean
 _UNLIKELY: Final = "both are right only if very many keys came and went meanwhile"
 
 
-def _changes(before: Standing, after: Standing) -> int | None:
-    """At most so many keys came or went, None where that is not told."""
+def _changes(before: SizeSnapshot, after: SizeSnapshot) -> int | None:
+    """How many keys came or went at most, None where that is not known."""
     removed = after.removed - before.removed
     if before.writes is None or after.writes is None or before.saved_at != after.saved_at:
         return None

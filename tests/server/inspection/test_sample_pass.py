@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.server.inspection.largest_keys import TOUCHED, complete_top
+from rtui.server.inspection.largest_keys import READ_BY_RTUI, complete_largest
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
@@ -140,10 +140,10 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
         plan = Plan(capabilities, connection.server, connection.no_touch)
         big = BigReport(by_memory=records(sorted(types), types))
         own_reads = OwnReads()
-        await complete_top(await connection.bulk(), plan, big, learnt, top=5, own_reads=own_reads)
+        await complete_largest(await connection.bulk(), plan, big, learnt, top=5, own_reads=own_reads)
     asked = sorted(types)[:5]
     touched = [] if zoo.has_no_touch(server) else asked
-    assert learnt.notes == dict.fromkeys(touched, TOUCHED)
+    assert learnt.notes == dict.fromkeys(touched, READ_BY_RTUI)
     assert [key for key in types if own_reads.get(key) is not None] == touched
     assert set(learnt.lengths) == set(learnt.encodings) == set(asked)
     assert learnt.lengths == {key: client.execute_command(zoo.LENGTHS[types[key]], key) for key in asked}
@@ -158,4 +158,7 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
         plan = Plan(capabilities, connection.server, connection.no_touch)
         known = KeyRecord(b"a", kind=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
-        assert await complete_top(lane, plan, BigReport(by_memory=(known,)), Learnt(), top=5, own_reads=OwnReads()) == 0
+        assert (
+            await complete_largest(lane, plan, BigReport(by_memory=(known,)), Learnt(), top=5, own_reads=OwnReads())
+            == 0
+        )

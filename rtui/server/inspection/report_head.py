@@ -1,4 +1,4 @@
-"""How much of a keyspace the figures of a pass rest on."""
+"""The head of a report: which server was asked, what the figures rest on, what it cost, and what to know about them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNDER_WAY: Final = SafeText("it is under way")
 """Why a report is partial while its pass runs."""
 
 
-def covered(
+def coverage_of(
     findings: Aggregates,
     work: Scan | SamplePass | None,
     progress: Progress,
@@ -40,8 +40,8 @@ def covered(
 ) -> Coverage:
     """Return what the figures in `findings` rest on.
 
-    `work` is what finds them, None before it began; `size` the keys that are meant, if known; `why_ended` says why
-    somebody ended it.
+    `work` is what finds them, None before it began; `size` the number of keys of the keyspace, if known; `why_ended` is
+    why it was stopped.
     """
     is_sample, is_done = isinstance(work, SamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
@@ -64,11 +64,11 @@ SAMPLED_NOTE: Final = (
     "The bytes of a collection come from five of its elements, as MEMORY USAGE does by default on this server: "
     "where elements differ much in size they are an estimate."
 )
-"""What one has to know of sizes on a server that does not count them as they grow."""
+"""The note on sizes of a server that samples elements for them."""
 
 
 def server_report(connection: Connection, plan: Plan | None = None) -> ServerReport:
-    """Who is asked, as far as it says so; with a plan, whoever that is for."""
+    """Return what is known of the server; with a plan, of the one that the plan is for."""
     server, target, no_touch = connection.server, connection.target, connection.no_touch
     if plan is not None:
         no_touch = plan.no_touch
@@ -89,7 +89,7 @@ def server_report(connection: Connection, plan: Plan | None = None) -> ServerRep
 
 
 def cost_report(cost: Cost) -> CostReport:
-    """What it took the server."""
+    """Return the cost as a report states it."""
     return CostReport(
         commands=cost.commands,
         bytes_in=cost.bytes_in,
@@ -101,7 +101,7 @@ def cost_report(cost: Cost) -> CostReport:
 
 
 def columns_report(plan: Plan, *, encoding_every: int) -> dict[str, ColumnReport]:
-    """What became of each fact."""
+    """Return for each fact whether it was asked and of how many keys."""
     columns = plan.columns()
     if encoding_every > 1 and columns["encoding"].state is ColumnState.COMPLETE:
         columns["encoding"] = ColumnReport(ColumnState.SOME, f"every {encoding_every}th key of a type was asked")
@@ -109,7 +109,7 @@ def columns_report(plan: Plan, *, encoding_every: int) -> dict[str, ColumnReport
 
 
 def unread_notes(unread: Mapping[str, int]) -> tuple[SafeText, ...]:
-    """Say which commands were answered with what can't be the fact, and how often."""
+    """Return a note for each command that was answered with what can't be the fact."""
     return tuple(
         SafeText(f"{count:,} {'answer' if count == 1 else 'answers'} to {name} made no sense: these facts are unknown.")
         for name, count in sorted(unread.items())
@@ -117,7 +117,7 @@ def unread_notes(unread: Mapping[str, int]) -> tuple[SafeText, ...]:
 
 
 def own_read_notes(keys: int) -> tuple[SafeText, ...]:
-    """Say of how many keys the last use was rtui's own reading, where there are any."""
+    """Return a note where the last use of keys was that rtui read them."""
     if not keys:
         return ()
     one = "The idle time of 1 key is that before rtui itself read it."
@@ -136,7 +136,7 @@ def head(
     notes: Sequence[SafeText],
     made_at_s: float,
 ) -> Head:
-    """Put it together."""
+    """Return the head of a report."""
     server = server_report(connection, plan)
     texts = [*map(str, plan.changes), *map(str, notes)]
     if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(plan.server.product, plan.server.version):
