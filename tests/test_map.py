@@ -1,0 +1,30 @@
+"""The map of the code names files that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import rtui
+
+ROOT = Path(rtui.__file__).parent
+MAP = (ROOT / "README.md").read_text("utf-8")
+NAMED = sorted(set(re.findall(r"`((?:keyspace|analysis|server|tui|cli|demo|tests|themes)/[\w/.-]*)`", MAP)))
+
+
+def test_the_map_names_many() -> None:
+    assert len(NAMED) > 20
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_the_map_names_is_there(name: str) -> None:
+    folder = ROOT.parent if name.startswith(("tests/", "themes/")) else ROOT
+    assert (folder / name).exists()
+
+
+def test_every_room_is_on_the_map() -> None:
+    rooms = {path.parent for path in ROOT.rglob("*.py")} - {ROOT}
+    for room in rooms:
+        assert f"{room.name}" in MAP, room
