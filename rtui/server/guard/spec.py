@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.server.guard.arguments import AnyBytes, Element, take_all
@@ -80,10 +80,15 @@ class Spec:
     evidence: type[Evidence] | None = None
     """What has to be known of the key before it may be built, where its cost depends on the value; None for nothing."""
 
-    @property
-    def name(self) -> str:
-        """The command as people write it: `MEMORY USAGE`."""
-        return b" ".join(self.words).decode()
+    name: str = field(init=False)
+    """The command as people write it: `MEMORY USAGE`."""
+    has_secret: bool = field(init=False)
+    """Whether an argument is a password."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", b" ".join(self.words).decode())
+        is_secret = any(isinstance(element, AnyBytes) and element.is_secret for element in self.shape)
+        object.__setattr__(self, "has_secret", is_secret)
 
     @property
     def server_name(self) -> str:
@@ -104,11 +109,6 @@ class Spec:
     def bounds(self) -> tuple[str, ...]:
         """The limits of the arguments, each in a few words."""
         return tuple(bound for element in self.shape for bound in element.bounds)
-
-    @property
-    def has_secret(self) -> bool:
-        """Whether an argument is a password."""
-        return any(isinstance(element, AnyBytes) and element.is_secret for element in self.shape)
 
     def admits(self, argv: tuple[bytes, ...]) -> bool:
         """Whether a whole command line fits: the words in capitals and then exactly the shape."""

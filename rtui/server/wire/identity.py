@@ -48,7 +48,6 @@ class ServerIdentity:
     mode: SafeText | None = None
     role: Literal["primary", "replica"] | None = None
     primary_link_up: bool | None = None
-    loading: bool | None = None
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
     maxmemory_policy: SafeText | None = None
@@ -115,24 +114,27 @@ def parse_info(reply: object) -> dict[str, str]:
 def parse_identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
     """Read the replies to INFO (one for each section), CLUSTER INFO and HELLO; each may be missing or an error."""
     fields = {name: value for section in info for name, value in parse_info(section).items()}
-    nodes = parse_info(cluster_info)
     greeting = _hello_fields(hello)
-    name = _product_name(fields, greeting)
+    name = next((name for field, name in _FOREIGN.items() if field in fields), None)
+    if name is None:
+        by_version = "valkey" if "valkey_version" in fields else "redis" if "redis_version" in fields else None
+        name = fields.get("server_name", by_version or greeting.get("server"))
+    version = fields.get("valkey_version") or fields.get("redis_version") or greeting.get("version")
     role = fields.get("role") or greeting.get("role")
-    mode = _first(fields, "server_mode", "redis_mode") or greeting.get("mode")
+    mode = fields.get("server_mode") or fields.get("redis_mode") or greeting.get("mode")
     enabled = _flag(fields, "cluster_enabled")
+    policy = fields.get("maxmemory_policy")
     return ServerIdentity(
         product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
         product_name=None if name is None else display_text(name),
-        version=_version(_first(fields, "valkey_version", "redis_version") or greeting.get("version")),
+        version=_version(version),
         run_id=fields.get("run_id") or None,
         mode=None if mode is None else display_text(mode),
         role=None if role is None else "primary" if role == "master" else "replica",
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
-        loading=_flag(fields, "loading"),
         cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
-        cluster_known_nodes=parse_number(nodes, "cluster_known_nodes"),
-        maxmemory_policy=display_text(fields["maxmemory_policy"]) if "maxmemory_policy" in fields else None,
+        cluster_known_nodes=parse_number(parse_info(cluster_info), "cluster_known_nodes"),
+        maxmemory_policy=None if policy is None else display_text(policy),
         used_memory_bytes=parse_number(fields, "used_memory"),
         maxmemory_bytes=parse_number(fields, "maxmemory"),
         ops_per_s=parse_number(fields, "instantaneous_ops_per_sec"),
@@ -154,23 +156,6 @@ def _hello_fields(hello: object) -> dict[str, str]:
         for name, value in pairs
         if isinstance(name, bytes) and isinstance(value, bytes)
     }
-
-
-def _product_name(fields: Mapping[str, str], greeting: Mapping[str, str]) -> str | None:
-    for field, name in _FOREIGN.items():
-        if field in fields:
-            return name
-    if "server_name" in fields:
-        return fields["server_name"]
-    if "valkey_version" in fields:
-        return "valkey"
-    if "redis_version" in fields:
-        return "redis"
-    return greeting.get("server")
-
-
-def _first(fields: Mapping[str, str], *names: str) -> str | None:
-    return next((fields[name] for name in names if name in fields), None)
 
 
 def parse_number(fields: Mapping[str, str], name: str) -> int | None:

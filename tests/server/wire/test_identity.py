@@ -28,7 +28,6 @@ async def test_every_server_says_what_it_is(server: Server) -> None:
     assert found.run_id == said["run_id"]
     assert found.role == "primary"
     assert found.mode == "standalone"
-    assert found.loading is False
     assert found.cluster_enabled is False
     assert found.cluster_note is None
     assert found.maxmemory_policy == "noeviction"
