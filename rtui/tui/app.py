@@ -1,4 +1,4 @@
-"""The application: it wires options, themes, nets and screens together, and holds no logic of its own."""
+"""The application: it wires options, themes, the terminal, the session and the screens together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rtui.tui.kit.format import display_text, set_ascii_only
 from rtui.tui.kit.notices import failure_text
 from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal_driver import KeySerialiser, attentive, forget_screen, thrifty
+from rtui.tui.kit.terminal_driver import KeySerialiser, forget_screen, terminal_driver
 from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of
 
 if TYPE_CHECKING:
@@ -48,23 +48,23 @@ CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
 
 CONNECT_POLL_S: Final = 0.2
-"""How often it is looked what a connection that is not there yet waits for."""
+"""How often a connection that is being made is asked what it waits for."""
 
 REDRAW_AFTER_S: Final = 0.05
-"""So long after the last change of its size the whole terminal is painted again."""
+"""The whole terminal is painted again so long after it was last resized."""
 
 GC_THRESHOLDS: Final = (100_000, 20, 50)
-"""Collections are rarer than by default: while a scan fills the store they would take a third of the time."""
+"""Garbage is collected more rarely than by default: during a scan it would take a third of the time."""
 
 SWITCH_S: Final = 0.0005
-"""The thread that reads the terminal waits so long at most for its turn while the loop is busy; Python's 5 ms show."""
+"""The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
 
 INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
-"""What a user does and wants to see the effect of at once; just moving the mouse is none."""
+"""Events of which a user wants to see the effect at once; moving the mouse is none."""
 
 
 class RtuiApp(App[int]):
-    """Connects, then browses."""
+    """The interface: connects, then browses."""
 
     TITLE = "rtui"
     CSS_PATH = CSS_FILE
@@ -75,8 +75,8 @@ class RtuiApp(App[int]):
     """Text is copied by commands; Textual's selection fails on a click at a notice that has just gone."""
 
     def __init__(self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE) -> None:
-        """Browse what the options say; `session` is for one that is there, `palette` what the terminal shows."""
-        self._nets: tuple[LineFilter, ...] = (
+        """`session` replaces the one that the options describe; `palette` is what the terminal can show."""
+        self._line_filters: tuple[LineFilter, ...] = (
             SanitisingFilter(),
             *([AsciiFilter()] if options.ascii_only else []),
             *([Monochrome()] if options.no_color else []),
@@ -88,54 +88,54 @@ class RtuiApp(App[int]):
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
         self._redraw_timer: Timer | None = None
-        self._turnstile = KeySerialiser(self, monotonic)
+        self._keys = KeySerialiser(self, monotonic)
         self._register_themes(palette)
 
     def get_driver_class(self) -> type[Driver]:
-        """Use the platform's driver, but let it write only what is new and tell of a key at once."""
-        return self.fit(super().get_driver_class())
+        """Use the platform's driver, writing only differences and reporting input at once."""
+        return self.extend_driver(super().get_driver_class())
 
-    def fit(self, driver_class: type[Driver]) -> type[Driver]:
-        """Return a driver class with all that this application wants of one."""
-        return attentive(thrifty(driver_class), self._hear)
+    def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
+        """Return the class of a driver for this application."""
+        return terminal_driver(driver_class, self._on_driver_message)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the nets that catch what must not reach the terminal, last."""
-        return [*super().get_line_filters(), *self._nets]
+        """Add the filters that keep hostile characters from the terminal, last."""
+        return [*super().get_line_filters(), *self._line_filters]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give the variables that themes may set beyond Textual's own."""
+        """Return the variables that themes may set beyond Textual's own."""
         return dict(VARIABLE_DEFAULTS)
 
     def get_default_screen(self) -> ConnectScreen:
-        """Start with the screen that connects."""
+        """Return the connect screen, the first one."""
         return ConnectScreen(self.options.target.label)
 
     def on_mount(self) -> None:
-        """Connect behind the first paint."""
+        """Connect after the first paint."""
         for message in self._theme_messages:
             self.notify(message, title="Theme", severity="warning", markup=False)
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:
-        """Connect; what has come of it is shown then."""
+        """Start connecting."""
         self._connect()
 
-    def _hear(self, message: Message) -> None:
-        """Have runs yield the event loop to what the user does; called from the thread that reads the terminal."""
+    def _on_driver_message(self, message: Message) -> None:
+        """Have scans yield the event loop to input; called from the thread that reads the terminal."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
 
     async def on_event(self, event: events.Event) -> None:
-        """Send keys on their way one after the other; a key that comes when all is being taken down goes nowhere."""
+        """Handle keys one after the other; ignore a key that arrives while the application shuts down."""
         if isinstance(event, events.Key) and not self.screen_stack:
             return
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
-        elif self._turnstile.admits(event):
+        elif self._keys.accept(event):
             target = self.focused or self.screen
             await super().on_event(event)
-            self._turnstile.follow(event, target)
+            self._keys.follow(event, target)
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
@@ -180,22 +180,22 @@ class RtuiApp(App[int]):
             from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - likewise
 
             session = BrowsingSession.from_options(self.options)
-        looking = self.set_interval(CONNECT_POLL_S, partial(self._say_why_not_yet, session))
+        poll = self.set_interval(CONNECT_POLL_S, partial(self._show_waiting, session))
         try:
             await session.start()
         except RtuiError as error:
             self._connect_failed(error)
             return
         finally:
-            looking.stop()
+            poll.stop()
         self._session = session
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         sys.setswitchinterval(SWITCH_S)
         await self.push_screen(BrowseScreen(session, label=self._label, is_filling=self.options.is_filling))
 
-    def _say_why_not_yet(self, session: Session) -> None:
-        """Say what a connection waits for that is tried again by itself, such as a server that is loading."""
+    def _show_waiting(self, session: Session) -> None:
+        """Show what a connection waits for that is retried by itself, such as a server that is loading."""
         from rtui.server.wire.connection import Lost  # noqa: PLC0415 - there by now
 
         link, screen = session.status.link, self.screen
@@ -209,7 +209,7 @@ class RtuiApp(App[int]):
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Show what nobody foresaw on the first screen; the others have their own way."""
+        """Show an unexpected failure to connect on the connect screen; other screens handle their own workers."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
             from rtui.server.wire.tasks import as_rtui_error  # noqa: PLC0415 - only then
@@ -217,7 +217,7 @@ class RtuiApp(App[int]):
             self._connect_failed(as_rtui_error(error, "connecting"))
 
     def on_resize(self) -> None:
-        """Send everything again once the terminal keeps its size.
+        """Paint everything again once the terminal keeps its size.
 
         Textual paints nothing when a terminal comes back to its size before the size in between was handled, though
         both changes moved or cleared cells.
@@ -227,13 +227,13 @@ class RtuiApp(App[int]):
         self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
 
     def action_redraw(self) -> None:
-        """Send everything again: something else has written to the terminal."""
+        """Paint everything again: something else has written to the terminal."""
         if self.screen_stack:
             forget_screen(self._driver)
             self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
-        """Leave, after a question where something would be lost; asked again, leave at once."""
+        """Quit, after a question where something would be lost; given again, quit at once."""
         from rtui.tui.kit.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
 
         lost = None if self._session is None else self._session.lost_by_leaving
@@ -248,7 +248,7 @@ class RtuiApp(App[int]):
         self.push_screen(QuitScreen(lost), answered)
 
     async def _leave(self) -> None:
-        """End; the session saves where it stands."""
+        """Close the session, which saves its position, and exit."""
         if self._session is not None:
             await self._session.close()
         self.exit(0)
@@ -274,7 +274,7 @@ class RtuiApp(App[int]):
             self.push_screen(HelpScreen(all_commands()))
 
     def _fatal_error(self) -> None:
-        """End with a few words instead of a traceback that shows values."""
+        """Exit with a short message instead of a traceback that shows values."""
         error = self._exception
         if error is not None:
             self._exit_renderables.append(Text(failure_text(error)))
@@ -290,7 +290,7 @@ class RtuiApp(App[int]):
             self.push_screen(PaletteScreen())
 
     def _register_themes(self, palette: Palette) -> None:
-        """Take up the themes that parse; say which did not."""
+        """Register the themes that parse; keep messages about the others."""
         found = load_themes(all_css, palette=palette)
         for theme in found.themes:
             self.register_theme(theme)
@@ -313,11 +313,11 @@ def all_css() -> str:
     from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
     from textual.command import CommandPalette  # noqa: PLC0415
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
-    from textual.widgets._toast import Toast  # noqa: PLC0415
 
     from rtui.tui.analyse import panel_view  # noqa: PLC0415
     from rtui.tui.browse import detail_pane, key_tree  # noqa: PLC0415
     from rtui.tui.kit import bars, line_view, rows_view, table  # noqa: PLC0415
+    from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,

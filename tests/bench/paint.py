@@ -90,7 +90,7 @@ class WatchedApp(RtuiApp):
 
     def __init__(self, options: BrowseOptions, session: BrowsingSession) -> None:
         super().__init__(options, session)
-        self.driver_class = self.fit(SinkDriver)
+        self.driver_class = self.extend_driver(SinkDriver)
         self.painted = Painted()
         self.beats: list[float] = []
         self._cursor: object = None

@@ -1,8 +1,21 @@
-"""Fewer bytes for the same screen: what a frame repeats of the frames before is not sent again.
+"""The output diff: each frame that Textual writes is rewritten to what differs from the screen.
 
-Textual repaints whole stretches of lines and spells out every style from nothing. Over a slow link most of that is what
-the terminal shows already. This knows what was sent, cell by cell, and rewrites a frame to the cells and the parts of
-styles that differ.
+Textual repaints whole stretches of lines and spells out every style from nothing; over a slow link most of that is on
+the screen already. `OutputDiff` keeps the screen as cells, a character and its style each, as far as it has written
+them. Say line 3 shows `12,345 keys`, and Textual sends, as it does when a figure grows:
+
+    ESC[3;1H ESC[38;2;200;200;200m 12,346 ESC[0m ESC[38;2;120;120;120m  keys ESC[0m
+
+1. The frame is cut into tokens: moves of the cursor, styles (SGR), text, line breaks. Anything else makes it no frame:
+   it is passed on as it is and, unless it is known to change no cell, everything known of the screen is forgotten.
+2. Each text is put into the cells of its line. The line as it was before the frame is kept beside it.
+3. At the end the cells before and after are compared. Here one differs, so `ESC[3;6H ESC[38;2;200;200;200m 6` is
+   written, then the cursor is moved to where the frame left it. Runs of one style are written together, since a move
+   takes fewer bytes than a style; of a style only the parts that change are sent; and a gap of up to `_BRIDGE_CELLS`
+   equal cells within a run is repeated, which is shorter than a move.
+
+Characters that may be one or two cells wide, depending on the terminal, can't be compared by cells: from such a text
+on, a line is written as it is, and what is known of the line is forgotten.
 """
 
 from __future__ import annotations
@@ -18,10 +31,10 @@ from rich.cells import cell_len
 _TOKEN: Final = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x00-\x1f\x7f-\x9f]+)|(\r?\n)")
 _HARMLESS: Final = re.compile(r"(?:\x1b\[\?(?:2026|25)[hl]|\x1b\]52;[^\x07\x1b]*(?:\x07|\x1b\\)|\x07)*")
 _PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2200-\u22ff\u2500-\u25fc]*")
-"""Characters that are one cell wide in every terminal of ours; a line with others is sent whole."""
+"""Characters that are one cell wide in every terminal."""
 
 _BRIDGE_CELLS: Final = 5
-"""A gap of so many equal cells is cheaper to repeat than to jump over."""
+"""A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
 
 Cell = tuple[str, str]
 """A character and its style, as the parameters of SGR."""
@@ -31,7 +44,7 @@ Run = tuple[tuple[int, int], str, str]
 
 
 class Style(NamedTuple):
-    """The parameters of SGR, apart."""
+    """The parameters of SGR, split."""
 
     attributes: str
     foreground: str
@@ -39,23 +52,23 @@ class Style(NamedTuple):
 
 
 class OutputDiff:
-    """What the terminal shows, as far as it was told here."""
+    """The screen as far as it is known, and frames reduced to what differs from it."""
 
     def __init__(self) -> None:
         self._rows: dict[int, list[Cell | None]] = {}
         self._columns_rows: tuple[int, int] | None = None
 
     def forget(self) -> None:
-        """Take nothing for granted: something else has written to the terminal."""
+        """Forget the screen: something else has written to the terminal."""
         self._rows.clear()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Take nothing for granted, for the terminal has another size now; frames may still be painted for the last."""
+        """Forget the screen, which has another size now; frames for the old size may still come."""
         self._rows.clear()
         self._columns_rows = columns, rows
 
     def rewrite(self, data: str) -> str:
-        """Return what has the same effect as `data`, mostly in fewer characters."""
+        """Return text with the same effect on the terminal as `data`, usually much shorter."""
         tokens = list(_TOKEN.finditer(data))
         if not _is_frame(tokens, data):
             if not _HARMLESS.fullmatch(data):
@@ -67,7 +80,7 @@ class OutputDiff:
         return self._frame(tokens)
 
     def _is_beyond(self, tokens: list[re.Match[str]]) -> bool:
-        """Say whether a frame was painted for a larger terminal: what lies outside falls on cells at the border."""
+        """Return whether a frame is for a larger terminal: what lies outside would land on cells at the border."""
         if self._columns_rows is None:
             return False
         columns, rows = self._columns_rows
@@ -87,21 +100,21 @@ class OutputDiff:
         out = _Writer()
         before: dict[int, list[Cell | None]] = {}
         row = column = 0
-        doubtful = False
+        is_uncertain = False
         style = ""
         for token in tokens:
             at_row, at_column, parameters, text, _ = token.groups()
             if at_row is not None:
-                row, column, doubtful = int(at_row), int(at_column), False
+                row, column, is_uncertain = int(at_row), int(at_column), False
             elif parameters is not None:
                 style = "" if parameters in ("", "0") else f"{style};{parameters}" if style else parameters
-            elif text is not None and (doubtful or not _PLAIN.fullmatch(text)):
-                # Of characters of doubtful width nobody knows where they end: the line is sent as it is from here on.
+            elif text is not None and (is_uncertain or not _PLAIN.fullmatch(text)):
+                # Where characters of uncertain width end is not known: the line is sent as it is from here on.
                 for run in self._differences({row: before.pop(row)} if row in before else {}):
                     out.write(*run)
-                out.write(None if doubtful else (row, column), text, style)
+                out.write(None if is_uncertain else (row, column), text, style)
                 self._rows[row] = []
-                doubtful = True
+                is_uncertain = True
             elif text is not None:
                 before.setdefault(row, self._rows.get(row, [])[:])
                 self._put(row, column, text, style)
@@ -111,7 +124,7 @@ class OutputDiff:
         return out.finish((row, column))
 
     def _put(self, row: int, column: int, text: str, style: str) -> None:
-        """Take up a run of text."""
+        """Put a run of text into the cells of its line."""
         line = self._rows.setdefault(row, [])
         first, end = column - 1, column - 1 + len(text)
         if len(line) < end:
@@ -130,53 +143,53 @@ class OutputDiff:
 
 
 class _Writer:
-    """Collects a frame, and says places and styles only when they change."""
+    """Collects a frame; positions and styles are written only when they change."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._place: tuple[int, int] | None = None
+        self._position: tuple[int, int] | None = None
         self._style = Style("", "", "")
 
-    def write(self, place: tuple[int, int] | None, text: str, style: str) -> None:
-        """Write a text in a style at a place, or right behind the last one; nothing relies on where the latter ends."""
-        if place is not None:
-            self._go(*place)
+    def write(self, position: tuple[int, int] | None, text: str, style: str) -> None:
+        """Write a text in a style at a row and column, or right behind the last text for None."""
+        if position is not None:
+            self._go(*position)
         wanted = parse(style)
         if wanted != self._style:
             self._parts.append(_difference(self._style, wanted))
             self._style = wanted
         self._parts.append(text)
-        is_sure = place is not None and _PLAIN.fullmatch(text) is not None
-        self._place = (place[0], place[1] + len(text)) if place is not None and is_sure else None
+        is_sure = position is not None and _PLAIN.fullmatch(text) is not None
+        self._position = (position[0], position[1] + len(text)) if position is not None and is_sure else None
 
-    def finish(self, place: tuple[int, int]) -> str:
+    def finish(self, position: tuple[int, int]) -> str:
         """Reset the style, put the cursor where the frame left it, and return everything."""
         if self._style != Style("", "", ""):
             self._parts.append("\x1b[m")
-        self._go(*place)
+        self._go(*position)
         return "".join(self._parts)
 
     def _go(self, row: int, column: int) -> None:
-        if self._place == (row, column):
+        if self._position == (row, column):
             return
-        if self._place is not None and self._place[0] == row:
+        if self._position is not None and self._position[0] == row:
             self._parts.append(f"\x1b[{column}G")
         else:
             self._parts.append(f"\x1b[{row};{column}H")
-        self._place = (row, column)
+        self._position = (row, column)
 
 
 def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
-    """Say whether data is nothing but tokens, with a move before the first text and after each line break."""
+    """Return whether data consists of tokens only, with a move before the first text and after each line break."""
     if sum(token.end() - token.start() for token in tokens) != len(data):
         return False
-    is_placed = False
+    is_positioned = False
     for token in tokens:
         if token.lastindex == 2:
-            is_placed = True
+            is_positioned = True
         elif token.lastindex == 5:
-            is_placed = False
-        elif token.lastindex == 4 and not is_placed:
+            is_positioned = False
+        elif token.lastindex == 4 and not is_positioned:
             return False
     return bool(tokens)
 
@@ -207,7 +220,7 @@ def _changed(before: list[Cell | None], after: list[Cell | None]) -> Iterator[tu
 
 @lru_cache(1024)
 def parse(parameters: str) -> Style:
-    """Take the parameters of SGR apart into attributes, foreground and background."""
+    """Split the parameters of SGR into attributes, foreground and background."""
     attributes: list[str] = []
     colours = {"3": "", "4": ""}
     items = iter(parameters.split(";") if parameters else [])

@@ -93,14 +93,14 @@ def frame(parts: list[tuple[int, int, list[tuple[str, str]]]]) -> str:
 
 @given(st.lists(frames, min_size=1, max_size=6))
 def test_the_terminal_shows_the_same(session: list[list[tuple[int, int, list[tuple[str, str]]]]]) -> None:
-    thrift, plain_terminal, thrifty_terminal = OutputDiff(), Terminal(), Terminal()
+    diff, plain_terminal, diffed_terminal = OutputDiff(), Terminal(), Terminal()
     for parts in session:
         data = frame(parts)
         plain_terminal.feed(data)
-        thrifty_terminal.feed(thrift.rewrite(data))
-        assert _shown(thrifty_terminal) == _shown(plain_terminal)
-        assert thrifty_terminal.style == {}
-        assert (thrifty_terminal.row, thrifty_terminal.column) == (1, 1)
+        diffed_terminal.feed(diff.rewrite(data))
+        assert _shown(diffed_terminal) == _shown(plain_terminal)
+        assert diffed_terminal.style == {}
+        assert (diffed_terminal.row, diffed_terminal.column) == (1, 1)
 
 
 def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[tuple[str, str]]]]:
@@ -108,43 +108,43 @@ def _shown(terminal: Terminal) -> dict[tuple[int, int], tuple[str, frozenset[tup
 
 
 def test_the_same_frame_again_costs_a_move_at_most() -> None:
-    thrift = OutputDiff()
+    diff = OutputDiff()
     data = frame([(1, 1, [("31", "abc"), ("", "de")]), (2, 3, [("48;2;4;5;6", "x y")])])
-    first = thrift.rewrite(data)
+    first = diff.rewrite(data)
     assert len(first) <= len(data)
-    assert thrift.rewrite(data) == "\x1b[1;1H"
+    assert diff.rewrite(data) == "\x1b[1;1H"
 
 
 def test_one_changed_cell_is_one_cell() -> None:
-    thrift = OutputDiff()
-    thrift.rewrite(frame([(1, 1, [("31", "counter 0041")])]))
-    assert thrift.rewrite(frame([(1, 1, [("31", "counter 0042")])])) == "\x1b[1;12H\x1b[31m2\x1b[m\x1b[1G"
+    diff = OutputDiff()
+    diff.rewrite(frame([(1, 1, [("31", "counter 0041")])]))
+    assert diff.rewrite(frame([(1, 1, [("31", "counter 0042")])])) == "\x1b[1;12H\x1b[31m2\x1b[m\x1b[1G"
 
 
 @pytest.mark.parametrize("data", ["\x1b[2J", "\x1b[?1049h", "text without a move", "\x1b[1;1Ha\nb", "\x1b[H"], ids=repr)
 def test_anything_else_passes_and_ends_all_knowledge(data: str) -> None:
-    thrift = OutputDiff()
+    diff = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
-    thrift.rewrite(known)
-    assert thrift.rewrite(data) == data
-    assert "abc" in thrift.rewrite(known)
+    diff.rewrite(known)
+    assert diff.rewrite(data) == data
+    assert "abc" in diff.rewrite(known)
 
 
 @pytest.mark.parametrize("data", ["\x1b[?2026h", "\x1b[?2026l", "\x1b]52;c;aGk=\x07", "\x07"], ids=repr)
 def test_what_leaves_the_screen_alone_leaves_the_knowledge_alone(data: str) -> None:
-    thrift = OutputDiff()
+    diff = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
-    thrift.rewrite(known)
-    assert thrift.rewrite(data) == data
-    assert thrift.rewrite(known) == "\x1b[1;1H"
+    diff.rewrite(known)
+    assert diff.rewrite(data) == data
+    assert diff.rewrite(known) == "\x1b[1;1H"
 
 
 def test_after_forgetting_everything_is_sent() -> None:
-    thrift = OutputDiff()
+    diff = OutputDiff()
     known = frame([(1, 1, [("31", "abc")])])
-    thrift.rewrite(known)
-    thrift.forget()
-    assert "abc" in thrift.rewrite(known)
+    diff.rewrite(known)
+    diff.forget()
+    assert "abc" in diff.rewrite(known)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_styles_are_taken_apart(parameters: str, expected: tuple[str, str, str])
 
 
 def test_a_frame_for_a_larger_terminal_is_sent_as_it_is_and_known_as_nothing() -> None:
-    thrift = OutputDiff()
-    thrift.resize(10, 2)
+    diff = OutputDiff()
+    diff.resize(10, 2)
     last = "\x1b[2;1Hsecond\x1b[2;1H"
-    thrift.rewrite(last)
+    diff.rewrite(last)
     beyond = ("\x1b[3;1Hthird", "\x1b[1;8Hwide", "\x1b[1;9H漢字")
     for frame in beyond:
-        assert thrift.rewrite(frame) == frame
-        assert "second" in thrift.rewrite(last)
-        assert "second" not in thrift.rewrite(last)
-    assert "漢" in thrift.rewrite("\x1b[1;7H漢字")
-    assert "second" not in thrift.rewrite(last)
+        assert diff.rewrite(frame) == frame
+        assert "second" in diff.rewrite(last)
+        assert "second" not in diff.rewrite(last)
+    assert "漢" in diff.rewrite("\x1b[1;7H漢字")
+    assert "second" not in diff.rewrite(last)

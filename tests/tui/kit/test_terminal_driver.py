@@ -9,9 +9,11 @@ from textual.message import Message
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.kit.terminal_driver import thrifty
+from rtui.tui.kit.terminal_driver import terminal_driver
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import FixedSession
+
+MOVED = events.MouseMove(None, 1, 1, 1, 0, 0, shift=False, meta=False, ctrl=False)
 
 FRAME = "\x1b[1;1H\x1b[31mabc\x1b[0m\x1b[1;1H"
 
@@ -32,7 +34,7 @@ class Terminal(HeadlessDriver):
 
 
 async def test_what_the_terminal_shows_is_not_written_again_until_it_changes_its_size() -> None:
-    driver = thrifty(Terminal)(RtuiApp(BrowseOptions(), FixedSession()))
+    driver = terminal_driver(Terminal, lambda _message: None)(RtuiApp(BrowseOptions(), FixedSession()))
     assert isinstance(driver, Terminal)
     driver.write(FRAME)
     driver.write(FRAME)
@@ -43,7 +45,7 @@ async def test_what_the_terminal_shows_is_not_written_again_until_it_changes_its
 
 
 def test_the_application_writes_through_it() -> None:
-    assert "ThriftyDriver" in [one.__name__ for one in RtuiApp(BrowseOptions(), FixedSession()).driver_class.__mro__]
+    assert "TerminalDriver" in [one.__name__ for one in RtuiApp(BrowseOptions(), FixedSession()).driver_class.__mro__]
 
 
 async def test_everything_is_painted_again_when_the_terminal_comes_back_to_its_size(
@@ -58,3 +60,20 @@ async def test_everything_is_painted_again_when_the_terminal_comes_back_to_its_s
         monkeypatch.setattr(app._driver, "write", written.append)
         app.post_message(events.Resize(Size(80, 24), Size(80, 24)))
         await until(pilot, lambda: "READ-ONLY" in "".join(written) and "Help" in "".join(written))
+
+
+@pytest.mark.parametrize(
+    ("message", "ways"),
+    [(events.Key("down", None), 1), (events.Resize(Size(80, 24), Size(80, 24)), 0), (MOVED, 0)],
+)
+async def test_the_scan_gives_way_to_a_key_before_the_loop_has_it(message: Message, ways: int) -> None:
+    session = FixedSession()
+    sent: list[tuple[Message, int]] = []
+
+    class Terminal(HeadlessDriver):
+        def send_message(self, message: Message) -> None:
+            sent.append((message, session.input_yields))
+
+    app = RtuiApp(BrowseOptions(), session)
+    app.extend_driver(Terminal)(app).send_message(message)
+    assert sent == [(message, ways)]
