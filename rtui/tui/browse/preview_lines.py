@@ -37,7 +37,7 @@ NAME_SHARE: Final = 0.42
 
 _BETWEEN: Final = 2
 _JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
-_NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.SIZE_BYTES, Meaning.DURATION_MS})
+_NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS})
 
 _REFUSALS: Final = {
     Reason.DENIED: literal("Not allowed"),
@@ -280,8 +280,6 @@ def _figure(value: float, meaning: Meaning) -> SafeText:
     match meaning:
         case Meaning.DURATION_MS:
             return fmt.duration(round(value))
-        case Meaning.SIZE_BYTES:
-            return fmt.size(value)
         case Meaning.COUNT:
             return SafeText(f"{value:,}")
         case _:

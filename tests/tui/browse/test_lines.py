@@ -233,7 +233,6 @@ def test_frequency_stands_for_idle_time_where_the_server_counts() -> None:
         (float("inf"), Meaning.SCORE, "inf"),
         (3e30, Meaning.SCORE, "3e+30"),
         (90_000, Meaning.DURATION_MS, "1m 30s"),
-        (2048, Meaning.SIZE_BYTES, "2.00 KiB"),
         (Unread(12 << 10), Meaning.VALUE, "(12.0 KiB, not read)"),
         (Unread(None), Meaning.VALUE, "(not read)"),
     ],

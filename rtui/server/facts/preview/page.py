@@ -31,7 +31,6 @@ class Meaning(StrEnum):
     COUNT = "count"
     INDEX = "index"
     SCORE = "score"
-    SIZE_BYTES = "bytes"
     DURATION_MS = "milliseconds"
     STREAM_ID = "stream id"
 
