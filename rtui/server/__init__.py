@@ -1,1 +1,1 @@
-"""How Redis is asked: the guard, the lane, connections, the scan, the inspection."""
+"""Everything that talks to a Redis server: guard, wire, scan, facts, inspection, hot keys, and the sessions on top."""

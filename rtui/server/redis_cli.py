@@ -1,4 +1,4 @@
-"""What can be copied of a key: its name in two forms, and redis-cli commands for what rtui itself does not do."""
+"""Copying a key: its name as text, and redis-cli commands for what rtui itself does not do."""
 
 from __future__ import annotations
 
@@ -25,33 +25,28 @@ class CopiedCommand:
 
 
 def key_as_text(key: bytes) -> str:
-    """Return the name as text where all of it is printable, else as `key_as_bytes` does: no terminal acts on either."""
+    """Return the name as text where all of it is printable, else quoted, so that no terminal interprets it."""
     try:
         text = key.decode("utf-8")
     except UnicodeDecodeError:
-        return key_as_bytes(key)
-    return text if text.isprintable() else key_as_bytes(key)
-
-
-def key_as_bytes(key: bytes) -> SafeText:
-    r"""Return the name in double quotes with `\xNN` for what is not ASCII, as `redis-cli --quoted-input` reads it."""
-    return quoted(key)
+        return quoted(key)
+    return text if text.isprintable() else quoted(key)
 
 
 def command_line(target: Target, command: str, key: bytes, *after: str) -> SafeText:
-    """Write one command on one key as a line for a POSIX shell; redis-cli asks for the password where there is one.
+    """Write one command on one key as a line for a POSIX shell; redis-cli prompts for the password if there is one.
 
-    `command` may be of two words. Names of any bytes survive: they are quoted for redis-cli and then for the shell.
+    `command` may have two words. The name may have any bytes: it is quoted for redis-cli and then for the shell.
     """
-    reach = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
+    options = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
     name = key.decode("latin-1")
     if not _PLAIN.fullmatch(name):
         name = quoted(key).replace("'", r"\x27")  # so that the shell's own quotes stay readable
-    return SafeText(shlex.join(["redis-cli", *reach, "--quoted-input", *command.split(), name, *after]))
+    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", *command.split(), name, *after]))
 
 
 def copied_commands(target: Target, facts: KeyFacts) -> tuple[CopiedCommand, ...]:
-    """List what can be copied for this key: unbounded reads first, then what looks deeper, then what writes."""
+    """List the commands for a key: reads without a bound, then commands that inspect it, then those that write."""
 
     def entry(title: str, command: str, *after: str, writes: bool = False) -> CopiedCommand:
         return CopiedCommand(title, command_line(target, command, facts.key, *after), writes)

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import GONE, NO_TTL, KeyFacts, Reason, Unknown, gone_key
-from rtui.server.redis_cli import command_line, copied_commands, key_as_bytes, key_as_text
+from rtui.keyspace.text.display import quoted
+from rtui.server.redis_cli import command_line, copied_commands, key_as_text
 from rtui.server.wire.target import Secret, Target, Tls
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -42,8 +43,8 @@ def facts(key: bytes, kind: bytes | Unknown) -> KeyFacts:
 @example("zero\u200bwidth".encode())
 def test_copied_names_hold_nothing_that_acts(key: bytes) -> None:
     assert key_as_text(key).isprintable()
-    assert key_as_bytes(key).isprintable()
-    assert key_as_bytes(key).isascii()
+    assert quoted(key).isprintable()
+    assert quoted(key).isascii()
 
 
 @settings(deadline=None)

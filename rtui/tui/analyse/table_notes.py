@@ -8,9 +8,9 @@ from typing import Final
 from rtui.analysis.humanize import fact_name
 from rtui.analysis.report.document import ColumnState, NodeKind, Report
 from rtui.analysis.report.tables.table import Path, Subject, label
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli import key_as_bytes, key_as_text
+from rtui.server.redis_cli import key_as_text
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.copying import Copy
 from rtui.tui.kit.format import display, display_text
@@ -119,7 +119,7 @@ def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
     name = label(subject) if isinstance(subject, tuple) else subject
     copies = [
         Copy(literal("name as text"), key_as_text(name)),
-        Copy(literal("name as escaped bytes"), key_as_bytes(name)), row,
+        Copy(literal("name as escaped bytes"), quoted(name)), row,
     ]  # fmt: skip
     if isinstance(subject, tuple):
         copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from textual.dom import DOMNode
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli import copied_commands, key_as_bytes, key_as_text
+from rtui.server.redis_cli import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.format import display_text
@@ -29,7 +29,7 @@ def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
     entries = [
         Copy(literal("name as text"), key_as_text(name)),
-        Copy(literal("name as escaped bytes"), key_as_bytes(name)),
+        Copy(literal("name as escaped bytes"), quoted(name)),
     ]
     if facts is None:
         return [*entries, Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name)))]
