@@ -20,14 +20,14 @@ from rtui.analysis.report.tables.table import label
 from rtui.analysis.report.timeline import columns, end_s
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
-    Bar,
+    HorizontalBar,
     bar_lines,
     beside_each_other,
     chart_lines,
+    coverage_of,
     in_runs,
     inset,
     keys_text,
-    kind_of,
     share_text,
     share_within,
     size_text,
@@ -153,7 +153,7 @@ def expiry_lines(report: Report, width: int, height: int, view: TimelineView) ->
 
 def _headline(report: Report, width: int) -> Line:
     """Return how many keys never expire, how many do, and when the first one does."""
-    coverage, stats = kind_of(report), report.summary.root.stats
+    coverage, stats = coverage_of(report), report.summary.root.stats
     if not value_of(stats.keys):
         return (Span(literal("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
@@ -202,14 +202,14 @@ def _timeline_lines(report: Report, timeline: Timeline, width: int, height: int,
     later = columns(timeline, axis.end_s, end_s(timeline), 1)
     return [
         *_bar_lines(values, axis, bars_height, report),
-        _axis_line(axis, view.zone, later[0].keys if later else 0, width, kind_of(report)),
+        _axis_line(axis, view.zone, later[0].keys if later else 0, width, coverage_of(report)),
         *cliff_lines,
     ]
 
 
 def _bar_lines(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
     """Return the bars with their scale; those of cliffs are highlighted."""
-    most, coverage = max(values, default=0.0), kind_of(report)
+    most, coverage = max(values, default=0.0), coverage_of(report)
     top = keys_text(round(most), CoverageKind.EXACT if coverage is CoverageKind.PARTIAL else coverage)
     scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
     roles = [Role.BAR] * axis.columns
@@ -244,7 +244,7 @@ def _cliff_lines(report: Report, axis: Axis, width: int, zone: tzinfo | None, he
     for cliff in report.summary.expiry.cliffs:
         if axis.start_s <= cliff.start_s < axis.end_s:
             at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            more = _beside_mark(at, cliff_pieces(cliff, kind_of(report), zone, axis), width)
+            more = _beside_mark(at, cliff_pieces(cliff, coverage_of(report), zone, axis), width)
             if len(lines) + len(more) <= max(1, height):
                 lines += more
     none = literal("No cliffs: nothing here stands out from the minutes around it.")
@@ -294,7 +294,7 @@ def _histograms(report: Report, width: int) -> list[Line]:
 
 def _ttl_lines(report: Report, width: int) -> list[Line]:
     """Return the histogram of times to live, with the keys that have none."""
-    stats, coverage = report.summary.root.stats, kind_of(report)
+    stats, coverage = report.summary.root.stats, coverage_of(report)
     if stats.ttl is None:
         return [(Span(fmt.NOTHING, Role.MUTED),)]
     rows = [(name, keys, Role.BAR) for name, keys in zip(TTL_NAMES, stats.ttl, strict=False)]
@@ -305,7 +305,7 @@ def _ttl_lines(report: Report, width: int) -> list[Line]:
     most = max((value_of(keys) for _, keys, _ in rows), default=0.0)
     return bar_lines(
         [
-            Bar(name, (keys_text(keys, coverage),), value_of(keys) / most if most else 0.0, Role.MUTED, role)
+            HorizontalBar(name, (keys_text(keys, coverage),), value_of(keys) / most if most else 0.0, Role.MUTED, role)
             for name, keys, role in rows
         ],
         width,
@@ -314,7 +314,7 @@ def _ttl_lines(report: Report, width: int) -> list[Line]:
 
 def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
     """Return the namespaces with most keys without TTL: of the first level, split where they have several parts."""
-    coverage = kind_of(report)
+    coverage = coverage_of(report)
     found: list[tuple[float, SafeText, Node]] = []
     for node in report.summary.root.children:
         for part in node.children if len(node.children) > 1 else (node,):
@@ -326,7 +326,7 @@ def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
     if not found:
         return [(Span(literal("none: every key that was seen expires"), Role.MUTED),)]
     bars = [
-        Bar(
+        HorizontalBar(
             name, (keys_text(node.stats.no_ttl_keys, coverage), share_text(node.stats.no_ttl_share)),
             value_of(node.stats.no_ttl_share or 0.0),
         )

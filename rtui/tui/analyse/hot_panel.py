@@ -15,7 +15,7 @@ from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource,
 from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import Bar, bar_lines, beside_each_other, chart_lines, inset
+from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, beside_each_other, chart_lines, inset
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display, display_text
@@ -163,7 +163,7 @@ def _hot_table(report: Report, at: int) -> Table:
     return replace(hot_keys(report)[at], note="")
 
 
-Section = Callable[[int], list[Line]]
+ChartSection = Callable[[int], list[Line]]
 """Returns a section of the chart for its width."""
 
 
@@ -175,7 +175,7 @@ def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> 
     missing = missing[: max(0, min(MISSING_LINES, height - 3))]
     lines = [*_source_lines(hot, width, since_s), *([] if is_low else [()])]
     space = height - len(lines) - len(missing) - (not is_low)
-    sections: list[Section] = [partial(_list_section, one, space) for one in hot.lists]
+    sections: list[ChartSection] = [partial(_list_section, one, space) for one in hot.lists]
     if hot.slots:
         sections.append(partial(_slots_section, hot.slots, space))
     lines += _arranged(sections, width, space)
@@ -207,7 +207,7 @@ def _source_lines(hot: HotReport, width: int, since_s: float) -> list[Line]:
     return [tuple(spans), *(_paragraph(display_text(hot.about), width)[:2] if has_about else [])]
 
 
-def _arranged(sections: Sequence[Section], width: int, space: int) -> list[Line]:
+def _arranged(sections: Sequence[ChartSection], width: int, space: int) -> list[Line]:
     """Place as many sections side by side as are wide enough, or below each other where only one is."""
     columns = min(len(sections), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
     lines: list[Line] = []
@@ -248,7 +248,7 @@ def _list_section(found: HotList, space: int, width: int) -> list[Line]:
     highest = max(one.value for one in found.keys)
     has_bars = found.unit != IDLE and highest > 0
     bars = [
-        Bar(
+        HorizontalBar(
             _key_name(one.record.key), (value_text(one, found.unit),), one.value / highest if has_bars else None,
             _key_role(one),
         )
@@ -283,7 +283,7 @@ def _slots_section(slots: Sequence[SlotLoad], space: int, width: int) -> list[Li
     loads = sorted(((one.values.get(name, 0), one.slot) for one in slots), key=lambda load: -load[0])
     highest = loads[0][0]
     bars = [
-        Bar(SafeText(f"slot {slot:,}"), (write(value, Mark.EXACT),), value / highest if highest else 0.0)
+        HorizontalBar(SafeText(f"slot {slot:,}"), (write(value, Mark.EXACT),), value / highest if highest else 0.0)
         for value, slot in loads[: max(0, min(MAX_BARS, space - 1))]
     ]
     return [(Span(literal("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED)), *bar_lines(bars, width)]

@@ -29,7 +29,7 @@ MAX_ROW_LINES: Final = 3
 LABEL_LIMIT: Final = 120
 """Characters of a name that are made safe to show."""
 
-Weight = Callable[[Node], float]
+NodeWeight = Callable[[Node], float]
 """What the width of a namespace stands for."""
 
 
@@ -66,7 +66,7 @@ def _block(nodes: tuple[Node, ...], start: int, end: int) -> Block:
     return Block(nodes, start, end, levels)
 
 
-def icicle_rows(nodes: tuple[Node, ...], width: int, levels: int, weight: Weight) -> list[list[Block]]:
+def icicle_rows(nodes: tuple[Node, ...], width: int, levels: int, weight: NodeWeight) -> list[list[Block]]:
     """Return the block of the last of `nodes` and up to `levels - 1` rows below it.
 
     Namespaces of less than a cell are left out, and so are last rows without a block that has room for a name. A row
@@ -83,7 +83,7 @@ def icicle_rows(nodes: tuple[Node, ...], width: int, levels: int, weight: Weight
     return rows
 
 
-def _children(parent: Block, weight: Weight) -> list[Block]:
+def _children(parent: Block, weight: NodeWeight) -> list[Block]:
     """Divide the cells of a block among the children of its namespace."""
     node = parent.nodes[-1]
     weights = [weight(child) for child in node.children]

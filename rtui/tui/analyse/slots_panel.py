@@ -21,12 +21,12 @@ from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HIGH_ROOM,
-    Bar,
+    HorizontalBar,
     bar_lines,
     beside_each_other,
+    coverage_of,
     inset,
     keys_text,
-    kind_of,
     size_text,
     value_of,
 )
@@ -130,7 +130,7 @@ class SlotsPanel(Panel[SlotsState]):
 
     def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
         """Return the fullest slots, the heaviest hash tags, and outside a cluster what one would be like."""
-        order = Order("sampled_keys" if kind_of(report) is CoverageKind.ESTIMATE else "keys")
+        order = Order("sampled_keys" if coverage_of(report) is CoverageKind.ESTIMATE else "keys")
         tables = [
             PanelTable(
                 "slots", literal("fullest slots"), partial(_slots_table, report), order=order, top=literal("fullest")
@@ -201,7 +201,7 @@ def _exact_of_sample(coverage: CoverageKind) -> CoverageKind:
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
     """Return bytes where they are wanted and known, else keys."""
-    slots, coverage = report.summary.slots, kind_of(report)
+    slots, coverage = report.summary.slots, coverage_of(report)
     if by_bytes and slots.memory_bytes is not None:
         is_complete = slots.unmeasured is None or coverage is CoverageKind.ESTIMATE
         return Loads(slots.memory_bytes, True, coverage if is_complete else CoverageKind.PARTIAL)
@@ -339,7 +339,7 @@ def skew_text(report: Report) -> SafeText:
     found = skew(slots.keys, slots.owned)
     if not found.keys:
         return literal("There are no keys.")
-    sampled = " of the sample" if kind_of(report) is CoverageKind.ESTIMATE else ""
+    sampled = " of the sample" if coverage_of(report) is CoverageKind.ESTIMATE else ""
     text = (
         f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
         f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}."
@@ -349,7 +349,7 @@ def skew_text(report: Report) -> SafeText:
     tag = next((tag for tag in slots.tags if tag.slot == found.slot), None)
     if tag is None:
         return SafeText(f"{text} Chance does not explain it: many keys share it.")
-    held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, kind_of(report))} of them"
+    held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, coverage_of(report))} of them"
     return SafeText(f"{text} Chance does not explain it: {held}.")
 
 
@@ -370,7 +370,9 @@ def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
     for one in found:
         part = written(share(one.load, total), fmt.share) if is_sampled else fmt.share(one.load / total if total else 0)
         name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
-        bars.append(Bar(name, (loads.text(one.load), part), one.load / most if most else 0.0, Role.MUTED, role))
+        bars.append(
+            HorizontalBar(name, (loads.text(one.load), part), one.load / most if most else 0.0, Role.MUTED, role)
+        )
     return [tuple(head), *bar_lines(bars, width)]
 
 

@@ -9,19 +9,18 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import ColumnState, CoverageKind, EncodingReport, KeySizes, Report, TypeReport
-from rtui.analysis.report.members import Figure
+from rtui.analysis.report.document import ColumnState, CoverageKind, KeySizes, Report, TypeReport
 from rtui.analysis.report.tables.cell_text import written
 from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
-    Bar,
+    HorizontalBar,
     bar_lines,
     beside_each_other,
     chart_lines,
+    coverage_of,
     inset,
     keys_text,
-    kind_of,
     share_text,
     size_text,
     standing,
@@ -35,22 +34,22 @@ from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, 
 from rtui.tui.kit.table_rows import Order
 
 NAME_CELLS: Final = 14
-"""A type or an encoding is cut beyond this."""
+"""Longer names of types and encodings are cut."""
 
 SIDE_CELLS: Final = 108
 """From this width on encodings stand beside the types."""
 
 LENGTHS_CELLS: Final = 60
-"""From this width on lengths are told too."""
+"""From this width on lengths are shown."""
 
-SIZE_LINES: Final = 4
-"""A histogram of the server is so high."""
+HISTOGRAM_LINES: Final = 4
+"""Height of the server's histograms."""
 
-SIZE_CELLS: Final = 3
-"""Each of its bars is so wide."""
+HISTOGRAM_BAR_CELLS: Final = 3
+"""Width of their bars at least."""
 
-_REASONED: Final = (ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED)
-"""States for which the panel says why a figure is missing."""
+HISTOGRAM_GAP: Final = 3
+"""Blank cells between them."""
 
 
 class TypesPanel(Panel[PanelState]):
@@ -86,102 +85,78 @@ class TypesPanel(Panel[PanelState]):
 
 
 def types_lines(report: Report, width: int, height: int) -> list[Line]:
-    """Return the panel in at most `height` lines: types, their lengths, encodings, then the server's histograms."""
-    types, notes = report.summary.types, _notes(report, width)
+    """Return the chart in at most `height` lines: types, encodings, missing columns, then the server's histograms."""
+    types, missing = report.summary.types, _missing_lines(report, width)
     if not types and not report.keysizes:
-        return [clip(line, width) for line in [(Span(literal("There are no keys."), Role.MUTED),), *notes][:height]]
+        return [clip(line, width) for line in [(Span(literal("There are no keys."), Role.MUTED),), *missing][:height]]
     if width >= SIDE_CELLS:
         first = (width - 4) * 3 // 5
-        lines = beside_each_other(_types(report, first), _encodings(report, width - 4 - first, len(types)), first + 4)
+        lines = beside_each_other(_type_lines(report, first), _encoding_lines(report, width - 4 - first), first + 4)
     else:
-        lines = _types(report, width)
-        encodings = _encodings(report, width, len(types))
-        if len(lines) + len(encodings) + 1 + len(notes) <= height:
-            lines += [(), *encodings]
-    lines += notes
-    sizes = _sizes(report.keysizes, width)
-    if sizes and len(lines) + SIZE_LINES + 4 <= height:
-        lines += [(), *sizes]
+        lines = _type_lines(report, width)
+        more = _encoding_lines(report, width)
+        if len(lines) + len(more) + 1 + len(missing) <= height:
+            lines += [(), *more]
+    lines += missing
+    histograms = _histogram_lines(report.keysizes, width)
+    if histograms and len(lines) + HISTOGRAM_LINES + 4 <= height:
+        lines += [(), *histograms]
     return [clip(line, width) for line in lines[:height]]
 
 
-def _types(report: Report, width: int) -> list[Line]:
-    """Return a bar for each type: keys, bytes, lengths; bars are bytes, or keys where those are unknown."""
-    kind, types = kind_of(report), report.summary.types
+def _type_lines(report: Report, width: int) -> list[Line]:
+    """Return the keys, bytes and lengths of each type; bars show bytes, or keys where those are unknown."""
+    coverage, types = coverage_of(report), report.summary.types
     has_memory = any(one.stats.memory_bytes is not None for one in types)
-    measure = literal("bytes") if has_memory else literal("keys")
-    most = max((_weight(one, has_memory=has_memory) for one in types), default=0.0)
-    denied = _is_denied(report, "memory")
-    bars = [
-        Bar(
-            display(one.name, limit=NAME_CELLS) if one.name else literal("(no name)"),
-            (
-                keys_text(one.stats.keys, kind),
-                literal("denied")
-                if denied and one.stats.memory_bytes is None
-                else size_text(one.stats.memory_bytes, kind),
-                *((_lengths(one),) if width >= LENGTHS_CELLS else ()),
-            ),
-            _weight(one, has_memory=has_memory) / most if most else 0.0,
-            type_role(one.name),
-            type_role(one.name),
-        )
-        for one in types
-    ]
-    columns = literal("keys, bytes, length p50 · p99 · max") if width >= LENGTHS_CELLS else literal("keys, bytes")
-    head: Line = (
-        Span(literal("types"), Role.ACCENT),
-        Span(SafeText(f"  {columns}; bars show {measure}"), Role.MUTED),
-    )
+    weights = [value_of((one.stats.memory_bytes or 0) if has_memory else one.stats.keys) for one in types]
+    most = max(weights, default=0.0)
+    memory = report.head.columns.get("memory")
+    is_denied = memory is not None and memory.state is ColumnState.DENIED
+    bars = []
+    for one, weight in zip(types, weights, strict=True):
+        size = size_text(one.stats.memory_bytes, coverage)
+        if is_denied and one.stats.memory_bytes is None:
+            size = literal("denied")
+        figures = [keys_text(one.stats.keys, coverage), size]
+        if width >= LENGTHS_CELLS:
+            figures.append(_lengths_text(one))
+        name, role = display(one.name, limit=NAME_CELLS) or literal("(no name)"), type_role(one.name)
+        bars.append(HorizontalBar(name, tuple(figures), weight / most if most else 0.0, role, role))
+    lengths = ", length p50 · p99 · max" if width >= LENGTHS_CELLS else ""
+    note = SafeText(f"  keys, bytes{lengths}; bars show {'bytes' if has_memory else 'keys'}")
+    head: Line = (Span(literal("types"), Role.ACCENT), Span(note, Role.MUTED))
     return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
 
 
-def _weight(one: TypeReport, *, has_memory: bool) -> float:
-    return value_of((one.stats.memory_bytes or 0) if has_memory else one.stats.keys)
-
-
-def _lengths(one: TypeReport) -> SafeText:
-    """Say how long keys of a type are: `7 · 54 · 360 fields`."""
+def _lengths_text(one: TypeReport) -> SafeText:
+    """Return how long the keys of a type are: `7 · 54 · 360 fields`."""
     spread = one.length
     if spread is None:
         return literal("length unknown")
-    texts = [_length(spread.p50, one.unit), _length(spread.p99, one.unit), _length(spread.max, one.unit)]
-    unit = "" if one.unit == "bytes" else f" {display_text(one.unit, limit=12)}"
-    return SafeText(f"{joined(texts)}{unit}")
+    figures = (spread.p50, spread.p99, spread.max)
+    if one.unit == "bytes":
+        return joined([size_text(figure, CoverageKind.EXACT) for figure in figures])
+    lengths = joined([written(figure, fmt.short_count) for figure in figures])
+    return SafeText(f"{lengths} {display_text(one.unit, limit=12)}")
 
 
-def _length(figure: Figure, unit: str) -> SafeText:
-    if unit == "bytes":
-        return size_text(figure, CoverageKind.EXACT)
-    return written(figure, fmt.short_count)
-
-
-def _encodings(report: Report, width: int, types: int) -> list[Line]:
-    """Return the encodings of each type with their shares; a share of a sample has its interval beside it."""
+def _encoding_lines(report: Report, width: int) -> list[Line]:
+    """Return the encodings of each type with their shares of it, in the order of the types; nothing without any."""
     found = report.summary.encodings
     if not found:
         return []
-    head: Line = (Span(literal("encodings"), Role.ACCENT), Span(literal("  share of the type, 95 %"), Role.MUTED))
+    note = Span(literal("  share of the type, 95 %"), Role.MUTED)
     order = {one.name: at for at, one in enumerate(report.summary.types)}
-    rows = sorted(found, key=lambda one: (order.get(one.kind, types), -value_of(one.share)))
-    return [head, *bar_lines([_encoding(one) for one in rows], width, name_cells=NAME_CELLS * 2, cap=20)]
+    bars = []
+    for one in sorted(found, key=lambda one: (order.get(one.kind, len(order)), -value_of(one.share))):
+        name = joined((display(one.kind, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
+        role = type_role(one.kind)
+        bars.append(HorizontalBar(name, (share_text(one.share),), value_of(one.share), role, role))
+    return [(Span(literal("encodings"), Role.ACCENT), note), *bar_lines(bars, width, name_cells=NAME_CELLS * 2, cap=20)]
 
 
-def _encoding(one: EncodingReport) -> Bar:
-    name = joined((display(one.kind, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
-    return Bar(
-        name, (share_text(one.share),), value_of(one.share), type_role(one.kind),
-        type_role(one.kind),
-    )  # fmt: skip
-
-
-def _is_denied(report: Report, fact: str) -> bool:
-    column = report.head.columns.get(fact)
-    return column is not None and column.state is ColumnState.DENIED
-
-
-def _notes(report: Report, width: int) -> list[Line]:
-    """Say why memory, lengths or encodings are missing or not of all keys."""
+def _missing_lines(report: Report, width: int) -> list[Line]:
+    """Return why types, memory, lengths or encodings are missing, or not of all keys."""
     lines: list[Line] = []
     for name in ("type", "memory", "length", "encoding"):
         column = report.head.columns.get(name)
@@ -194,39 +169,37 @@ def _notes(report: Report, width: int) -> list[Line]:
     return [(), *lines] if lines else []
 
 
-def _sizes(found: Sequence[KeySizes], width: int) -> list[Line]:
-    """Return as many of the server's own histograms as stand beside each other; each says what it counts."""
+def _histogram_lines(found: Sequence[KeySizes], width: int) -> list[Line]:
+    """Return as many of the server's own histograms side by side as fit; nothing where none does."""
     head: Line = (
         Span(literal("sizes as the server counts them"), Role.ACCENT),
         Span(literal("  exact, of all keys: INFO keysizes"), Role.MUTED),
     )
-    blocks: list[list[Line]] = []
+    rows: list[Line] = [()] * (HISTOGRAM_LINES + 2)
     used = 0
     for one in found:
-        block = _size_block(one)
+        block = _histogram(one)
         cells = max(map(line_width, block))
         if used + cells > width:
             break
-        blocks.append([(*line, gap(cells + 3 - line_width(line))) for line in block])
-        used += cells + 3
-    if not blocks:
-        return []
-    return [head, *(tuple(span for line in row for span in line) for row in zip(*blocks, strict=True))]
+        used += cells + HISTOGRAM_GAP
+        rows = [
+            (*row, *line, gap(cells + HISTOGRAM_GAP - line_width(line))) for row, line in zip(rows, block, strict=True)
+        ]
+    return [head, *rows] if used else []
 
 
-def _size_block(one: KeySizes) -> list[Line]:
+def _histogram(one: KeySizes) -> list[Line]:
     """Return one histogram: its name, bars, and the lower bound of each bin, a power of two."""
     bins = [(low, keys) for low, keys in one.bins if low >= 0]
-    is_bytes = "string" in one.name
     name = display_text(one.name.removeprefix("distrib_"), limit=24)
     total = sum(keys for _, keys in bins)
+    measure = "by bytes" if "string" in one.name else "by elements"
     labels = [fmt.power_of_two(low) for low, _ in bins]
-    cells = max([SIZE_CELLS, *(width_of(label) for label in labels)]) + 1
-    rows = standing([keys for _, keys in bins], SIZE_LINES)
-    measure = "by bytes" if is_bytes else "by elements"
-    lines: list[Line] = [
-        (Span(name), Span(SafeText(f"  {fmt.short_count(total)} {noun(total, 'key')}, {measure}"), Role.MUTED))
+    cells = max([HISTOGRAM_BAR_CELLS, *map(width_of, labels)]) + 1
+    rows = standing([keys for _, keys in bins], HISTOGRAM_LINES)
+    return [
+        (Span(name), Span(SafeText(f"  {fmt.short_count(total)} {noun(total, 'key')}, {measure}"), Role.MUTED)),
+        *((Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows),
+        (Span(SafeText("".join(left(label, cells) for label in labels)), Role.MUTED),),
     ]
-    lines += [(Span(SafeText("".join(f"{mark * (cells - 1)} " for mark in row)), Role.BAR),) for row in rows]
-    axis = "".join(left(label, cells) for label in labels)
-    return [*lines, (Span(SafeText(axis), Role.MUTED),)]

@@ -18,7 +18,7 @@ from rtui.tui.kit.command import Command, Condition, Group, Owner, bindings
 from rtui.tui.kit.line_view import LinePanel, set_content_height
 from rtui.tui.kit.rows_view import RowsView
 from rtui.tui.kit.styled_text import Line, width_of
-from rtui.tui.kit.table_lines import TablePlan, header_line, plan_table, table_line
+from rtui.tui.kit.table_lines import TableLayout, header_line, layout_table, table_line
 from rtui.tui.kit.table_rows import Order, TableRows, TableState
 
 EMPTY: Final = Table("", "", (), ())
@@ -79,7 +79,7 @@ class TableBody(RowsView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows = TableRows(EMPTY, TableState())
-        self.plan = TablePlan()
+        self.plan = TableLayout()
         self._is_marked: Marked | None = None
 
     @property
@@ -302,7 +302,9 @@ class ReportTable(Vertical):
         measured = [rows.texts(line) for line in range(min(len(rows), MEASURED_ROWS))]
         wants = [max(map(width_of, texts)) for texts in zip(*measured, strict=True)]
         width = self.body.scrollable_content_region.width
-        self.body.plan = plan_table(rows.table, width, rows.state.sort, wants) if rows.table.columns else TablePlan()
+        self.body.plan = (
+            layout_table(rows.table, width, rows.state.sort, wants) if rows.table.columns else TableLayout()
+        )
 
     def _say_header(self) -> None:
         self._header.show([header_line(self.rows.table, self.body.plan, self._order())])

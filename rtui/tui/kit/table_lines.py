@@ -54,7 +54,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class TablePlan:
+class TableLayout:
     """How a row of a given width is divided."""
 
     places: tuple[Place, ...] = ()
@@ -70,7 +70,7 @@ class TablePlan:
         return None
 
 
-def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequence[int] = ()) -> TablePlan:
+def layout_table(table: Table, width: int, sort: str | None = None, wants: Sequence[int] = ()) -> TableLayout:
     """Divide `width` cells among as many columns as fit: first come those at the left and the one sorted by.
 
     `wants` are the widths of the widest texts seen; a column whose texts need more than its own width gets it.
@@ -96,7 +96,7 @@ def plan_table(table: Table, width: int, sort: str | None = None, wants: Sequenc
     more = max(0, min(room, min(sizes[flexible], MAX_NAME_CELLS) - least))
     name_cells, spare = least + more, room - more
     bar = next((at for at in sorted(kept) if columns[at].unit is Unit.SHARE), None) if spare > BAR_CELLS else None
-    return TablePlan(
+    return TableLayout(
         tuple(
             Place(at, name_cells if at == flexible else sizes[at], columns[at].numeric, at == bar)
             for at in sorted(kept)
@@ -119,7 +119,7 @@ def _header_cells(column: Column) -> int:
     return width_of(column.title) + (2 if column.numeric else 0)
 
 
-def header_line(table: Table, plan: TablePlan, order: Order | None) -> Line:
+def header_line(table: Table, plan: TableLayout, order: Order | None) -> Line:
     """Return the titles of the columns; the one that orders the rows is marked."""
     sort, upward = order or Order("")
     spans: list[Span] = [gap(MARGIN)]
@@ -139,7 +139,7 @@ def header_line(table: Table, plan: TablePlan, order: Order | None) -> Line:
 
 
 def table_line(
-    cells: Sequence[Cell], texts: Sequence[SafeText], table: Table, plan: TablePlan, *, is_marked: bool = False
+    cells: Sequence[Cell], texts: Sequence[SafeText], table: Table, plan: TableLayout, *, is_marked: bool = False
 ) -> Line:
     """Return one row; `is_marked` makes it stand out by a sign and by its ink."""
     spans: list[Span] = [Span(MARK, Role.WARN) if is_marked else gap(MARGIN)]

@@ -30,7 +30,7 @@ from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
-from rtui.tui.analyse.chart_lines import Bar, bar_lines, standing
+from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, standing
 from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
 from rtui.tui.analyse.hot_panel import HotKeysPanel, hot_lines
 from rtui.tui.analyse.panel import Panel
@@ -171,7 +171,7 @@ def test_standing_bars_are_as_high_as_their_values(values: list[float], height: 
 def test_a_lying_bar_never_hides_what_is_little(fraction: float, width: int) -> None:
     from rtui.tui.kit.styled_text import literal
 
-    (line,) = bar_lines([Bar(literal("name"), (literal("12"),), fraction)], width)
+    (line,) = bar_lines([HorizontalBar(literal("name"), (literal("12"),), fraction)], width)
     assert line_width(line) <= width
     assert bool([span for span in line if span.role is Role.BAR and span.text.strip()]) == (fraction > 0)
 

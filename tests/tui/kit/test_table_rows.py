@@ -17,7 +17,7 @@ from rtui.analysis.formats.markdown import table_markdown
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.table_file import table_json
-from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, plan_table, table_line
+from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, layout_table, table_line
 from rtui.tui.kit.table_rows import Order, TableRows, TableState
 from tests.tui.visiting import check_text
 
@@ -106,7 +106,7 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
 ) -> None:
     rows = TableRows(table, TableState(sort))
     wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
-    plan = plan_table(table, width, sort, wants)
+    plan = layout_table(table, width, sort, wants)
     header = header_line(table, plan, Order(sort) if sort else None)
     if width >= MIN_NAME_CELLS + 2 * MARGIN:
         assert line_width(header) <= width
@@ -118,14 +118,14 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
 
 def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
-    assert [place.index for place in plan_table(table, 50).places] == [0, 1, 2]
-    assert [place.index for place in plan_table(table, 56, "types").places] == [0, 4]
-    assert len(plan_table(table, 200).places) == len(COLUMNS)
+    assert [place.index for place in layout_table(table, 50).places] == [0, 1, 2]
+    assert [place.index for place in layout_table(table, 56, "types").places] == [0, 4]
+    assert len(layout_table(table, 200).places) == len(COLUMNS)
 
 
 def test_a_title_is_found_by_its_cells() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
-    plan = plan_table(table, 120)
+    plan = layout_table(table, 120)
     text = "".join(span.text for span in header_line(table, plan, None))
     for place in plan.places:
         assert plan.column_at(text.index(table.columns[place.index].title)) == place.index
