@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain, repeat
 from operator import gt
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.figures import Figures
@@ -20,8 +20,8 @@ from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
 
-Measure = Callable[[KeyRecord], int]
-"""What a list is ordered by."""
+Measure: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"]
+"""The field of a record that a list is ordered by."""
 
 NAME_BYTES: Final = 1 << 20
 """The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
@@ -80,7 +80,7 @@ class Ranking:
         kept = ranked[: self._fitting(ranked)]
         if ranked and (len(kept) == self._top or len(kept) < len(ranked)):
             last = ranked[min(len(kept), self._top - 1)]
-            self._floor = self._measure(last), last.key
+            self._floor = self._value(last), last.key
         self._records = {record.key: record for record in kept}
         self._name_bytes = sum(map(len, self._records))
 
@@ -105,11 +105,11 @@ class Ranking:
         ranked = self._ranked()
         return tuple(ranked[: self._fitting(ranked)])
 
-    def _ranked(self) -> list[KeyRecord]:
-        def order(record: KeyRecord) -> tuple[int, bytes]:
-            return -self._sign * self._measure(record), record.key
+    def _value(self, record: KeyRecord) -> int:
+        return getattr(record, self._measure) or 0
 
-        return sorted(self._records.values(), key=order)[: self._top]
+    def _ranked(self) -> list[KeyRecord]:
+        return sorted(self._records.values(), key=lambda one: (-self._sign * self._value(one), one.key))[: self._top]
 
     def _fitting(self, ranked: list[KeyRecord]) -> int:
         """Return how many of these records are listed."""
@@ -148,23 +148,22 @@ class TopKeys:
         """By type, how many keys were above the thresholds; a type that could not be judged is missing."""
         self._by_memory: dict[bytes | None, Ranking] = {}
         self._by_length: dict[bytes | None, Ranking] = {}
-        self._by_frequency = Ranking(top, _frequency)
-        self._by_idle = Ranking(top, _idle, least=True)
+        self._by_frequency = Ranking(top, "frequency")
+        self._by_idle = Ranking(top, "idle_s", least=True)
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add a batch that was asked at this moment, in seconds since the epoch."""
         if not batch.keys:
             return
         record_of = partial(batch.record, asked_at_s=asked_at_s)
-        for by_type, measure, values in (
-            (self._by_memory, _memory, batch.memory_bytes),
-            (self._by_length, _length, batch.lengths),
-        ):
-            if values is not None:
-                ranking = by_type.get(batch.key_type)
-                if ranking is None:
-                    ranking = by_type[batch.key_type] = Ranking(self._top, measure)
-                ranking.add(batch.keys, values, record_of)
+        if batch.memory_bytes is not None:
+            if batch.key_type not in self._by_memory:
+                self._by_memory[batch.key_type] = Ranking(self._top, "memory_bytes")
+            self._by_memory[batch.key_type].add(batch.keys, batch.memory_bytes, record_of)
+        if batch.lengths is not None:
+            if batch.key_type not in self._by_length:
+                self._by_length[batch.key_type] = Ranking(self._top, "length")
+            self._by_length[batch.key_type].add(batch.keys, batch.lengths, record_of)
         if batch.frequency is not None:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
         elif batch.idle_s is not None:
@@ -204,8 +203,8 @@ class TopKeys:
         by_length = {key_type: ranking.records() for key_type, ranking in self._by_length.items()}
         elements = [records for key_type, records in by_length.items() if key_type not in (STRING.name, None)]
         return BigReport(
-            by_memory=self._over_all(by_memory.values(), _memory),
-            by_length=self._over_all(elements, _length),
+            by_memory=self._over_all(by_memory.values(), "memory_bytes"),
+            by_length=self._over_all(elements, "length"),
             by_type_memory={key_type: records for key_type, records in by_memory.items() if key_type is not None},
             by_type_length={key_type: records for key_type, records in by_length.items() if key_type is not None},
             over={key_type: figures.keys(count) for key_type, count in self._over.items()},
@@ -219,7 +218,7 @@ class TopKeys:
             if known is None or known.asked_at_s <= record.asked_at_s:
                 latest[record.key] = record
         ranking, records = Ranking(self._top, measure), list(latest.values())
-        ranking.add([one.key for one in records], [measure(one) for one in records], records.__getitem__)
+        ranking.add([one.key for one in records], [getattr(one, measure) or 0 for one in records], records.__getitem__)
         return ranking.records()
 
     def hottest(self) -> tuple[KeyRecord, ...]:
@@ -232,19 +231,3 @@ def _count_above(values: Sequence[int] | None, limit: int | None) -> int | None:
     if values is None or limit is None:
         return None
     return sum(map(gt, values, repeat(limit))) if max(values) > limit else 0
-
-
-def _memory(record: KeyRecord) -> int:
-    return record.memory_bytes or 0
-
-
-def _length(record: KeyRecord) -> int:
-    return record.length or 0
-
-
-def _frequency(record: KeyRecord) -> int:
-    return record.frequency or 0
-
-
-def _idle(record: KeyRecord) -> int:
-    return record.idle_s or 0

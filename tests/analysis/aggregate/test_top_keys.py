@@ -186,7 +186,7 @@ def test_counts_over_the_thresholds_are_exact(name: str, without: str) -> None:
 def test_a_list_ends_where_the_names_have_no_more_room(
     keyspace: dict[bytes, int], top: int, room: int, least: bool
 ) -> None:
-    found, sign = Ranking(top, lambda record: record.length or 0, least=least, max_bytes=room), 1 if least else -1
+    found, sign = Ranking(top, "length", least=least, max_bytes=room), 1 if least else -1
     for key, value in keyspace.items():
         batch = KeyRecord(key=key, kind=b"hash", asked_at_s=0.0, length=value)
         found.add([key], [value], [batch].__getitem__)
