@@ -1,6 +1,6 @@
 """Reads the replies to commands about a key as facts: the one place that knows the range of each reply.
 
-A reply outside its range is no fact, whatever it looks like: a server, a proxy or a module at fault costs that one fact
+A reply outside its range is no fact, whatever its type: a server, a proxy or a module at fault costs that one fact
 and nothing else.
 """
 
@@ -40,7 +40,7 @@ class Expected:
             return type(reply) is bytes and reply != self.gone and 0 < len(reply) <= MAX_NAME_BYTES
         return type(reply) is int and self.low <= reply <= self.high
 
-    def says_gone(self, reply: Reply) -> bool:
+    def means_gone(self, reply: Reply) -> bool:
         """Whether a reply that is no error means that there is no such key."""
         return self.nil_is_gone if reply is None else self.gone is not None and reply == self.gone
 
@@ -82,7 +82,7 @@ class KeyAnswers:
     @property
     def is_gone(self) -> bool:
         """Whether any reply means that there is no such key: later replies count as much as earlier ones."""
-        return any(expected(command).says_gone(reply) for command, reply in self.replies.items())
+        return any(expected(command).means_gone(reply) for command, reply in self.replies.items())
 
     @property
     def type(self) -> bytes | Unknown:
@@ -111,7 +111,7 @@ class KeyAnswers:
         reply, wanted = self.replies[command], expected(command)
         if isinstance(reply, ServerError):
             return unknown_from(reply)
-        if wanted.says_gone(reply):
+        if wanted.means_gone(reply):
             return GONE
         if wanted.fits(reply):
             return cast("bytes | int", reply)

@@ -55,10 +55,10 @@ async def row_facts(
     answers = {key: KeyAnswers(querier.capabilities, {}) for key in keys if len(key) <= MAX_BULK_KEY_BYTES}
     await _query_rows(querier, (guard.key_type, guard.pttl), {None: list(answers)}, answers)
     asked_at_s = clock()
-    evidence = {key: _type_evidence(querier, told.type) for key, told in answers.items()}
+    evidence = {key: _type_evidence(querier, answer.type) for key, answer in answers.items()}
     groups: dict[TypeEvidence | None, list[bytes]] = {}
-    for key, told in answers.items():
-        if not told.is_gone and evidence[key].memory_cost.policy is MemoryUsagePolicy.FREE:
+    for key, answer in answers.items():
+        if not answer.is_gone and evidence[key].memory_cost.policy is MemoryUsagePolicy.FREE:
             groups.setdefault(evidence[key], []).append(key)
     await _query_rows(querier, (guard.memory_usage,), groups, answers)
     rows = []
@@ -140,7 +140,9 @@ async def key_facts(
         use = use.without_own_reads(querier.own_reads, key, asked_at_s)
     watch = CostWatch() if watch is None else watch
     typed = _typed_queries(querier, key, answers.type, watch, may_touch=may_touch)
-    if querier.touches and typed.length is not None:  # before it is sent: nobody may be waiting for the reply any more
+    if (
+        querier.touches and typed.length is not None
+    ):  # before it is sent: the caller may be cancelled while it is under way
         used_s = None if isinstance(use.idle_s, Unknown) else asked_at_s - use.idle_s
         counter = None if isinstance(use.counter, Unknown) else use.counter
         querier.own_reads.add(key, clock(), used_s=used_s, counter=counter)
@@ -189,7 +191,7 @@ class _Use:
 async def _query_untouching(querier: Querier, key: bytes) -> KeyAnswers:
     """Ask what never counts as an access, idle time or frequency first, by which of them the policy keeps.
 
-    Where somebody has changed the policy since, the other one is asked in a round trip of its own.
+    Where the policy has been changed since, the other one is asked in a round trip of its own.
     """
     server = querier.connection.server
     recency, other = guard.object_idletime, guard.object_freq
@@ -237,7 +239,7 @@ def _typed_queries(
     if evidence.key_type is None:
         why_no_length = Unknown(Reason.NOT_ASKED, "the type is not known")
     elif command is None:
-        why_no_length = Unknown(Reason.UNSUPPORTED, "no command tells the length of this type")
+        why_no_length = Unknown(Reason.UNSUPPORTED, "no command returns the length of this type")
     elif querier.touches and not may_touch:
         why_no_length, command = Unknown(Reason.NOT_ASKED, "asking would count as an access"), None
     return _TypedQueries(

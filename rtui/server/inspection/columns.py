@@ -59,7 +59,7 @@ def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequ
         is_gone = False
         for index, (question, reply) in enumerate(zip(expected, row, strict=True)):
             if not isinstance(reply, ServerError):
-                is_gone = is_gone or question.says_gone(reply)
+                is_gone = is_gone or question.means_gone(reply)
             elif is_temporary(reply):
                 raise ServerBusyError(reply.text)
             elif reply.code == "WRONGTYPE" or "no such key" in reply.text.lower():

@@ -75,7 +75,7 @@ def test_a_type_that_makes_no_sense_is_unknown(reply: Reply) -> None:
     assert part.answers == (None, [5])
 
 
-def test_memory_says_gone_by_nil_and_nothing_below_zero() -> None:
+def test_memory_means_gone_by_nil_and_nothing_below_zero() -> None:
     found = read_answers([b"a", b"b", b"c"], [None, -2, 7], (MEMORY,))
     assert found.gone == 1
     assert found.unread == {0: 1}

@@ -138,7 +138,7 @@ async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTab
     (reply,) = await reader.querier.run(guard.xinfo_groups(reader.key, GroupEvidence(count)))
     groups = [mapping(group) for group in items(reply)]
     if not groups:
-        return (), ("the groups were not told",)
+        return (), ("the server did not list the groups",)
     detailed: dict[bytes, ConsumerEvidence] = {}
     for group in groups:
         match group.get(b"name"), group.get(b"consumers"):

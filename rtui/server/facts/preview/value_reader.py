@@ -139,7 +139,7 @@ class ValueReader:
             is_stale = time.time() - self.facts.asked_at_s > STALE_S
             is_kept = self.facts.idle_basis is IdleBasis.ACCESS and not isinstance(self.facts.idle_s, Unknown)
             recency = [guard.object_idletime(self.key)] if is_kept and is_stale else []
-            self._note_own_read(None)  # before it is sent: nobody may be waiting for the replies any more
+            self._note_own_read(None)  # before it is sent: the caller may be cancelled meanwhile
         *replies, type_name = await self.querier.run(*recency, *commands, guard.key_type(self.key))
         if recency:
             self._note_own_read(replies.pop(0))
