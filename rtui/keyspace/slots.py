@@ -76,11 +76,7 @@ class SlotExplanation:
     """CRC16 of the hashed bytes, 16 bits."""
 
     hashed: bytes
-    """The bytes that were hashed."""
-
     rule: TagRule
-    """Why these bytes are hashed."""
-
     tag_start: int | None
     """Offset of the `{` of the tag in the key, in bytes; None without a tag."""
 

@@ -37,13 +37,25 @@ SEARCH_BATCH = 4_096
 
 
 class ChildOrder(NamedTuple):
-    """An order of the namespaces, or of the keys, of a listing; None stands for the order of arrival."""
+    """An order of the namespaces, or of the keys, of a listing; what has no place in it follows in order of arrival."""
 
     ordinals: array[int]
     """Ordinals by position."""
 
     positions: array[int]
     """Positions by ordinal."""
+
+    def ordinal_at(self, position: int) -> int:
+        """Return the ordinal of what is at this position."""
+        return self.ordinals[position] if position < len(self.ordinals) else position
+
+    def position_of(self, ordinal: int) -> int:
+        """Return the position of what has this ordinal."""
+        return self.positions[ordinal] if ordinal < len(self.positions) else ordinal
+
+
+ARRIVAL = ChildOrder(array("I"), array("I"))
+"""The order of arrival."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,11 +78,7 @@ class Listing:
     """How many namespaces its rows are in; 0 for the rows of the root."""
 
     name_count: int = field(init=False)
-    """The number of namespaces listed."""
-
     key_count: int = field(init=False)
-    """The number of keys listed."""
-
     expanded: list[Listing] = field(default_factory=list)
     """The listings of the children that are expanded, from top to bottom."""
 
@@ -81,8 +89,8 @@ class Listing:
     _below: int = 0
     """The number of rows of expanded children."""
 
-    _name_order: ChildOrder | None = None
-    _key_order: ChildOrder | None = None
+    _name_order: ChildOrder = ARRIVAL
+    _key_order: ChildOrder = ARRIVAL
     _labels: list[bytes] = field(init=False)
     _keys: PackedNames | None = field(init=False)
 
@@ -103,9 +111,7 @@ class Listing:
     @property
     def keys_are_sorted(self) -> bool:
         """Whether keys are listed in another order than that of arrival."""
-        return self._key_order is not None
-
-    # positions and ordinals
+        return self._key_order is not ARRIVAL
 
     def ordinal_of(self, child: Namespace) -> int:
         """Return the ordinal of a child, -1 if it is not listed; still the old one until `renumber` is called."""
@@ -119,27 +125,19 @@ class Listing:
 
     def name_ordinal(self, position: int) -> int:
         """Return the ordinal of the namespace at this position."""
-        order = self._name_order
-        return order.ordinals[position] if order is not None and position < len(order.ordinals) else position
+        return self._name_order.ordinal_at(position)
 
     def key_ordinal(self, position: int) -> int:
         """Return the ordinal of the key at this position; positions of keys follow those of the namespaces."""
-        index = position - self.name_count
-        order = self._key_order
-        return order.ordinals[index] if order is not None and index < len(order.ordinals) else index
+        return self._key_order.ordinal_at(position - self.name_count)
 
     def position_of_name(self, ordinal: int) -> int:
         """Return the position of the namespace with this ordinal."""
-        order = self._name_order
-        return order.positions[ordinal] if order is not None and ordinal < len(order.positions) else ordinal
+        return self._name_order.position_of(ordinal)
 
     def position_of_key(self, ordinal: int) -> int:
         """Return the position of the key with this ordinal."""
-        order = self._key_order
-        index = order.positions[ordinal] if order is not None and ordinal < len(order.positions) else ordinal
-        return self.name_count + index
-
-    # offsets
+        return self.name_count + self._key_order.position_of(ordinal)
 
     def offset(self, position: int) -> int:
         """Return the offset of the row at this position."""
@@ -169,8 +167,6 @@ class Listing:
             sizes = accumulate((child.size for child in self.expanded), initial=0)
             self._starts = [position + above for position, above in zip(self._expanded_positions, sizes, strict=False)]
         return self._starts
-
-    # changes
 
     def list_new(self) -> None:
         """List the children that arrived, namespaces after namespaces and keys after keys; call `renumber` before."""
@@ -207,8 +203,8 @@ class Listing:
         self.parent = None
         self.expanded = []
 
-    def set_orders(self, names: ChildOrder | None, keys: ChildOrder | None) -> None:
-        """List all children in another order; those that have no place in it follow in order of arrival."""
+    def set_orders(self, names: ChildOrder, keys: ChildOrder) -> None:
+        """List all children in another order."""
         self.list_new()
         self._name_order, self._key_order = names, keys
         self._place_expanded()
@@ -222,14 +218,14 @@ class Listing:
         before = self.size
         order, labels = self._name_order, self._labels
         if self.node.labels is not labels:
-            self._name_order = None
-            if order is not None and self.name_count <= KEEP_ORDER:
+            self._name_order = ARRIVAL
+            if order is not ARRIVAL and self.name_count <= KEEP_ORDER:
                 new = {label: ordinal for ordinal, label in enumerate(self.node.labels)}
                 listed = (*order.ordinals, *range(len(order.ordinals), self.name_count))
                 left = array("I", (new[labels[ordinal]] for ordinal in listed if labels[ordinal] in new))
                 self._name_order = finish(order_of(left, Slicer()))
         if self.node.keys is not self._keys:
-            self._key_order = None
+            self._key_order = ARRIVAL
         removed = [child for child in self.expanded if child.node.ordinal < 0]
         for child in removed:
             child.attached = False
@@ -260,8 +256,6 @@ class Listing:
         self.expanded = [self.expanded[index] for _, index in placed]
         self._starts = None
 
-    # searching
-
     def find(self, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
         """Return the first position from `start` on, then from the top, whose name starts with `prefix`, if any."""
         prefix = prefix.lower() if ignore_case else prefix
@@ -278,9 +272,9 @@ class Listing:
         return found
 
     def _find_name(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
-        labels = self.node.labels
+        labels, ordinal_at = self.node.labels, self._name_order.ordinal_at
         for count, position in enumerate(positions, 1):
-            label = labels[self.name_ordinal(position)]
+            label = labels[ordinal_at(position)]
             if (label.lower() if ignore_case else label).startswith(prefix):
                 return position
             if count % SEARCH_BATCH == 0:

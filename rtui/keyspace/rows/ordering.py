@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from enum import Enum
 
-from rtui.keyspace.rows.listing import ChildOrder, order_of
+from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import PackedNames
@@ -73,7 +73,7 @@ def _sortable_number(number: re.Match[bytes]) -> bytes:
     return b"0%c%b%c" % (min(len(digits), MAX_DIGITS), digits, min(zeros, MAX_DIGITS))
 
 
-def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[ChildOrder | None, ChildOrder | None]]:
+def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[ChildOrder, ChildOrder]]:
     """Return the orders of the namespaces and of the keys that a namespace lists now, in slices.
 
     Children that arrive meanwhile have no place in them; if ordinals change meanwhile, it starts again.
@@ -81,7 +81,7 @@ def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[Child
     while True:
         labels, keys = node.labels, node.keys
         total = len(labels)
-        name_order = key_order = None
+        name_order = key_order = ARRIVAL
         if total > 1:
             ordinals = array("I")
             if sort is Sort.NAME:
@@ -93,7 +93,7 @@ def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[Child
             ordinals = array("I")
             yield from _sort_by_name(range(len(keys)), _key_names(keys), ordinals, slicer)
             key_order = yield from order_of(ordinals, slicer)
-        if node.labels is labels and (key_order is None or node.keys is keys):
+        if node.labels is labels and (key_order is ARRIVAL or node.keys is keys):
             return name_order, key_order
 
 

@@ -42,7 +42,6 @@ class RowKind(Enum):
     """All keys with a common prefix."""
 
     KEY = "key"
-    """One key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,6 @@ class Row:
     """
 
     kind: RowKind
-    """Whether it is a namespace or a key."""
-
     namespace: Namespace
     """The namespace itself, or the one that the key is directly in."""
 
@@ -172,8 +169,6 @@ class VisibleRows:
             yield from slicer.pause()
         return None
 
-    # expanding
-
     def is_expanded(self, namespace: Namespace) -> bool:
         """Tell whether its children are listed below its row, if that is visible."""
         listing = self._listings.get(namespace)
@@ -255,8 +250,6 @@ class VisibleRows:
             yield from self.expand(node)
         return None
 
-    # moving
-
     def parent_row(self, row: Row) -> Row | None:
         """Return the row of the namespace that this row is in; None at the first level."""
         above = row.above
@@ -287,8 +280,6 @@ class VisibleRows:
             return None
         found = yield from listing.find(prefix, position + after, ignore_case, Slicer(self.store.clock))
         return None if found is None else _row_at(listing, found)
-
-    # changing
 
     def refresh(self, anchor: Row | None = None) -> Refreshed:
         """List what the store got since the last time; the cost grows with the expanded namespaces that changed."""

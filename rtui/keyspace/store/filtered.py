@@ -21,9 +21,6 @@ class Filtered:
     store: NamespaceStore
     """The matches, counted and listed like any keyspace, and with the memory budget of the store they come from."""
 
-    searched: int
-    """Keys whose names were searched."""
-
     not_searched: int
     """Keys of which only the count is known."""
 
@@ -32,21 +29,21 @@ class Filtered:
         self.store = NamespaceStore(source.separators, budget_bytes=source.budget_bytes, clock=source.clock)
         self.needle = needle.lower() if ignore_case else needle
         self.ignore_case = ignore_case
-        self.searched = self.not_searched = 0
+        self.not_searched = 0
         self._source = source
         self._working = True
         source.follow(self)
 
     def add(self, keys: Sequence[bytes]) -> None:
         """Search keys that the store got; the store calls this."""
-        self._search_keys(keys)
+        self._add_matching(keys)
         if self._working:
             self.store.repeats_possible = True
 
     def reset(self) -> None:
         """Begin anew with a store that was reset; the store calls this."""
         self.store.reset()
-        self.searched = self.not_searched = 0
+        self.not_searched = 0
 
     def settle(self) -> Slices[None]:
         """Remove repeats after the store did; the store calls this."""
@@ -69,7 +66,7 @@ class Filtered:
             if unopened and node.dropped:
                 self.not_searched += node.count
             elif unopened and isinstance(node.suffixes, bytes):
-                self._search_keys([prefix + name for name in unpack_inline(node.suffixes)])
+                self._add_matching([prefix + name for name in unpack_inline(node.suffixes)])
             elif unopened and isinstance(node.suffixes, PackedNames):
                 yield from self._search(prefix, node.suffixes, slicer)
             if node.children is None:
@@ -85,7 +82,7 @@ class Filtered:
                     if isinstance(child, Namespace):
                         waiting.append((child, prefix + label))
                     elif isinstance(child, bytes):
-                        self._search_keys([prefix + label + name for name in unpack_inline(child)])
+                        self._add_matching([prefix + label + name for name in unpack_inline(child)])
                     else:
                         self.not_searched += child
                 yield from slicer.pause()
@@ -100,7 +97,6 @@ class Filtered:
         all_match = self.needle in prefix_folded
         rests = [self.needle[cut:] for cut in range(1, len(self.needle)) if prefix_folded.endswith(self.needle[:cut])]
         for _, chunk in packed.chunks():
-            self.searched += len(chunk)
             if all_match:
                 names = chunk.names()
             else:
@@ -112,8 +108,7 @@ class Filtered:
             self._add([prefix + name for name in names])
             yield from slicer.pause()
 
-    def _search_keys(self, keys: Sequence[bytes]) -> None:
-        self.searched += len(keys)
+    def _add_matching(self, keys: Sequence[bytes]) -> None:
         self._add([key for key in keys if self.needle in (key.lower() if self.ignore_case else key)])
 
     def _add(self, keys: list[bytes]) -> None:

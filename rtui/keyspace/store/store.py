@@ -173,6 +173,7 @@ class NamespaceStore:
             node.estimate = node.expected = None
             parent = node.parent
             listed = {} if parent is None or parent.children is None else parent.children
+            # Its parent may have been dropped meanwhile.
             if parent is not None and node.count == 0 and listed.get(node.label) is node:
                 empty[parent].add(node.label)
         self._estimated.clear()

@@ -51,7 +51,7 @@ def test_a_match_across_the_levels_of_the_tree() -> None:
     found = Filtered(store, b"op:us")
     finish(found.work())
     assert sorted(kept_below(found.store.root)) == [b"shop:user:1", b"shop:user:2"]
-    assert (found.searched, found.store.keys) == (4, 2)
+    assert found.store.keys == 2
 
 
 def test_what_was_dropped_is_not_searched() -> None:
