@@ -229,7 +229,7 @@ class AnalysisRun:
         dialect = dialect_for(self._connection.server)
         wanted = self._options.estimate_keys
         is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
-        if wanted is not None and is_smaller and self._only.kind is None:
+        if wanted is not None and is_smaller and self._only.key_type is None:
             if not can_sample(dialect):
                 raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
             await self._read_memory_bound()
@@ -243,7 +243,12 @@ class AnalysisRun:
             node = replace(node, slots=slots)
         only = self._only
         return Scan(
-            [node], lambda keys: None, self.control, match=only.match, kind=only.kind, on_restart=self._drop_findings
+            [node],
+            lambda keys: None,
+            self.control,
+            match=only.match,
+            key_type=only.key_type,
+            on_restart=self._drop_findings,
         )
 
     async def _read_memory_bound(self) -> None:

@@ -1,4 +1,4 @@
-"""The session behind the browse screen, without a screen: one connection, one store, the scan that fills it."""
+"""The session behind the browse screen: one connection, the namespace store, and the pass that fills it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import prefix_pattern
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.browse_options import BrowseOptions
@@ -21,13 +22,14 @@ from rtui.server.facts.key_facts import key_facts, row_facts
 from rtui.server.facts.key_preview import key_preview
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.counters import lfu_settings
-from rtui.server.keyspace_pass import KeyspacePass, refill
+from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan.node import ScanNode, dialect_for
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
+from rtui.server.scan.scan import Scan
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
@@ -45,16 +47,16 @@ REFRESH_EVERY_S: Final = 3.0
 
 
 class Unfiltered(NamedTuple):
-    """The scan of all keys while it is not shown."""
+    """The pass over all keys while a filter shows some of them."""
 
     store: NamespaceStore
-    keys: KeyspacePass
+    keyspace_pass: KeyspacePass
     size_when_done: int | None
     """Keys of the database when it was over."""
 
 
 class BrowsingSession:
-    """What a screen pulls from: `revision` says whether anything changed, `status` and `store` what there is.
+    """What the screen reads: `revision` grows with every change, `status` and `store` hold the data.
 
     Everything runs on one event loop. Only `start` raises for a server that can't be reached.
     """
@@ -68,7 +70,7 @@ class BrowsingSession:
             budget_bytes=options.memory_budget_bytes,
             pace=Pace(options.pace),
             match=options.match,
-            kind=options.key_type,
+            key_type=options.key_type,
             resume=options.resume,
             is_filling=options.is_filling,
         )
@@ -81,7 +83,7 @@ class BrowsingSession:
         budget_bytes: int | None = None,
         pace: Pace = Pace.GENTLE,
         match: bytes | None = None,
-        kind: bytes | None = None,
+        key_type: bytes | None = None,
         resume: bool = True,
         is_filling: Callable[[], bool] | None = None,
         state_folder: Path | None = None,
@@ -90,7 +92,7 @@ class BrowsingSession:
     ) -> None:
         """`resume` goes on where a saved scan was broken off; `state_folder` is where it is saved.
 
-        `is_filling` says whether somebody is still loading the keys: the scan waits for that, the picture does not.
+        `is_filling` returns whether keys are still being loaded: the scan waits for that, the overview does not.
         `clock` gives seconds since the epoch. Raises PatternError or GuardError for a filter beyond the bounds.
         """
         self.target = target
@@ -98,30 +100,31 @@ class BrowsingSession:
         self.connection = Connection(target) if connection is None else connection
         self.capabilities = Capabilities()
         self.store = NamespaceStore(separators, budget_bytes=budget_bytes)
-        self._only = ScanFilter(match, kind)
+        self._only = ScanFilter(match, key_type)
         self._resume = resume
         self._is_filling = is_filling or (lambda: False)
         self._file = SaveFile(target.label, target.db, state_folder)
         self._revision = 0
         self._size: int | None = None
         self._size_when_done: int | None = None
-        """Keys of the database by its own word as soon as the scan was done, and, next, the last time since then."""
+        """Keys of the database by DBSIZE as soon as the scan was done."""
         self._size_since: int | None = None
+        """The same by the last DBSIZE since then."""
         self._lfu = LfuSettings()
         self._memory_watch = CostWatch()
         self._spent = Cost()
         self._others = 0
-        """How many things are under way that the scan rests for."""
+        """How many tasks are under way that the scan is suspended for."""
         self._pass = self._new_pass(RunControl(pace))
-        self._whole: Unfiltered | None = None
-        """The scan of all keys, held while a filter shows some of them; None when it is the one that is shown."""
-        self._care: asyncio.Task[None] | None = None
+        self._unfiltered: Unfiltered | None = None
+        """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
+        self._refreshing: asyncio.Task[None] | None = None
         self._replacing: asyncio.Task[None] | None = None
         self._is_rescan = False
-        self._next: bool | None = None
-        """Whether the pass that was asked for goes on from a saved one; None when none was asked for."""
-        self._faults: dict[SafeText, None] = {}
-        """Why something that runs beside the pass has ended."""
+        self._next_resumes: bool | None = None
+        """Whether the next pass goes on from a saved one; None when no other pass is wanted."""
+        self._failures: dict[SafeText, None] = {}
+        """Why tasks beside the pass have ended."""
         self._targeted = asyncio.Lock()
         self._analysis: AnalysisSession | None = None
         self._generation = 0
@@ -150,16 +153,16 @@ class BrowsingSession:
             link=self.connection.state,
             pace=self.control.pace,
             progress=now.progress,
-            cost=self._spent + now.cost + (Cost() if self._whole is None else self._whole.keys.cost),
+            cost=self._spent + now.cost + (Cost() if self._unfiltered is None else self._unfiltered.keyspace_pass.cost),
             match=self._only.match,
-            kind=self._only.kind,
+            key_type=self._only.key_type,
             total=now.sample.total if size is None else size,
             sampled=len(now.sample.keys),
             generation=self.connection.generation,
             seen_age_s=None if now.seen is None else max(0.0, self.clock() - now.seen.at_s),
             outdated=self._outdated(),
             complete=self.store.complete,
-            notes=(*self._faults, *now.notes),
+            notes=(*self._failures, *now.notes),
         )
 
     @property
@@ -176,7 +179,7 @@ class BrowsingSession:
         from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415 - likewise
 
         only = self._only
-        return AnalysisOptions(self.store.separators.values, only.match, only.kind, pace=self.control.pace)
+        return AnalysisOptions(self.store.separators.values, only.match, only.key_type, pace=self.control.pace)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
@@ -199,22 +202,22 @@ class BrowsingSession:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
         await self.connection.open()
         self._generation = self.connection.generation
-        self.connection.on_change.append(self._follow)
+        self.connection.on_change.append(self._connection_changed)
         self._pass.begin(resume=self._resume)
-        self._care = start_supervised(self._look_after(), name="rtui server facts", failed=self._broke)
+        self._refreshing = start_supervised(self._refresh_server(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
         if self._analysis is not None:
             await self._analysis.close()
-        self._next = None
-        for task in (self._replacing, self._care):
+        self._next_resumes = None
+        for task in (self._replacing, self._refreshing):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
         await self._pass.end()
-        if self._whole is not None:
-            await self._whole.keys.end()
+        if self._unfiltered is not None:
+            await self._unfiltered.keyspace_pass.end()
         await self.connection.close()
 
     def yield_to_input(self) -> None:
@@ -235,20 +238,20 @@ class BrowsingSession:
             if not self._others:
                 self.control.unsuspend()
 
-    async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
-        """Show other names or types; raises PatternError or GuardError for a filter beyond the bounds.
+    async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
+        """Show keys of other names or types only; raises PatternError or GuardError for a filter beyond the bounds.
 
-        What a filter lets through is scanned into a store of its own. The scan of all keys rests meanwhile, and without
-        a filter it is shown again and goes on: `store` is another object then.
+        They are scanned into a store of their own, so `store` is another object then. The pass over all keys is
+        suspended meanwhile; without a filter it is shown again and goes on.
         """
-        await self._again(ScanFilter(match, kind), resume=self._resume)
+        await self._restart_pass(ScanFilter(match, key_type), resume=self._resume)
 
     async def rescan(self) -> None:
         """Begin again with the same filter, from the beginning; what was denied is tried once more."""
         self.connection.forget_denied()
         self.connection.retry_now()
         self.capabilities.forget()
-        await self._again(self._only, resume=False, is_rescan=True)
+        await self._restart_pass(self._only, resume=False, is_rescan=True)
 
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
@@ -261,7 +264,7 @@ class BrowsingSession:
         return reply != b"none"
 
     async def open_namespace(self, node: Namespace) -> None:
-        """Divide a namespace so that it can be listed, in slices; scan its prefix where only its count was kept."""
+        """Partition a namespace so that it can be listed; scan its prefix where only its count was kept."""
         if not self.store.needs_scan(node):
             for _ in self.store.open(node):
                 await asyncio.sleep(YIELD_S)
@@ -270,15 +273,39 @@ class BrowsingSession:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.suspended():
-                    source = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
-                    await refill(self.store, node, source, self._only, RunControl(self.control.pace), spend=self._spend)
+                    await self._fill(node)
+
+    async def _fill(self, namespace: Namespace) -> None:
+        """Scan for the keys below a namespace of which only the count was kept; when broken off, it stays as it was.
+
+        Raises an RtuiError with the reason when the scan fails.
+        """
+        only = self._only
+        filling, passes = Refill(self.store, namespace), only.names()
+
+        def add(keys: list[bytes]) -> None:
+            filling.add(keys if passes is None else [key for key in keys if passes(key)])
+
+        node = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
+        control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
+        scan = Scan([node], add, control, match=pattern, key_type=only.key_type)
+        try:
+            await scan.run()
+        finally:
+            self._spent += scan.cost
+            if scan.state is ScanState.DONE:
+                filling.done()
+            else:
+                filling.abandon()
+        if scan.state is ScanState.FAILED:
+            raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
     async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
-        """What the listed keys show, see `inspect.row_facts`."""
+        """What the listed keys show, see `facts.key_facts.row_facts`."""
         return await row_facts(self.connection, keys, self.capabilities, clock=self.clock)
 
     async def key_facts(self, key: bytes) -> KeyFacts:
-        """What the key under the cursor shows, see `inspect.key_facts`."""
+        """What the key under the cursor shows, see `facts.key_facts.key_facts`."""
         return await key_facts(
             self.connection,
             key,
@@ -304,7 +331,7 @@ class BrowsingSession:
         )
 
     def _outdated(self) -> Outdated | None:
-        """Why what is listed does not hold any more; a scan that runs finds out itself and begins again."""
+        """Why the listed keys do not hold any more; a running scan notices that itself and begins again."""
         now = self._pass
         state = now.progress.state
         if now.seen is None or not (state.is_over or state is ScanState.PAUSED):
@@ -314,29 +341,29 @@ class BrowsingSession:
             return why
         return outdated_by_size(self.store.keys, self._size_when_done, self._size_since)
 
-    async def _again(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
-        """Replace the pass by another one into the emptied store; of several requests the last one counts.
+    async def _restart_pass(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
+        """Replace the pass by another one into the emptied store; of several calls the last one counts.
 
-        It is done in a task of its own: whoever asked may be cancelled in the middle, and one pass runs at a time.
+        It is done in a task of its own, since the caller may be cancelled; one pass runs at a time.
         """
         self._only = only
         self._is_rescan = is_rescan
-        self._next = resume
+        self._next_resumes = resume
         if self._replacing is None or self._replacing.done():
-            self._replacing = start_supervised(self._replace_pass(), name="rtui new pass", failed=self._broke)
+            self._replacing = start_supervised(self._replace_pass(), name="rtui new pass", failed=self._failed)
         await asyncio.shield(self._replacing)
 
     async def _replace_pass(self) -> None:
-        """End the pass that runs, and begin what was asked for last."""
-        while self._next is not None:
-            if self._whole is None and self._pass.only.is_open and not self._only.is_open:
+        """End the pass that runs, and begin the one that was wanted last."""
+        while self._next_resumes is not None:
+            if self._unfiltered is None and self._pass.only.is_open and not self._only.is_open:
                 self._hold_unfiltered()
             else:
                 await self._pass.end()
                 self._spent += self._pass.cost
                 self._revision += self._pass.revision
-            resume, self._next = self._next, None
-            if self._whole is not None and self._only.is_open and not self._is_rescan:
+            resume, self._next_resumes = self._next_resumes, None
+            if self._unfiltered is not None and self._only.is_open and not self._is_rescan:
                 self._show_unfiltered()
                 continue
             self.store.reset()
@@ -348,41 +375,42 @@ class BrowsingSession:
             self._revision += 1
 
     def _hold_unfiltered(self) -> None:
-        """Let the scan of all keys rest with what it has found, and take an empty store for what a filter shows."""
+        """Suspend the pass over all keys, and take an empty store for what a filter shows."""
         self.control.suspend()
-        self._whole = Unfiltered(self.store, self._pass, self._size_when_done)
+        self._unfiltered = Unfiltered(self.store, self._pass, self._size_when_done)
         self._revision += self._pass.revision + self.store.revision
         self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
 
     def _show_unfiltered(self) -> None:
-        """Go on with the scan of all keys, where it was when the filter came."""
-        if self._whole is None:
+        """Go on with the pass over all keys where it was suspended."""
+        if self._unfiltered is None:
             return
         self._revision += self.store.revision + 1
         pace = self.control.pace
-        (self.store, self._pass, self._size_when_done), self._whole, self._size_since = self._whole, None, None
+        (self.store, self._pass, self._size_when_done), self._unfiltered, self._size_since = (
+            self._unfiltered,
+            None,
+            None,
+        )
         self.control.pace = pace
         if not self._others:
             self.control.unsuspend()
 
-    def _broke(self, failure: RtuiError) -> None:
-        """Take up that something which runs beside the pass has ended, so that it is seen."""
-        self._faults[failure.happened] = None
+    def _failed(self, failure: RtuiError) -> None:
+        """Show that a task beside the pass has ended."""
+        self._failures[failure.happened] = None
         self._revision += 1
 
-    def _spend(self, cost: Cost) -> None:
-        self._spent += cost
-
-    def _follow(self) -> None:
-        """Forget what was learnt of the server when another connection has been made: it may be another one."""
+    def _connection_changed(self) -> None:
+        """Forget what is known of the server once another connection has been made: it may be another server."""
         if self.connection.generation != self._generation:
             self._generation = self.connection.generation
             self.capabilities.forget()
             self._lfu = LfuSettings()
             self._memory_watch = CostWatch()
 
-    async def _look_after(self) -> None:
-        """Find out what the server allows, and keep what it says of itself fresh."""
+    async def _refresh_server(self) -> None:
+        """Probe the capabilities, and refresh memory, load and size every few seconds."""
         while True:
             with contextlib.suppress(ConnectionLost):
                 await self.connection.online()

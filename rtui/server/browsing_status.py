@@ -102,7 +102,7 @@ class BrowsingStatus:
     cost: Cost
     """Of everything that scanned: samples, the scan, targeted scans."""
     match: bytes | None = None
-    kind: bytes | None = None
+    key_type: bytes | None = None
     total: int | Estimate | None = None
     """Keys of the database: by the server's own count (expired ones that still lie there included), or an estimate."""
     sampled: int = 0

@@ -16,10 +16,8 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
-from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.store import NamespaceStore, Refill
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import ServerStamp, stamp_now
 from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands
@@ -34,7 +32,7 @@ from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
+from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.tasks import failure_of
 
@@ -208,7 +206,7 @@ class KeyspacePass:
             return
         only = self.only
         try:
-            self._file.save(savepoint_of(run_id, self._connection.target.db, only.match, only.kind, remaining))
+            self._file.save(savepoint_of(run_id, self._connection.target.db, only.match, only.key_type, remaining))
         except OSError:
             self._notes[NOT_SAVED] = None
 
@@ -242,7 +240,7 @@ class KeyspacePass:
         if saved is None:
             return None
         run_id = self._connection.run_id
-        digest = filter_digest(self.only.match, self.only.kind)
+        digest = filter_digest(self.only.match, self.only.key_type)
         why_not = saved.why_not(run_id, self._connection.target.db, digest)
         self._notes[why_not or GOES_ON] = None
         if why_not is not None:
@@ -252,7 +250,7 @@ class KeyspacePass:
     async def _first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
         only = self.only
-        command = guard.scan(0, count=FIRST_COUNT, match=only.match, key_type=only.kind)
+        command = guard.scan(0, count=FIRST_COUNT, match=only.match, key_type=only.key_type)
         attempt = losses = 0
         while True:
             await self._connection.online()
@@ -319,8 +317,8 @@ class KeyspacePass:
             self._store.add,
             self.control,
             match=self.only.match,
-            kind=self.only.kind,
-            on_restart=self._restarted,
+            key_type=self.only.key_type,
+            on_restart=self._empty_store,
         )
         self.scan = scan
         self._begun_at = node.run_id
@@ -359,41 +357,9 @@ class KeyspacePass:
         """Note when the keys were read, and from which server."""
         self.seen = stamp_now(self._connection, self._clock())
 
-    def _restarted(self, note: ScanNote) -> None:
-        """The scan delivers everything again: what is in the store is void."""
+    def _empty_store(self, note: ScanNote) -> None:
+        """Empty the store: every key is delivered again."""
         self._store.reset()
         self._overview = Overview(self._store)
         self._has_repeats = False
         self._stamp()
-
-
-async def refill(
-    store: NamespaceStore,
-    namespace: Namespace,
-    node: ScanNode,
-    only: ScanFilter,
-    control: RunControl,
-    *,
-    spend: Callable[[Cost], object],
-) -> None:
-    """Fill a namespace, of which only the count was kept, by a scan for its prefix; when broken off, it is as it was.
-
-    `spend` gets what it has cost, however it ends. Raises an RtuiError with the reason when the scan fails.
-    """
-    filling = Refill(store, namespace)
-    passes = only.names()
-
-    def take(keys: list[bytes]) -> None:
-        filling.add(keys if passes is None else [key for key in keys if passes(key)])
-
-    scan = Scan([node], take, control, match=prefix_pattern(namespace.path()), kind=only.kind)
-    try:
-        await scan.run()
-    finally:
-        spend(scan.cost)
-        if scan.state is ScanState.DONE:
-            filling.done()
-        else:
-            filling.abandon()
-    if scan.state is ScanState.FAILED:
-        raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")

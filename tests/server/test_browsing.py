@@ -120,7 +120,7 @@ async def test_filters_begin_again(valkey: Server, tmp_path: Path) -> None:
         await session.filter(b"cart:*", b"list")
         await whole(session)
         assert session.store.keys == 1
-        assert (session.status.match, session.status.kind) == (b"cart:*", b"list")
+        assert (session.status.match, session.status.key_type) == (b"cart:*", b"list")
         with pytest.raises(PatternError):
             await session.filter(b"*" * 50)
         await session.filter(None)

@@ -138,9 +138,9 @@ class FixedSession:
     def yield_to_input(self) -> None:
         self.input_yields += 1
 
-    async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
+    async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
         self.asked.append(f"filter {match!r}")
-        self.status = replace(self.status, match=match, kind=kind)
+        self.status = replace(self.status, match=match, key_type=key_type)
         self.revision += 1
 
     async def rescan(self) -> None:

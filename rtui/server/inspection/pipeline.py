@@ -52,7 +52,7 @@ class Findings(Protocol):
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys of one type; `asked_at_s` is seconds since the epoch."""
 
-    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
+    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
         """Add the encodings of some keys of a type, chosen regardless of what they are."""
 
     def add_vanished(self, count: int) -> None:

@@ -113,22 +113,22 @@ class Plan:
         """Whether recency is a frequency."""
         return self.recency is guard.object_freq
 
-    def evidence(self, kind: bytes | None) -> TypeEvidence:
+    def evidence(self, key_type: bytes | None) -> TypeEvidence:
         """What is known of keys of a type, as the guard wants to know it."""
-        found = self._types.get(kind)
+        found = self._types.get(key_type)
         if found is None:
-            found = self._types[kind] = TypeEvidence(kind, self.server.product, self.server.version)
+            found = self._types[key_type] = TypeEvidence(key_type, self.server.product, self.server.version)
         return found
 
-    def memory(self, kind: bytes | None) -> MemoryCost:
+    def memory(self, key_type: bytes | None) -> MemoryCost:
         """How MEMORY USAGE is asked for keys of a type."""
         if not self._may(guard.memory_usage):
             return MemoryCost(MemoryUsagePolicy.NEVER, "MEMORY USAGE is refused")
-        return self.evidence(kind).memory_cost
+        return self.evidence(key_type).memory_cost
 
-    def length(self, kind: bytes | None) -> KeyCommand | None:
+    def length(self, key_type: bytes | None) -> KeyCommand | None:
         """What tells the length of keys of a type in constant time without changing anything; None for nothing."""
-        ask = queries_of(kind).length if self.asks_lengths else None
+        ask = queries_of(key_type).length if self.asks_lengths else None
         return ask if ask is not None and ask.spec.in_bulk and self._may(ask) else None
 
     @property
@@ -150,11 +150,11 @@ class Plan:
 
     def _lengths(self) -> ColumnReport:
         """What becomes of lengths, each type's by a command of its own: denied where one is, the reason says which."""
-        found = {kind: self._column(ask) for kind, ask in length_commands().items()}
-        denied = {kind: column.reason for kind, column in found.items() if column.state is ColumnState.DENIED}
+        found = {key_type: self._column(ask) for key_type, ask in length_commands().items()}
+        denied = {key_type: column.reason for key_type, column in found.items() if column.state is ColumnState.DENIED}
         if not self.asks_lengths and len(denied) < len(found):
             return ColumnReport(ColumnState.NOT_ASKED, TOUCHING)
-        reasons = "; ".join(f"of type {kind.decode()}: {reason}" for kind, reason in denied.items())
+        reasons = "; ".join(f"of type {key_type.decode()}: {reason}" for key_type, reason in denied.items())
         return ColumnReport(ColumnState.DENIED if denied else ColumnState.COMPLETE, reasons)
 
     def _unless_nameless(self, column: ColumnReport, why: str) -> ColumnReport:

@@ -52,7 +52,7 @@ class NodeScan:
         control: RunControl,
         *,
         match: bytes | None,
-        kind: bytes | None,
+        key_type: bytes | None,
         deliver: Callable[[list[bytes]], object],
         restart: Callable[[ScanNote], object],
         notes: dict[ScanNote, None],
@@ -78,7 +78,7 @@ class NodeScan:
         self._restart = restart
         self._notes = notes
         self._match = match
-        self._kind = kind
+        self._kind = key_type
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())

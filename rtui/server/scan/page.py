@@ -1,4 +1,4 @@
-"""Reads the replies to SCAN and DBSIZE: what they may be is checked here, once for everybody who asks."""
+"""Replies to SCAN and DBSIZE, checked against what they may be; and what a scan filters by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.replies import Reply, ServerError
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
-"""Error replies that pass."""
+"""Codes of errors that are temporary."""
 
 _CURSOR_DIGITS: Final = 20
 """Most digits of an unsigned number of 64 bits."""
@@ -36,7 +36,7 @@ def raise_if_busy(replies: Iterable[Reply]) -> None:
 
 
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
-    """The cursor and the keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else."""
+    """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else."""
     raise_if_busy((reply,))
     if isinstance(reply, ServerError):
         raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text}")
@@ -54,27 +54,27 @@ def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
 
 
 def key_count(reply: Reply) -> int | None:
-    """The number of keys that a reply to DBSIZE says; None for an error or for what can't be a number of keys."""
+    """Return the number of keys of a reply to DBSIZE; None for an error or for what can't be a number of keys."""
     return reply if isinstance(reply, int) and reply >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ScanFilter:
-    """MATCH and TYPE, both within the bounds of what is sent: PatternError and GuardError say otherwise."""
+    """MATCH and TYPE of a scan; raises PatternError or GuardError beyond the bounds of what may be sent."""
 
     match: bytes | None = None
-    kind: bytes | None = None
+    key_type: bytes | None = None
 
     def __post_init__(self) -> None:
         if self.match is not None:
             check_pattern(self.match)
-        guard.scan(0, count=1, match=self.match, key_type=self.kind)
+        guard.scan(0, count=1, match=self.match, key_type=self.key_type)
 
     @property
     def is_open(self) -> bool:
-        """Whether everything passes."""
-        return self.match is None and self.kind is None
+        """Whether every key passes."""
+        return self.match is None and self.key_type is None
 
     def names(self) -> Callable[[bytes], bool] | None:
-        """The same test of names here, where the server tests them for something else; None if all names pass."""
+        """Return a function that tests names like MATCH does, where MATCH is used otherwise; None if all names pass."""
         return None if self.match is None else Matcher(self.match)

@@ -1,4 +1,4 @@
-"""What a scan says about itself: state, how far, how fast, at what cost."""
+"""The progress of a scan: its state, how far and how fast it is, and what it costs the server."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 
 SPEED_WINDOW_S: Final = 3.0
-"""Speed is what happened in this last stretch of time."""
+"""Speed is measured over so long."""
 
 _SPEED_STEP_S: Final = 0.1
 
 
 class ScanState(enum.Enum):
-    """Where a scan stands."""
+    """The state of a scan."""
 
     READY = "ready"
     SAMPLING = "sampling"
-    """A first picture is taken from random places."""
+    """An overview is taken from random cursors."""
     RUNNING = "running"
     PAUSED = "paused"
     WAITING = "waiting"
@@ -31,12 +31,12 @@ class ScanState(enum.Enum):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether it has ended."""
         return self in {ScanState.DONE, ScanState.STOPPED, ScanState.FAILED}
 
 
 class ScanNote(enum.Enum):
-    """Something that a reader of the numbers has to know, each with the sentence to show."""
+    """What a reader of the numbers has to know, each as the sentence to show."""
 
     RESTARTED = "The server was restarted, its cursors mean nothing any more: the scan began again."
     UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."
@@ -58,12 +58,12 @@ class Cost:
     server_us: float = 0.0
     """The server's time."""
     is_measured: bool = False
-    """Whether the server itself told its time; otherwise it follows from round trips."""
+    """Whether it is by the server's own clock; otherwise it is estimated from round trips."""
     elapsed_s: float = 0.0
     """Time under way, pauses left out."""
 
     def __add__(self, other: Cost) -> Cost:
-        """Both, one after the other."""
+        """Return the cost of both, one after the other."""
         return Cost(
             commands=self.commands + other.commands,
             keys=self.keys + other.keys,
@@ -86,7 +86,7 @@ class Progress:
 
     state: ScanState = ScanState.READY
     fraction: float | None = 0.0
-    """0 … 1, from the cursors; None where they say nothing."""
+    """0 … 1, from the cursors; None where they have no position."""
     keys: int = 0
     """Keys delivered."""
     keys_per_s: float = 0.0
@@ -107,18 +107,18 @@ class Speedometer:
         return not self._marks or now - self._marks[-1][0] >= _SPEED_STEP_S
 
     def mark(self, now: float, keys: int, fraction: float) -> None:
-        """Take up the counters at a time in seconds."""
+        """Record the counters at a time in seconds."""
         marks = self._marks
         marks.append((now, keys, fraction))
         while now - marks[0][0] > SPEED_WINDOW_S and len(marks) > 2:
             marks.popleft()
 
     def restart(self) -> None:
-        """Forget what was, after a pause."""
+        """Forget earlier records, after a pause."""
         self._marks.clear()
 
     def speed(self, now: float, keys: int, fraction: float) -> tuple[float, float | None]:
-        """Keys a second, and the seconds until the fraction is 1 (None when that can't be said)."""
+        """Keys a second, and the seconds until the fraction is 1 (None when that is unknown)."""
         if not self._marks or now <= self._marks[0][0]:
             return 0.0, None
         then, keys_then, fraction_then = self._marks[0]

@@ -1,4 +1,4 @@
-"""Where a scan was broken off, kept so that a later run goes on there: positions only, no names and no secrets."""
+"""Where a scan was broken off, saved so that a later run of rtui goes on there: positions only, no names or secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -28,19 +29,22 @@ KEPT_SPANS: Final = 16
 """Ranges that are saved at most; where more remain, the smallest gaps between them are counted as remaining, too."""
 
 MAX_SPANS: Final = 4096
-"""A file with more ranges than this is not ours."""
+"""A file with more ranges than this was not written by rtui."""
 
 MAX_FILE_BYTES: Final = 1 << 20
-"""A file larger than this is not ours: no more of it is read."""
+"""A file larger than this was not written by rtui: no more of it is read."""
 
 _POSITION: Final = re.compile("[0-9a-f]{1,17}")
 
 _NO_DATABASE: Final = "The saved scan is of another database."
 
 
+_BY_START: Final = attrgetter("start")
+
+
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """What a scan had still to go through, and of what: cursors mean something during one run of a server only."""
+    """The positions that a scan had still to visit; they are valid during one run of a server only."""
 
     run_id: str
     db: int
@@ -51,10 +55,10 @@ class Savepoint:
     """Unix time."""
 
     def spans(self) -> tuple[Span, ...]:
-        """The whole keyspace: what remained first, then round from 0 what had been seen, since nobody has kept that."""
+        """The whole keyspace: what remained first, then from 0 what had been scanned: its keys are not saved."""
         seen = []
         position = 0
-        for span in sorted(self.remaining, key=_start):
+        for span in sorted(self.remaining, key=_BY_START):
             if span.start > position:
                 seen.append(Span(position, span.start))
             position = max(position, span.end)
@@ -63,7 +67,7 @@ class Savepoint:
         return (*self.remaining, *seen)
 
     def why_not(self, run_id: str | None, db: int, digest: str) -> SafeText | None:
-        """Why a scan can't go on from here; None when it can."""
+        """Return why a scan can't go on from here; None when it can."""
         if run_id is None:
             return SafeText("The server does not tell which run of it this is, so the saved scan can't go on.")
         if run_id != self.run_id:
@@ -75,9 +79,9 @@ class Savepoint:
         return None
 
 
-def filter_digest(match: bytes | None, kind: bytes | None) -> str:
-    """A short hash of what a scan filters by."""
-    return hashlib.sha256(repr((match, kind)).encode()).hexdigest()[:16]
+def filter_digest(match: bytes | None, key_type: bytes | None) -> str:
+    """Return a short hash of MATCH and TYPE."""
+    return hashlib.sha256(repr((match, key_type)).encode()).hexdigest()[:16]
 
 
 class SaveFile:
@@ -104,7 +108,7 @@ class SaveFile:
             file.write(json.dumps(content).encode())
 
     def load(self) -> Savepoint | None:
-        """What was saved, None if nothing was or it can't be read."""
+        """Return what was saved, None if nothing was or it can't be read."""
         try:
             with self.path.open("rb") as file:
                 text = file.read(MAX_FILE_BYTES + 1)
@@ -118,9 +122,11 @@ class SaveFile:
             self.path.unlink(missing_ok=True)
 
 
-def savepoint_of(run_id: str, db: int, match: bytes | None, kind: bytes | None, remaining: Sequence[Span]) -> Savepoint:
-    """The savepoint of a scan, now."""
-    return Savepoint(run_id, db, filter_digest(match, kind), joined(remaining), time.time())
+def savepoint_of(
+    run_id: str, db: int, match: bytes | None, key_type: bytes | None, remaining: Sequence[Span]
+) -> Savepoint:
+    """Return the savepoint of a scan, now."""
+    return Savepoint(run_id, db, filter_digest(match, key_type), joined(remaining), time.time())
 
 
 def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -129,7 +135,7 @@ def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
     With too many of them left, the smallest gaps are filled: what had been seen there is among the first seen again.
     """
     found: list[Span] = []
-    for span in sorted(spans, key=_start):
+    for span in sorted(spans, key=_BY_START):
         if found and span.start <= found[-1].end:
             found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
         elif span.start < span.end:
@@ -138,17 +144,11 @@ def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
         gaps = sorted(range(1, len(found)), key=lambda index: found[index].start - found[index - 1].end)
         cuts = [0, *sorted(gaps[1 - KEPT_SPANS :]), len(found)]
         found = [Span(found[first].start, found[end - 1].end) for first, end in pairwise(cuts)]
-    places = {span: place for place, span in reversed(list(enumerate(_holders(spans, found))))}
-    return tuple(sorted(found, key=lambda span: places[span]))
-
-
-def _holders(spans: Iterable[Span], found: Sequence[Span]) -> list[Span]:
-    """For each range that is not empty the one of `found` that holds it."""
-    return [next(one for one in found if one.end >= span.end) for span in spans if span.start < span.end]
-
-
-def _start(span: Span) -> int:
-    return span.start
+    order: dict[Span, int] = {}
+    for span in spans:
+        if span.start < span.end:
+            order.setdefault(next(one for one in found if one.end >= span.end), len(order))
+    return tuple(sorted(found, key=order.__getitem__))
 
 
 def _savepoint(content: object) -> Savepoint | None:
@@ -165,22 +165,18 @@ def _savepoint(content: object) -> Savepoint | None:
 
 
 def _spans(pairs: object) -> tuple[Span, ...]:
-    """Read ranges of positions; ValueError unless they lie within the keyspace, apart from each other."""
+    """Read ranges as pairs of hexadecimal positions; ValueError unless they lie within the keyspace and apart."""
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_SPANS:
         raise ValueError("not the ranges of a scan")
-    spans = [_span(pair) for pair in pairs]
-    if any(one.end > other.start for one, other in pairwise(sorted(spans, key=_start))):
+    spans = []
+    for pair in pairs:
+        match pair:
+            case [str(start), str(end)] if _POSITION.fullmatch(start) and _POSITION.fullmatch(end):
+                spans.append(Span(int(start, 16), int(end, 16)))
+            case _:
+                raise ValueError("not a range of positions")
+    if not all(span.start < span.end <= POSITION_END for span in spans):
+        raise ValueError("not ranges of a keyspace")
+    if any(one.end > other.start for one, other in pairwise(sorted(spans, key=_BY_START))):
         raise ValueError("ranges that overlap")
     return joined(spans)
-
-
-def _span(pair: object) -> Span:
-    """Read one range, two positions in hexadecimal; ValueError unless it lies within the keyspace."""
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise ValueError("not a range")
-    if not all(isinstance(one, str) and _POSITION.fullmatch(one) for one in pair):
-        raise ValueError("not positions")
-    span = Span(int(pair[0], 16), int(pair[1], 16))
-    if not span.start < span.end <= POSITION_END:
-        raise ValueError("not a range of a keyspace")
-    return span

@@ -29,7 +29,7 @@ class Scan:
         control: RunControl,
         *,
         match: bytes | None = None,
-        kind: bytes | None = None,
+        key_type: bytes | None = None,
         on_restart: Callable[[ScanNote], None] | None = None,
     ) -> None:
         """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void."""
@@ -44,7 +44,7 @@ class Scan:
                 node,
                 control,
                 match=match,
-                kind=kind,
+                key_type=key_type,
                 deliver=self._deliver,
                 restart=self._begin_again,
                 notes=self._notes,

@@ -146,12 +146,12 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> li
     if not status.complete:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
         return _card(title, Role.MUTED, None, None, width)
-    if status.match is not None or status.kind is not None:
+    if status.match is not None or status.key_type is not None:
         parts = [literal("No key")]
         if status.match is not None:
             parts.append(SafeText(f"matches {display(status.match, limit=60)}"))
-        if status.kind is not None:
-            parts.append(SafeText(f"is of type {display(status.kind, limit=16)}"))
+        if status.key_type is not None:
+            parts.append(SafeText(f"is of type {display(status.key_type, limit=16)}"))
         return _card(joined(parts, " "), Role.STRONG, literal("Escape shows everything again."), None, width)
     return _card(SafeText(f"db{status.db} is empty"), Role.STRONG, literal("The server has no keys in this database."),
                  _elsewhere(status), width)  # fmt: skip

@@ -202,7 +202,7 @@ class BrowseScreen(CommandScreen[None]):
         total = None if self._names.needle is not None else status.total
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
         complete = status.complete and not self._names.is_searching
-        is_part = self._names.needle is not None or status.match is not None or status.kind is not None
+        is_part = self._names.needle is not None or status.match is not None or status.key_type is not None
         is_outdated = status.outdated is not None
         return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated)
 

@@ -57,7 +57,7 @@ class Session(Protocol):
     def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
 
-    async def filter(self, match: bytes | None, kind: bytes | None = None) -> None:
+    async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
         """Begin again with other names."""
 
     async def rescan(self) -> None:

@@ -162,8 +162,10 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     if status.match is not None:
         pattern = cut(display(status.match, limit=64), 32)
         pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
-    if status.kind is not None:
-        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(display(status.kind, limit=16), Role.ACCENT))))
+    if status.key_type is not None:
+        pieces.append(
+            Piece(2, (Span(literal("type "), Role.MUTED), Span(display(status.key_type, limit=16), Role.ACCENT)))
+        )
     if progress.state is ScanState.RUNNING and not shows_cost:
         pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
     if progress.eta_s is not None and progress.state is ScanState.RUNNING:

@@ -103,7 +103,7 @@ async def test_match_and_type(server: Server) -> None:
         await make(connection, seen, match=b"us\\[r:*").run()
         assert set(seen.keys) == set(numbered(500, b"us[r:"))
         seen = Seen()
-        await make(connection, seen, match=b"user:*", kind=b"list").run()
+        await make(connection, seen, match=b"user:*", key_type=b"list").run()
         assert set(seen.keys) == {b"user:list"}
 
 

@@ -38,7 +38,7 @@ STATUSES = [
     RUNNING,
     replace(RUNNING, link=Lost(None, 3, 12.0)),
     replace(RUNNING, link=Closed(RtuiError("A fault of rtui itself", "KeyError: 'a'"))),
-    replace(RUNNING, match=b"a*\x1b[31m", kind=b"hash"),
+    replace(RUNNING, match=b"a*\x1b[31m", key_type=b"hash"),
 ]
 WIDTHS = st.integers(40, 240)
 
