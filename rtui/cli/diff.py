@@ -93,8 +93,7 @@ def command(
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
     from rtui.analysis.formats.comparison_json import write_json  # noqa: PLC0415
-    from rtui.analysis.formats.comparison_lines import DEFAULT_TOP, diff_lines  # noqa: PLC0415
-    from rtui.analysis.formats.comparison_text import write_markdown, write_text  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_text import DEFAULT_TOP, comparison_lines, write_markdown, write_text  # noqa: PLC0415  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import judge  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportFile, read_report  # noqa: PLC0415
@@ -106,7 +105,7 @@ def command(
     if form == "json":
         text = write_json(diff, judgements, depth=depth, top=top)
     else:
-        lines = diff_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
+        lines = comparison_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
         text = write_text(lines) if form == "text" else write_markdown(lines)
     ReportFile(STANDARD_OUTPUT).write(text)
     sys.exit(_exit_code(judgements))

@@ -1,16 +1,17 @@
-"""Files of a report: text, JSON, Markdown, CSV and HTML."""
+"""Files of a report (text, JSON, Markdown, CSV, HTML) and of a single table (CSV, Markdown, JSON)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-from rtui.analysis.formats.csv import write_csv
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.json import write_json
-from rtui.analysis.formats.markdown import write_markdown
+from rtui.analysis.formats.markdown import table_markdown, write_markdown
+from rtui.analysis.formats.table_values import table_csv, table_json, write_csv
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.table import Table
 
 FORMS: Final[dict[str, Callable[[Report], str]]] = {
     "text": write_text,
@@ -20,6 +21,13 @@ FORMS: Final[dict[str, Callable[[Report], str]]] = {
     "html": write_html,
 }
 """How a report is written, by the name of the form."""
+
+TABLE_FORMATS: Final[dict[str, Callable[[Table], str]]] = {
+    ".csv": table_csv,
+    ".md": table_markdown,
+    ".json": table_json,
+}
+"""How a single table is written, by the ending of the file's name."""
 
 
 def write(report: Report, form: str) -> str:

@@ -8,30 +8,30 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rtui.analysis.report.change import Bound, Change, Interval, Reading
-from rtui.analysis.report.comparison import Diff, NamespaceChange
+from rtui.analysis.report.comparison import Comparison, NamespaceChange
 from rtui.analysis.report.document import Head
 from rtui.analysis.report.thresholds import Judgement
 from rtui.keyspace.text.display import quoted
 
-DIFF_FORMAT: Final = "rtui diff"
+COMPARISON_FORMAT: Final = "rtui diff"
 """What the file says it is."""
 
-DIFF_SCHEMA: Final = 1
+COMPARISON_SCHEMA: Final = 1
 """Version of this document; it grows with every change that an older reader would misread."""
 
 
 def write_json(
-    diff: Diff, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int | None = None
+    comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int | None = None
 ) -> str:
     """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""
-    changes = list(diff.root.walk(depth))
+    changes = list(comparison.root.walk(depth))
     document = {
-        "format": DIFF_FORMAT,
-        "schema": DIFF_SCHEMA,
-        "before": _head(diff.before),
-        "after": _head(diff.after),
-        "notes": list(diff.notes),
-        "levels_compared": diff.levels,
+        "format": COMPARISON_FORMAT,
+        "schema": COMPARISON_SCHEMA,
+        "before": _head(comparison.before),
+        "after": _head(comparison.after),
+        "notes": list(comparison.notes),
+        "levels_compared": comparison.levels,
         "total": _record(changes[0]),
         "namespaces": [_record(change) for change in changes[1:][:top]],
         "namespaces_left_off": 0 if top is None else max(0, len(changes) - 1 - top),
@@ -68,7 +68,7 @@ def _record(change: NamespaceChange) -> dict[str, Any]:
 
 def _change(change: Change) -> dict[str, Any]:
     return {
-        "verdict": change.verdict.value,
+        "verdict": change.direction.value,
         "before": _reading(change.before),
         "after": _reading(change.after),
         "difference": _interval(change.difference()),

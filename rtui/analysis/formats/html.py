@@ -17,9 +17,8 @@ from rtui.analysis.formats.html_icicle import icicle
 from rtui.analysis.formats.html_markup import Markup, element, joined, section, share_styles
 from rtui.analysis.formats.html_timeline import timeline
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.analysis.report.tables.about import about, coverage_sentence, headline
 from rtui.analysis.report.tables.cell_text import written, written_keys
-from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
 
 _MARKS: Final = {CoverageKind.EXACT: "exact", CoverageKind.PARTIAL: "partial", CoverageKind.ESTIMATE: "estimate"}
 

@@ -86,7 +86,7 @@ class ReportFormatError(ValueError):
     """A file that is no report this version can read; the message is a safe sentence without a full stop."""
 
 
-class Namespace(Struct, frozen=True, kw_only=True):
+class NamespaceEntry(Struct, frozen=True, kw_only=True):
     """A namespace or key pattern, without those below it."""
 
     depth: Annotated[int, Meta(ge=0, le=DEEPEST)]
@@ -102,7 +102,7 @@ class Namespace(Struct, frozen=True, kw_only=True):
 class FileSummary(Struct, frozen=True):
     """What the inspected keys add up to, the tree of namespaces as a flat list."""
 
-    namespaces: tuple[Namespace, ...]
+    namespaces: tuple[NamespaceEntry, ...]
     types: tuple[TypeReport, ...] = ()
     encodings: tuple[EncodingReport, ...] = ()
     big: BigReport = BigReport()
@@ -112,7 +112,7 @@ class FileSummary(Struct, frozen=True):
     folded: Count = field(default=0, name="folded_keys")
 
 
-class ReportFile(Struct, frozen=True):
+class FileContents(Struct, frozen=True):
     """An analysis of a keyspace by rtui."""
 
     format: Literal["rtui report"]
@@ -142,7 +142,7 @@ def document(report: Report) -> dict[str, Any]:
         namespaces=tuple(_namespaces(report.summary.root)),
         **{name: getattr(report.summary, name) for name in _SHARED},
     )
-    file = ReportFile(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
+    file = FileContents(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
     found: dict[str, Any] = _json(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
     return found
 
@@ -162,7 +162,7 @@ def read_json(text: str | bytes) -> Report:
     try:
         if _version(text) == 1:
             text = msgspec.json.encode(from_v1(msgspec.json.decode(text)))
-        file = msgspec.json.decode(text, type=ReportFile, dec_hook=_read)
+        file = msgspec.json.decode(text, type=FileContents, dec_hook=_read)
         return Report(file.head, _summary(file.summary), file.hot, file.keysizes)
     except RecursionError as error:
         raise ReportFormatError("The file is nested too deep for a report") from error
@@ -177,7 +177,7 @@ def read_json(text: str | bytes) -> Report:
 
 def json_schema() -> dict[str, Any]:
     """Return what is in the file as JSON Schema."""
-    described = msgspec.json.schema(ReportFile, schema_hook=_described)
+    described = msgspec.json.schema(FileContents, schema_hook=_described)
     del described["$defs"]["Estimate"]["properties"]["high"]["default"]  # infinity, which JSON does not have
     found: dict[str, Any] = _json(described)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **found}
@@ -225,13 +225,13 @@ def _lines(value: Any, level: int) -> Iterator[str]:
         yield json.dumps(value, allow_nan=False)
 
 
-def _namespaces(root: Node) -> Iterator[Namespace]:
+def _namespaces(root: Node) -> Iterator[NamespaceEntry]:
     """Yield every node, each before those below it, without recursion: a tree may be deep."""
     waiting = [(root, 0, b"")]
     while waiting:
         node, depth, before = waiting.pop()
         label = (before + node.name + node.separator)[:_LABEL_BYTES]
-        yield Namespace(
+        yield NamespaceEntry(
             depth=depth,
             namespace=display(label),
             segment=node.name,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.about import about, headline
 from rtui.analysis.report.tables.cell_text import cell_text
-from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display_text
 
@@ -47,13 +46,13 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _table(table: Table) -> Iterator[str]:
     """Yield a table: header, alignment, rows."""
-    yield _row([escaped(column.title) for column in table.columns])
-    yield _row(["--:" if column.numeric else ":--" for column in table.columns])
+    yield table_line([escaped(column.title) for column in table.columns])
+    yield table_line(["--:" if column.numeric else ":--" for column in table.columns])
     for row in table.rows:
-        yield _row([_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+        yield table_line([_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)])
 
 
-def _row(cells: list[str]) -> str:
+def table_line(cells: Sequence[str]) -> str:
     """Return a line of a table."""
     return f"| {' | '.join(cells)} |"
 

@@ -71,7 +71,7 @@ def share_reading(figure: Figure, *, of_seen: bool = False) -> Reading:
     return Reading(figure, 0.0, 1.0, is_of_seen=True) if of_seen else reading(figure)
 
 
-class Verdict(StrEnum):
+class Direction(StrEnum):
     """What two readings of one number say together."""
 
     GREW = "grew"
@@ -92,16 +92,16 @@ class Change:
     after: Reading | None
 
     @property
-    def verdict(self) -> Verdict:
+    def direction(self) -> Direction:
         """A change only where the intervals do not overlap."""
         before, after = self.before, self.after
         if before is None or after is None:
-            return Verdict.UNKNOWN
+            return Direction.UNKNOWN
         if after.low > before.high:
-            return Verdict.GREW
+            return Direction.GREW
         if after.high < before.low:
-            return Verdict.SHRANK
-        return Verdict.SAME if before.is_exact and after.is_exact else Verdict.UNCLEAR
+            return Direction.SHRANK
+        return Direction.SAME if before.is_exact and after.is_exact else Direction.UNCLEAR
 
     def difference(self) -> Interval | None:
         """How much more it is after than before; None when a report does not have it."""

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from rtui.analysis.humanize import keys
-from rtui.analysis.report.change import Change, Interval, Reading, Verdict
+from rtui.analysis.report.change import Change, Direction, Interval, Reading
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report
-from rtui.analysis.report.report_side import Place, Side
+from rtui.analysis.report.report_side import ReportNamespace, ReportSide
 from rtui.keyspace.text.display import display, display_text
 
 ALL_KEYS: Final = "all keys"
@@ -40,7 +40,7 @@ LEAST_GROWTH: Final = 0.01
 LEAST_POINTS: Final = 1
 """Its share of keys without TTL is listed as changed from so many percentage points on."""
 
-_FATES: Final = {Verdict.GREW: Fate.GREW, Verdict.SHRANK: Fate.SHRANK}
+_FATES: Final = {Direction.GREW: Fate.GREW, Direction.SHRANK: Fate.SHRANK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class NamespaceChange:
         if self.is_gone:
             return Fate.WENT
         for change in (self.memory, self.keys):
-            if change.verdict in _FATES and _is_listed(change):
-                return _FATES[change.verdict]
-        if self.no_ttl.verdict in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
+            if change.direction in _FATES and _is_listed(change):
+                return _FATES[change.direction]
+        if self.no_ttl.direction in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
             return Fate.SHIFTED
-        verdicts = {self.memory.verdict, self.keys.verdict, self.no_ttl.verdict}
+        verdicts = {self.memory.direction, self.keys.direction, self.no_ttl.direction}
         if verdicts & _FATES.keys():
             return Fate.LITTLE
-        return Fate.UNCLEAR if Verdict.UNCLEAR in verdicts else Fate.SAME
+        return Fate.UNCLEAR if Direction.UNCLEAR in verdicts else Fate.SAME
 
     def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
         """Itself and all below it, down to a level."""
@@ -134,7 +134,7 @@ class NamespaceChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class Comparison:
     """Two reports compared."""
 
     before: Head
@@ -151,19 +151,19 @@ class Diff:
         return max(found, key=lambda change: bool(change.path[-1].separator), default=None)
 
 
-def compare(before: Report, after: Report) -> Diff:
+def compare(before: Report, after: Report) -> Comparison:
     """Compare two reports of any kind. Pure; takes time with the number of namespaces."""
-    sides = Side(before), Side(after)
+    sides = ReportSide(before), ReportSide(after)
     scopes = before.head.scope, after.head.scope
     levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
     if scopes[0].separators != scopes[1].separators:
         levels = 0
     places = [
-        Place(side, report.summary.root, side.read(report.summary.root))
+        ReportNamespace(side, report.summary.root, side.read(report.summary.root))
         for side, report in zip(sides, (before, after), strict=True)
     ]
     root = _change((), (places[0], places[1]), levels)
-    return Diff(before.head, after.head, root, notes_of(before, after), levels)
+    return Comparison(before.head, after.head, root, notes_of(before, after), levels)
 
 
 def _is_listed(change: Change) -> bool:
@@ -184,7 +184,9 @@ def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
     return True if there.high == 0 else None
 
 
-def _change(path: tuple[Node, ...], places: tuple[Place, Place], levels: int | None) -> NamespaceChange:
+def _change(
+    path: tuple[Node, ...], places: tuple[ReportNamespace, ReportNamespace], levels: int | None
+) -> NamespaceChange:
     """Pair what both reports have below a namespace, which is the last of the path."""
     children = []
     if levels is None or len(path) < levels:

@@ -34,21 +34,21 @@ class Readings:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Slack:
     """What a report keeps apart and the other one counts among many names, so that it may belong there."""
 
     keys: float = 0.0
     memory: float = 0.0
 
-    def __add__(self, other: Room) -> Room:
-        return Room(self.keys + other.keys, self.memory + other.memory)
+    def __add__(self, other: Slack) -> Slack:
+        return Slack(self.keys + other.keys, self.memory + other.memory)
 
 
 ABSENT: Final = Readings(NONE, NONE, None)
 """Of a namespace that is certainly not there: no keys, no bytes, and of no keys no share."""
 
 
-class Side:
+class ReportSide:
     """A report as something to ask."""
 
     def __init__(self, report: Report) -> None:
@@ -86,14 +86,14 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Place:
+class ReportNamespace:
     """A namespace of either report, in one of them."""
 
-    side: Side
+    side: ReportSide
     node: Node | None
     """None where this report does not have it."""
     readings: Readings
-    room: Room = Room()
+    room: Slack = Slack()
     """What may belong here, or to what is below, in the words of the other report."""
 
     @cached_property
@@ -102,7 +102,7 @@ class Place:
         below = () if self.node is None else self.node.children
         return {Identity(child.kind, child.name, child.separator): child for child in below}
 
-    def below(self, name: Identity, apart: Collection[Identity]) -> Place:
+    def below(self, name: Identity, apart: Collection[Identity]) -> ReportNamespace:
         """A namespace one level down; `apart` are those that the other report does not have."""
         child = self.children.get(name)
         room = self.room
@@ -111,7 +111,7 @@ class Place:
         if self._overflow is not None:
             room += _room_of(self.readings if name.kind is NodeKind.OTHER else self._overflow)
         found = self._absent(name) if child is None else self.side.read(child)
-        return Place(self.side, child, _with_room(found, room), room)
+        return ReportNamespace(self.side, child, _with_room(found, room), room)
 
     @cached_property
     def _overflow(self) -> Readings | None:
@@ -120,10 +120,10 @@ class Place:
         return self.side.read(others[0]) if others else None
 
     @cached_property
-    def _many(self) -> Room:
+    def _many(self) -> Slack:
         """What stands here for many names."""
         return sum(
-            (_room_of(self.side.read(child)) for child in self.children.values() if _is_pattern_of_many(child)), Room()
+            (_room_of(self.side.read(child)) for child in self.children.values() if _is_pattern_of_many(child)), Slack()
         )
 
     def _absent(self, name: Identity) -> Readings:
@@ -134,8 +134,8 @@ class Place:
         if is_collective(name):
             hiding.append(_room_of(self.readings))
         if self.side.unseen_keys:
-            hiding.append(Room(self.side.unseen_keys, math.inf))
-        return _with_room(ABSENT, sum(hiding, Room()))
+            hiding.append(Slack(self.side.unseen_keys, math.inf))
+        return _with_room(ABSENT, sum(hiding, Slack()))
 
 
 def is_collective(node: Node | Identity) -> bool:
@@ -147,11 +147,11 @@ def _is_pattern_of_many(node: Node | Identity) -> bool:
     return node.kind is NodeKind.PATTERN and node.name == MANY_NAMES
 
 
-def _room_of(readings: Readings) -> Room:
-    return Room(readings.keys.high, math.inf if readings.memory is None else readings.memory.high)
+def _room_of(readings: Readings) -> Slack:
+    return Slack(readings.keys.high, math.inf if readings.memory is None else readings.memory.high)
 
 
-def _with_room(readings: Readings, room: Room) -> Readings:
+def _with_room(readings: Readings, room: Slack) -> Readings:
     """The same where so much more may belong to it."""
     if not room.keys:
         return readings

@@ -12,12 +12,12 @@ from fractions import Fraction
 from typing import Final
 
 from rtui.analysis.report.change import Bound, Change, Interval
-from rtui.analysis.report.comparison import Diff, NamespaceChange
+from rtui.analysis.report.comparison import Comparison, NamespaceChange
 from rtui.analysis.report.document import CoverageKind, Head, NodeKind
 from rtui.keyspace.text.display import SafeText, display_text
 
 
-class Measure(StrEnum):
+class ThresholdMeasure(StrEnum):
     """What is compared."""
 
     KEYS = "keys"
@@ -27,7 +27,7 @@ class Measure(StrEnum):
     GONE = "gone-namespaces"
 
 
-class Unit(StrEnum):
+class ThresholdUnit(StrEnum):
     """What the number counts."""
 
     PLAIN = ""
@@ -45,10 +45,10 @@ class FailOn:
 
     namespace: str | None
     """None for the whole keyspace."""
-    measure: Measure
-    comparison: str
+    measure: ThresholdMeasure
+    relation: str
     number: Fraction
-    unit: Unit = Unit.PLAIN
+    unit: ThresholdUnit = ThresholdUnit.PLAIN
     is_change: bool = True
     """Whether it is about the change, else about what is there after."""
     written: str = field(default="", compare=False)
@@ -59,17 +59,17 @@ class FailOn:
             return self.written
         where = "" if self.namespace is None else f"{self.namespace} "
         sign = ("-" if self.number < 0 else "+") if self.is_change else ""
-        return f"{where}{self.measure}{self.comparison}{sign}{_decimal(abs(self.number))}{self.unit}"
+        return f"{where}{self.measure}{self.relation}{sign}{_decimal(abs(self.number))}{self.unit}"
 
 
 _EXPRESSION: Final = re.compile(
-    r"\s*(?:(?P<namespace>\S(?:.*\S)?)\s+)?(?P<measure>[a-z][a-z-]*)\s*(?P<comparison>[<>]=?)"
+    r"\s*(?:(?P<namespace>\S(?:.*\S)?)\s+)?(?P<measure>[a-z][a-z-]*)\s*(?P<relation>[<>]=?)"
     r"\s*(?P<sign>[+-]?)(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?P<unit>%|pt|[KkMGT](?:i?B)?|B)?\s*",
     re.DOTALL,
 )
 _SCALES: Final = {
-    Measure.KEYS: {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12},
-    Measure.MEMORY: {"B": 1, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
+    ThresholdMeasure.KEYS: {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12},
+    ThresholdMeasure.MEMORY: {"B": 1, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
 }
 
 _WHICH_UNIT: Final = (
@@ -88,42 +88,42 @@ def parse_fail_on(text: str) -> FailOn:
     found = _EXPRESSION.fullmatch(text)
     if found is None:
         raise FailOnError("write it like 'memory>+20%', 'shop:session keys>+10000' or 'no-ttl>+5pt'")
-    if found["measure"] not in list(Measure):
-        raise FailOnError(f"{display_text(found['measure'], limit=40)} is none of {', '.join(Measure)}")
-    measure = Measure(found["measure"])
+    if found["measure"] not in list(ThresholdMeasure):
+        raise FailOnError(f"{display_text(found['measure'], limit=40)} is none of {', '.join(ThresholdMeasure)}")
+    measure = ThresholdMeasure(found["measure"])
     number, is_change = Fraction(found["number"]), bool(found["sign"])
     unit = found["unit"] or ""
-    if unit in list(Unit):
-        kind = Unit(unit)
+    if unit in list(ThresholdUnit):
+        kind = ThresholdUnit(unit)
     else:
-        kind, number = Unit.PLAIN, number * _scale(measure, unit)
+        kind, number = ThresholdUnit.PLAIN, number * _scale(measure, unit)
     _check(measure, kind, is_change=is_change)
     signed = -number if found["sign"] == "-" else number
-    if measure is Measure.MEMORY and not unit and number:
-        raise FailOnError(_WHICH_UNIT.format(found["comparison"], found["sign"], found["number"], found["sign"] or "+"))
-    return FailOn(found["namespace"], measure, found["comparison"], signed, kind, is_change, text.strip())
+    if measure is ThresholdMeasure.MEMORY and not unit and number:
+        raise FailOnError(_WHICH_UNIT.format(found["relation"], found["sign"], found["number"], found["sign"] or "+"))
+    return FailOn(found["namespace"], measure, found["relation"], signed, kind, is_change, text.strip())
 
 
-def _scale(measure: Measure, unit: str) -> int:
+def _scale(measure: ThresholdMeasure, unit: str) -> int:
     scale = _SCALES.get(measure, {}).get(unit[0])
-    if scale is None or (len(unit) > 1 and measure is not Measure.MEMORY):
+    if scale is None or (len(unit) > 1 and measure is not ThresholdMeasure.MEMORY):
         raise FailOnError(f"{measure} has no unit {unit}")
     return scale
 
 
-def _check(measure: Measure, unit: Unit, *, is_change: bool) -> None:
+def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
     """Refuse what means nothing or two things."""
-    if measure in {Measure.NEW, Measure.GONE}:
-        if is_change or unit is not Unit.PLAIN:
+    if measure in {ThresholdMeasure.NEW, ThresholdMeasure.GONE}:
+        if is_change or unit is not ThresholdUnit.PLAIN:
             raise FailOnError(f"{measure} is a number without sign and unit, as in '{measure}>0'")
-    elif measure is Measure.NO_TTL:
-        if is_change and unit is not Unit.POINTS:
+    elif measure is ThresholdMeasure.NO_TTL:
+        if is_change and unit is not ThresholdUnit.POINTS:
             raise FailOnError("a change of no-ttl is in percentage points, as in 'no-ttl>+5pt'")
-        if not is_change and unit is not Unit.PERCENT:
+        if not is_change and unit is not ThresholdUnit.PERCENT:
             raise FailOnError("no-ttl is a share, as in 'no-ttl>50%'")
-    elif unit is Unit.POINTS:
+    elif unit is ThresholdUnit.POINTS:
         raise FailOnError(f"{measure} is no share: write %, or a number")
-    elif unit is Unit.PERCENT and not is_change:
+    elif unit is ThresholdUnit.PERCENT and not is_change:
         raise FailOnError(f"a change in percent has a sign, as in '{measure}>+20%'")
 
 
@@ -151,7 +151,7 @@ class Judgement:
     """A safe sentence without a full stop."""
 
 
-_COMPARISONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
+_RELATIONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
     "<": operator.lt,
@@ -159,26 +159,26 @@ _COMPARISONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
 }
 
 
-def judge(threshold: FailOn, diff: Diff, depth: int | None = None) -> Judgement:
+def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -> Judgement:
     """Say whether a threshold is reached. Pure.
 
     What is not known, and what lies within an interval, is neither reached nor passed. `depth` bounds how far down
     namespaces are counted that came or went.
     """
     expression = display_text(str(threshold))
-    change = diff.root if threshold.namespace is None else diff.find(threshold.namespace)
+    change = comparison.root if threshold.namespace is None else comparison.find(threshold.namespace)
     if change is None:
-        deeper = "" if diff.levels is None else f" in the levels that both have ({diff.levels})"
+        deeper = "" if comparison.levels is None else f" in the levels that both have ({comparison.levels})"
         return Judgement(expression, Outcome.UNKNOWN, f"neither report has a namespace of this name{deeper}")
-    if threshold.measure in {Measure.NEW, Measure.GONE}:
-        found, doubt = _counted(threshold.measure, change, diff, depth)
+    if threshold.measure in {ThresholdMeasure.NEW, ThresholdMeasure.GONE}:
+        found, doubt = _counted(threshold.measure, change, comparison, depth)
         words = f"{_bounds(found)} {threshold.measure.removesuffix('-namespaces')}"
     else:
-        found, doubt = _measured(threshold, change, diff)
+        found, doubt = _measured(threshold, change, comparison)
         words = _bounds(found, _suffix(threshold, found)) if found else ""
     if found is None:
         return Judgement(expression, Outcome.UNKNOWN, doubt)
-    holds = _COMPARISONS[threshold.comparison]
+    holds = _RELATIONS[threshold.relation]
     at_ends = {holds(found.low, threshold.number), holds(found.high, threshold.number)}
     if len(at_ends) == 2:
         return Judgement(expression, Outcome.UNKNOWN, f"it is {words}; {doubt}")
@@ -186,27 +186,27 @@ def judge(threshold: FailOn, diff: Diff, depth: int | None = None) -> Judgement:
     return Judgement(expression, outcome, f"it is {words}")
 
 
-def _measured(threshold: FailOn, change: NamespaceChange, diff: Diff) -> tuple[Interval | None, str]:
+def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:
     """The interval to compare, and why it may not suffice."""
     numbers: Change = {
-        Measure.KEYS: change.keys,
-        Measure.MEMORY: change.memory,
-        Measure.NO_TTL: change.no_ttl,
+        ThresholdMeasure.KEYS: change.keys,
+        ThresholdMeasure.MEMORY: change.memory,
+        ThresholdMeasure.NO_TTL: change.no_ttl,
     }[threshold.measure]
     found = _interval(threshold, numbers)
     if found is not None:
-        return found, _doubt(diff.before, diff.after)
-    lacking = [(name, head) for name, head, one in _sides(diff, numbers) if one is None]
+        return found, _doubt(comparison.before, comparison.after)
+    lacking = [(name, head) for name, head, one in _sides(comparison, numbers) if one is None]
     name, head = lacking[-1]
     if change.path and _is_missing(change, name):
         return None, f"the {name} report has no such namespace"
-    column = head.columns.get("ttl" if threshold.measure is Measure.NO_TTL else threshold.measure.value)
+    column = head.columns.get("ttl" if threshold.measure is ThresholdMeasure.NO_TTL else threshold.measure.value)
     reason = f" ({column.state}{': ' if column.reason else ''}{display_text(column.reason)})" if column else ""
     return None, f"the {name} report does not know it{reason}"
 
 
-def _sides(diff: Diff, numbers: Change) -> tuple[tuple[str, Head, object], ...]:
-    return ("first", diff.before, numbers.before), ("second", diff.after, numbers.after)
+def _sides(comparison: Comparison, numbers: Change) -> tuple[tuple[str, Head, object], ...]:
+    return ("first", comparison.before, numbers.before), ("second", comparison.after, numbers.after)
 
 
 def _is_missing(change: NamespaceChange, name: str) -> bool:
@@ -215,25 +215,27 @@ def _is_missing(change: NamespaceChange, name: str) -> bool:
 
 
 def _interval(threshold: FailOn, numbers: Change) -> Interval | None:
-    if threshold.unit is Unit.POINTS:
+    if threshold.unit is ThresholdUnit.POINTS:
         return numbers.points()
     if not threshold.is_change:
-        return numbers.level_percent() if threshold.unit is Unit.PERCENT else numbers.level()
-    if threshold.unit is Unit.PERCENT:
+        return numbers.level_percent() if threshold.unit is ThresholdUnit.PERCENT else numbers.level()
+    if threshold.unit is ThresholdUnit.PERCENT:
         growth = numbers.growth()
         return None if growth is None else Interval(100 * growth.low, 100 * growth.high)
     return numbers.difference()
 
 
-def _counted(measure: Measure, change: NamespaceChange, diff: Diff, depth: int | None) -> tuple[Interval | None, str]:
+def _counted(
+    measure: ThresholdMeasure, change: NamespaceChange, comparison: Comparison, depth: int | None
+) -> tuple[Interval | None, str]:
     """How many namespaces came or went below one, those within a new one not counted; and why it may not suffice."""
-    if diff.levels == 0:
+    if comparison.levels == 0:
         return None, "the reports split names at different separators"
-    is_new = measure is Measure.NEW
+    is_new = measure is ThresholdMeasure.NEW
     below = [one for one in change.outlined(depth) if one.path and one is not change]
     verdicts = [one.is_new if is_new else one.is_gone for one in below]
     sure, maybe = verdicts.count(True), verdicts.count(None)
-    head = diff.after if is_new else diff.before
+    head = comparison.after if is_new else comparison.before
     unseen = head.coverage.kind is not CoverageKind.EXACT or any(one.path[-1].kind is NodeKind.OTHER for one in below)
     return Interval(Fraction(sure), math.inf if unseen else Fraction(sure + maybe)), "more may have been missed"
 
@@ -248,10 +250,10 @@ def _doubt(before: Head, after: Head) -> str:
 
 
 def _suffix(threshold: FailOn, found: Interval) -> str:
-    if threshold.unit is Unit.PLAIN:
-        noun = "byte" if threshold.measure is Measure.MEMORY else "key"
+    if threshold.unit is ThresholdUnit.PLAIN:
+        noun = "byte" if threshold.measure is ThresholdMeasure.MEMORY else "key"
         return f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
-    return threshold.unit.value if threshold.unit is Unit.PERCENT else " pt"
+    return threshold.unit.value if threshold.unit is ThresholdUnit.PERCENT else " pt"
 
 
 def _bounds(found: Interval | None, suffix: str = "") -> str:

@@ -10,7 +10,7 @@ from textual.geometry import Size
 
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.keys import Measure, big_keys, looked_at
+from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, looked_at
 from rtui.analysis.report.tables.table import Cell, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note
@@ -66,7 +66,7 @@ class BigKeysPanel(Panel[BigKeysState]):
         """Return the tables by the chosen measure."""
         big = report.summary.big
         by_type = big.by_type_length if state.by_length else big.by_type_memory
-        by: Measure = "length" if state.by_length else "memory"
+        by: SizeMeasure = "length" if state.by_length else "memory"
         name = preset_name(report, state)
         thresholds = presets.preset(name)
         note: Line = (

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from rtui.analysis.report.tables.cell_text import EMPTY_NAME, cell_text
-from rtui.analysis.report.tables.ordering import sort_key
 from rtui.analysis.report.tables.table import Cell, Column, Subject, Table, Unit
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.format import display, display_text
@@ -89,10 +87,7 @@ class TableRows:
 
     def shown(self) -> Table:
         """Return the rows in the order in which they are shown as a table of their own."""
-        table = self.table
-        subjects = tuple(table.subjects[place] for place in self._places) if table.subjects else ()
-        rows = tuple(table.rows[place] for place in self._places)
-        return Table(table.id, table.title, table.columns, rows, subjects, table.note)
+        return self.table.picked(self._places)
 
     def _identity(self, place: int) -> Hashable:
         subject = self.table.subject(place)
@@ -116,11 +111,8 @@ class TableRows:
         index = next((at for at, column in enumerate(self.table.columns) if column.id == self.state.sort), None)
         if index is None:
             return places[::-1] if self.state.is_reversed else places
-        rows = self.table.rows
-        keyed = [(sort_key(rows[place][index]), place) for place in places]
         downward = self.table.columns[index].numeric is not self.state.is_reversed
-        known = sorted([(key, place) for key, place in keyed if key is not None], key=itemgetter(0), reverse=downward)
-        return [place for _, place in known] + [place for key, place in keyed if key is None]
+        return self.table.sorted_rows(places, index, descending=downward)
 
     def _held(self, order: list[Hashable]) -> list[int]:
         """Return the places with what was there before in its old order, and what is new behind it."""

@@ -9,9 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.comparison_json import DIFF_FORMAT, DIFF_SCHEMA, write_json
-from rtui.analysis.formats.comparison_lines import DiffLines, both_text, count, diff_lines, growth_text, points_text
-from rtui.analysis.formats.comparison_text import write_markdown, write_text
+from rtui.analysis.formats.comparison_json import COMPARISON_FORMAT, COMPARISON_SCHEMA, write_json
+from rtui.analysis.formats.comparison_text import (
+    ComparisonLines,
+    both_text,
+    comparison_lines,
+    count,
+    growth_text,
+    points_text,
+    write_markdown,
+    write_text,
+)
 from rtui.analysis.report.change import Change, Reading, reading, share_reading
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
@@ -25,9 +33,9 @@ AFTER = report(node(b"a", (1200, 204_800, 360)), node(b"new", (3, 90, 0)), node(
 THRESHOLDS = ("memory>+20%", "keys>+1000%", "nobody keys>1")
 
 
-def lines(top: int = 20) -> DiffLines:
+def lines(top: int = 20) -> ComparisonLines:
     diff = compare(BEFORE, AFTER)
-    return diff_lines(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
+    return comparison_lines(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
 
 
 def test_text() -> None:
@@ -64,7 +72,7 @@ def test_markdown_holds_the_same_rows() -> None:
 
 def test_names_stay_names_in_markdown() -> None:
     evil = report(node(b"a|b`c``<script>", (1, 1, 0)), node(b"`", (1, 1, 0), last=True), node(b"\x1b[31m", (1, 1, 0)))
-    written = write_markdown(diff_lines(compare(report(), evil)))
+    written = write_markdown(comparison_lines(compare(report(), evil)))
     assert "```a\\|b`c``<script>:```" in written
     assert "`` ` ``" in written
     assert not HOSTILE.search(written.replace("\n", ""))
@@ -73,7 +81,7 @@ def test_names_stay_names_in_markdown() -> None:
 def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
     grown = [node(b"n%d" % number, (10 + number, 1000 + number, 0)) for number in range(30)]
     small = [node(b"n%d" % number, (10, 1000, 0)) for number in range(1, 30)]
-    made = diff_lines(compare(report(*small), report(*grown)), top=5)
+    made = comparison_lines(compare(report(*small), report(*grown)), top=5)
     came, grew = made.sections
     assert came.rows[0][0] == "n0:"
     assert [row[0] for row in grew.rows] == ["n29:", "n28:", "n27:", "n26:", "n25:"]
@@ -85,7 +93,7 @@ def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
 @pytest.mark.parametrize("other", [made_report(), estimate_report(), partial_report(), denied_report()])
 def test_every_kind_of_report_has_its_words(other: object) -> None:
     diff = compare(made_report(), other)  # type: ignore[arg-type]
-    written = write_text(diff_lines(diff))
+    written = write_text(comparison_lines(diff))
     for note in diff.notes:
         assert note in written
     assert not HOSTILE.search(written.replace("\n", ""))
@@ -95,7 +103,7 @@ def test_every_kind_of_report_has_its_words(other: object) -> None:
 def test_json_has_every_namespace_and_its_bounds() -> None:
     diff = compare(BEFORE, AFTER)
     document = json.loads(write_json(diff, [judge(parse_fail_on("memory>+20%"), diff)]))
-    assert (document["format"], document["schema"]) == (DIFF_FORMAT, DIFF_SCHEMA)
+    assert (document["format"], document["schema"]) == (COMPARISON_FORMAT, COMPARISON_SCHEMA)
     assert document["total"]["keys"]["after"] == {"value": 1208, "low": 1208, "high": 1208, "is_present": True}
     by_name = {one["namespace"]: one for one in document["namespaces"]}
     assert by_name.keys() == {"a:", "gone:", "kept:", "new:"}
@@ -158,11 +166,11 @@ def test_the_words_of_a_share() -> None:
 
 def test_a_long_name_is_cut_in_tables() -> None:
     long = report(node(b"x" * 3000, (1, 1, 0)))
-    assert max(map(len, write_text(diff_lines(compare(report(), long))).splitlines())) < 200
+    assert max(map(len, write_text(comparison_lines(compare(report(), long))).splitlines())) < 200
 
 
 def test_the_kind_of_coverage_is_said() -> None:
     made = made_report()
     for kind, said in ((CoverageKind.PARTIAL, "partial"), (CoverageKind.ESTIMATE, "estimate from")):
         head = replace(made.head, coverage=replace(made.head.coverage, kind=kind))
-        assert said in diff_lines(compare(made, replace(made, head=head))).after
+        assert said in comparison_lines(compare(made, replace(made, head=head))).after

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.change import Change, Reading, Verdict, reading
-from rtui.analysis.report.comparison import Diff, Fate, NamespaceChange, compare
+from rtui.analysis.report.change import Change, Direction, Reading, reading
+from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
 from tests.made_report import (
     denied_report,
@@ -34,11 +34,11 @@ def report(*children: Node, kind: CoverageKind = CoverageKind.EXACT, sampled: in
     return replace(made, head=replace(made.head, coverage=coverage), summary=Summary(root=root))
 
 
-def fates(diff: Diff) -> dict[str, Fate]:
+def fates(diff: Comparison) -> dict[str, Fate]:
     return {change.label.removesuffix(":"): change.fate for change in diff.root.walk()}
 
 
-def found(diff: Diff, name: str) -> NamespaceChange:
+def found(diff: Comparison, name: str) -> NamespaceChange:
     change = diff.find(name)
     assert change is not None
     return change
@@ -134,7 +134,7 @@ def test_a_small_namespace_that_a_sample_lacks_may_have_been_missed() -> None:
     diff = compare(sampled, after)
     assert found(diff, "rare").fate is Fate.UNCLEAR
     assert found(diff, "rare").is_new is None
-    assert found(diff, "large").keys.verdict is Verdict.GREW
+    assert found(diff, "large").keys.direction is Direction.GREW
 
 
 def test_a_partial_report_says_at_least() -> None:
@@ -145,14 +145,14 @@ def test_a_partial_report_says_at_least() -> None:
     assert found(diff, "a").fate is Fate.GREW
     assert found(diff, "b").fate is Fate.UNCLEAR
     assert found(diff, "b").is_gone is None
-    assert found(diff, "a").no_ttl.verdict is Verdict.UNCLEAR
+    assert found(diff, "a").no_ttl.direction is Direction.UNCLEAR
     assert any("partial" in note for note in diff.notes)
 
 
 def test_what_was_denied_is_unknown_and_the_rest_compares() -> None:
     diff = compare(made_report(), denied_report())
-    assert diff.root.memory.verdict is Verdict.UNKNOWN
-    assert diff.root.keys.verdict is Verdict.SAME
+    assert diff.root.memory.direction is Direction.UNKNOWN
+    assert diff.root.keys.direction is Direction.SAME
     assert any("memory is denied, NOPERM" in note for note in diff.notes)
 
 
@@ -162,7 +162,7 @@ def test_memory_that_leaves_out_keys_is_at_least_so_much() -> None:
         return replace(made, stats=replace(made.stats, memory_known_keys=9))
 
     diff = compare(report(gappy(100)), report(gappy(90)))
-    assert found(diff, "a").memory.verdict is Verdict.UNCLEAR
+    assert found(diff, "a").memory.direction is Direction.UNCLEAR
 
 
 def test_names_beyond_the_budget_may_be_among_the_others() -> None:
@@ -182,7 +182,7 @@ def test_what_stands_for_many_names_did_not_grow_by_a_name_that_one_report_tells
 
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(121)))
     assert found(diff, "a").fate is Fate.UNCLEAR
-    assert found(diff, "{*}").keys.verdict is Verdict.GREW
+    assert found(diff, "{*}").keys.direction is Direction.GREW
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120)))
     assert found(diff, "{*}").fate is Fate.UNCLEAR
     diff = compare(report(many(100), node(b"a", (20, 200, 0))), report(many(120), node(b"a", (20, 200, 0))))
@@ -284,9 +284,9 @@ def test_whatever_the_truth_is_the_intervals_hold_it(first: list[int], second: l
             if truth_before:
                 assert growth.low <= truth_after / truth_before - 1 + 1e-9
                 assert truth_after / truth_before - 1 - 1e-9 <= growth.high
-            if change.verdict is Verdict.GREW:
+            if change.direction is Direction.GREW:
                 assert truth_after > truth_before
-            if change.verdict is Verdict.SHRANK:
+            if change.direction is Direction.SHRANK:
                 assert truth_after < truth_before
 
 
@@ -306,4 +306,4 @@ def test_growth_from_nothing_is_infinite_and_of_nothing_none() -> None:
 def test_a_change_of_less_than_a_hundredth_is_counted_but_not_listed(keys: int, fate: Fate) -> None:
     diff = compare(report(node(b"a", (10_000, 10_000, 0))), report(node(b"a", (keys, keys, 0))))
     assert found(diff, "a").fate is fate
-    assert found(diff, "a").memory.verdict is not Verdict.UNCLEAR
+    assert found(diff, "a").memory.direction is not Direction.UNCLEAR

@@ -11,14 +11,12 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import EncodingReport, NodeKind, Report
-from rtui.analysis.report.tables.about import about, headline
 from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
 from rtui.analysis.report.tables.cells import share_above
-from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
 from rtui.analysis.report.tables.namespaces import all_namespaces, namespaces, outline
-from rtui.analysis.report.tables.ordering import filtered, sorted_by
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Step, Table, Unit, find, label, path_of
 from rtui.analysis.report.tables.types import encodings, types
@@ -252,19 +250,10 @@ def test_rows_sort_by_any_column_with_the_unknown_last() -> None:
     columns = (column(Unit.NAME), Column("n", "n", Unit.KEYS))
     rows: tuple[tuple[Cell, ...], ...] = ((b"a", None), (b"b", 2), (b"c", Estimate(1.0, 3.0, 4.0)), (b"d", AtLeast(1)))
     table = Table("t", "t", columns, rows, (1, 2, 3, 4))
-    assert [row[0] for row in sorted_by(table, "n", descending=True).rows] == [b"c", b"b", b"d", b"a"]
-    up = sorted_by(table, "n", descending=False)
+    assert table.sorted_rows(range(4), 1, descending=True) == [2, 1, 3, 0]
+    up = table.picked(table.sorted_rows(range(4), 1, descending=False))
     assert [row[0] for row in up.rows] == [b"d", b"b", b"c", b"a"]
     assert up.subjects == (4, 2, 3, 1)
-    with pytest.raises(KeyError):
-        sorted_by(table, "nothing", descending=False)
-
-
-def test_rows_are_filtered_by_what_they_show() -> None:
-    found = filtered(namespaces(EXACT), "QUEUE")
-    assert texts(found, "namespace") == ["queue:"]
-    assert len(found.subjects) == 1
-    assert len(filtered(namespaces(EXACT), "").rows) == len(namespaces(EXACT).rows)
 
 
 def test_the_share_of_a_histogram_of_estimates_has_an_interval() -> None:

@@ -10,9 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rtui.analysis.report.comparison import Diff, compare
+from rtui.analysis.report.comparison import Comparison, compare
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Scope
-from rtui.analysis.report.thresholds import FailOn, FailOnError, Measure, Outcome, Unit, judge, parse_fail_on
+from rtui.analysis.report.thresholds import (
+    FailOn,
+    FailOnError,
+    Outcome,
+    ThresholdMeasure,
+    ThresholdUnit,
+    judge,
+    parse_fail_on,
+)
 from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.report.test_comparison import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
@@ -23,18 +31,21 @@ REACHED, NOT_REACHED, UNKNOWN = Outcome.REACHED, Outcome.NOT_REACHED, Outcome.UN
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("memory>+20%", FailOn(None, Measure.MEMORY, ">", Fraction(20), Unit.PERCENT)),
-        ("shop:session keys>+10000", FailOn("shop:session", Measure.KEYS, ">", Fraction(10_000))),
-        ("no-ttl>+5pt", FailOn(None, Measure.NO_TTL, ">", Fraction(5), Unit.POINTS)),
-        ("no-ttl>=50%", FailOn(None, Measure.NO_TTL, ">=", Fraction(50), Unit.PERCENT, is_change=False)),
-        ("keys<-50%", FailOn(None, Measure.KEYS, "<", Fraction(-50), Unit.PERCENT)),
-        ("new-namespaces>0", FailOn(None, Measure.NEW, ">", Fraction(0), is_change=False)),
-        ("a b  gone-namespaces <= 2", FailOn("a b", Measure.GONE, "<=", Fraction(2), is_change=False)),
-        ("memory > 1.5GiB", FailOn(None, Measure.MEMORY, ">", Fraction(3 << 29), is_change=False)),
-        ("memory>0", FailOn(None, Measure.MEMORY, ">", Fraction(0), is_change=False)),
-        ("memory>+64K", FailOn(None, Measure.MEMORY, ">", Fraction(65_536))),
-        ("keys>2k", FailOn(None, Measure.KEYS, ">", Fraction(2000), is_change=False)),
-        ("keys memory>+0.5%", FailOn("keys", Measure.MEMORY, ">", Fraction(1, 2), Unit.PERCENT)),
+        ("memory>+20%", FailOn(None, ThresholdMeasure.MEMORY, ">", Fraction(20), ThresholdUnit.PERCENT)),
+        ("shop:session keys>+10000", FailOn("shop:session", ThresholdMeasure.KEYS, ">", Fraction(10_000))),
+        ("no-ttl>+5pt", FailOn(None, ThresholdMeasure.NO_TTL, ">", Fraction(5), ThresholdUnit.POINTS)),
+        (
+            "no-ttl>=50%",
+            FailOn(None, ThresholdMeasure.NO_TTL, ">=", Fraction(50), ThresholdUnit.PERCENT, is_change=False),
+        ),
+        ("keys<-50%", FailOn(None, ThresholdMeasure.KEYS, "<", Fraction(-50), ThresholdUnit.PERCENT)),
+        ("new-namespaces>0", FailOn(None, ThresholdMeasure.NEW, ">", Fraction(0), is_change=False)),
+        ("a b  gone-namespaces <= 2", FailOn("a b", ThresholdMeasure.GONE, "<=", Fraction(2), is_change=False)),
+        ("memory > 1.5GiB", FailOn(None, ThresholdMeasure.MEMORY, ">", Fraction(3 << 29), is_change=False)),
+        ("memory>0", FailOn(None, ThresholdMeasure.MEMORY, ">", Fraction(0), is_change=False)),
+        ("memory>+64K", FailOn(None, ThresholdMeasure.MEMORY, ">", Fraction(65_536))),
+        ("keys>2k", FailOn(None, ThresholdMeasure.KEYS, ">", Fraction(2000), is_change=False)),
+        ("keys memory>+0.5%", FailOn("keys", ThresholdMeasure.MEMORY, ">", Fraction(1, 2), ThresholdUnit.PERCENT)),
     ],
 )
 def test_what_can_be_written(text: str, expected: FailOn) -> None:
@@ -79,12 +90,12 @@ def thresholds(draw: st.DrawFn) -> FailOn:
     measure, unit, is_change = draw(
         st.sampled_from(
             [
-                (Measure.KEYS, Unit.PLAIN, True),
-                (Measure.KEYS, Unit.PLAIN, False),
-                (Measure.MEMORY, Unit.PERCENT, True),
-                (Measure.NO_TTL, Unit.POINTS, True),
-                (Measure.NO_TTL, Unit.PERCENT, False),
-                (Measure.NEW, Unit.PLAIN, False),
+                (ThresholdMeasure.KEYS, ThresholdUnit.PLAIN, True),
+                (ThresholdMeasure.KEYS, ThresholdUnit.PLAIN, False),
+                (ThresholdMeasure.MEMORY, ThresholdUnit.PERCENT, True),
+                (ThresholdMeasure.NO_TTL, ThresholdUnit.POINTS, True),
+                (ThresholdMeasure.NO_TTL, ThresholdUnit.PERCENT, False),
+                (ThresholdMeasure.NEW, ThresholdUnit.PLAIN, False),
             ]
         )
     )
@@ -107,7 +118,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         assert str(refused)
 
 
-def outcome(text: str, diff: Diff, depth: int | None = None) -> Outcome:
+def outcome(text: str, diff: Comparison, depth: int | None = None) -> Outcome:
     judged = judge(parse_fail_on(text), diff, depth)
     assert judged.why
     assert not HOSTILE.search(judged.why + judged.expression)

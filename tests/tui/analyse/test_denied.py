@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import ColumnState, Report
-from rtui.analysis.report.tables.every import tables
+from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import AtLeast, Cell, Table, Unit
 from rtui.server.scan.progress import ScanState
 from tests.server.targets import target_of

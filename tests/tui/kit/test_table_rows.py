@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.formats.csv import table_csv
 from rtui.analysis.formats.markdown import table_markdown
+from rtui.analysis.formats.table_values import table_csv, table_json
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.kit.table_file import table_json
 from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, layout_table, table_line
 from rtui.tui.kit.table_rows import Order, TableRows, TableState
 from tests.tui.visiting import check_text

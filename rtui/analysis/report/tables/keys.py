@@ -22,11 +22,11 @@ FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "The access counter of th
 ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 NOTE = Column("note", "note", Unit.TEXT, 20)
 
-Measure = Literal["memory", "length"]
+SizeMeasure = Literal["memory", "length"]
 """By what keys are big."""
 
 
-def big_keys(report: Report, by: Measure = "memory", kind: bytes | None = None) -> Table:
+def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = None) -> Table:
     """Return the biggest keys, largest first: of all types, or of one."""
     big = report.summary.big
     if kind is None:

@@ -1,10 +1,12 @@
-"""Tables of a report: typed columns and raw cells, from which the terminal and every file make their texts."""
+"""Tables: typed columns, raw cells and the order of their rows, from which the terminal and every file make texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from math import inf
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from rtui.analysis.estimates import Estimate
@@ -102,6 +104,25 @@ Subject: TypeAlias = bytes | int | Path | None
 """What a row is about: a key, a slot, a namespace, or nothing that one could go to."""
 
 
+SortKey: TypeAlias = tuple[float, str, bytes]
+"""Compares cells of one column: numbers by value, texts without regard to case, names by their bytes."""
+
+
+def sort_key(cell: Cell) -> SortKey | None:
+    """Return what a cell is sorted by; None for what is not known. What has no end is beyond all numbers."""
+    if cell is None or isinstance(cell, Unknown):
+        return None
+    if isinstance(cell, bytes):
+        return 0.0, "", cell
+    if isinstance(cell, str):
+        return 0.0, cell.casefold(), b""
+    if isinstance(cell, tuple):
+        return (0.0, "", cell[0][0]) if cell else None
+    if isinstance(cell, NoTtl):
+        return inf, "", b""
+    return (cell.value if isinstance(cell, Estimate | AtLeast) else cell), "", b""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """What a column holds and how it is headed."""
@@ -140,6 +161,17 @@ class Table:
             if column.id == column_id:
                 return index
         raise KeyError(column_id)
+
+    def sorted_rows(self, rows: Iterable[int], column: int, *, descending: bool) -> list[int]:
+        """Return positions of rows ordered by one column: equal ones keep their order, unknown values come last."""
+        keyed = [(sort_key(self.rows[row][column]), row) for row in rows]
+        known = sorted(((key, row) for key, row in keyed if key is not None), key=itemgetter(0), reverse=descending)
+        return [row for _, row in known] + [row for key, row in keyed if key is None]
+
+    def picked(self, rows: Sequence[int]) -> Table:
+        """Return the table with only the rows at these positions, in this order."""
+        subjects = tuple(self.subjects[row] for row in rows) if self.subjects else ()
+        return replace(self, rows=tuple(self.rows[row] for row in rows), subjects=subjects)
 
     def subject(self, row: int) -> Subject:
         """Return what a row is about."""

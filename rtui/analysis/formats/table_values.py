@@ -1,4 +1,4 @@
-"""Tables as CSV, for spreadsheets and programs: raw numbers, units in the header.
+"""Tables as CSV and JSON, for spreadsheets and programs: raw numbers, with their units in the names.
 
 The report itself is one table, a row for each namespace at every level, depth 0 for all keys. For any table:
 
@@ -9,15 +9,19 @@ The report itself is one table, a row for each namespace at every level, depth 0
 * Where a column holds numbers of which only a lower bound is known, `…_at_least` beside it is 1 for those.
 * A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it.
 * A text that a spreadsheet would take for a formula has an apostrophe before it.
+
+JSON is a list of records with the same names. What is not known is null, an estimate `{"value", "low", "high"}`, a
+a lower bound `{"value", "at_least": true}`. A name is text, null where it is no UTF-8, and beside it `…_quoted` as in CSV.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -120,3 +124,39 @@ def _with_interval(figure: Figure) -> str:
 def _number(value: float | None) -> str:
     """Return a number without rounding; nothing for one that is not known."""
     return "" if value is None or not isfinite(value) else repr(value)
+
+
+def table_json(table: Table) -> str:
+    """Return a list of records, one for each row."""
+    return json.dumps([_record(table.columns, row) for row in table.rows], indent=1) + "\n"
+
+
+def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
+    """Return one row; a column of names takes two members, whatever is in it."""
+    record: dict[str, Any] = {}
+    for cell, column in zip(row, columns, strict=True):
+        name = field_name(column)
+        record[name] = _utf8(cell) if isinstance(cell, bytes) else _json_value(cell)
+        if column.unit is Unit.NAME or isinstance(cell, bytes):
+            record[f"{name}_quoted"] = quoted(cell) if isinstance(cell, bytes) else None
+    return record
+
+
+def _json_value(cell: Cell) -> Any:
+    """Return a cell as JSON has it: a number, a text, null for what is not known; an inexact number is a record."""
+    if isinstance(cell, Estimate):
+        return {"value": cell.value, "low": cell.low, "high": cell.high if isfinite(cell.high) else None}
+    if isinstance(cell, AtLeast):
+        return {"value": cell.value, "at_least": True}
+    if isinstance(cell, tuple):
+        return {_utf8(name) or quoted(name): _json_value(figure) for name, figure in cell}
+    if isinstance(cell, Unknown):
+        return None
+    return "never" if isinstance(cell, NoTtl) else cell
+
+
+def _utf8(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,8 +1,10 @@
-"""What a report rests on: when, where, how much was seen, what it cost, what was denied."""
+"""The contents of a report file: its head in words (when, where, coverage, cost, what was denied), then its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -10,8 +12,18 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cell_text import written_keys
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl, ttl_histogram
+from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots
+from rtui.analysis.report.tables.namespaces import outline
+from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import display, display_text
+
+CLUSTER_NODES: Final = 3
+"""Primaries of the cluster that a standalone server is imagined as: the fewest there can be."""
+
+_SLOTS_SHOWN: Final = 20
 
 _WHAT = Column("what", "", Unit.TEXT, 12)
 _SAID = Column("said", "", Unit.TEXT, 0)
@@ -129,3 +141,31 @@ def _scope(head: Head) -> Iterator[str]:
 def _figure(figure: Figure, mark: Mark = Mark.EXACT) -> str:
     """Return a number of keys."""
     return written_keys(figure, mark)
+
+
+def tables(report: Report) -> list[Table]:
+    """Return the tables of a report file below its head; some may have no rows."""
+    return [
+        outline(report),
+        types(report),
+        encodings(report),
+        big_keys(report),
+        replace(big_keys(report, "length"), note=""),
+        *hot_keys(report),
+        hot_slots(report),
+        cliffs(report),
+        about_to_expire(report),
+        ttl_histogram(report),
+        no_ttl(report),
+        idle_histogram(report),
+        frequency_histogram(report),
+        slots(report, _SLOTS_SHOWN),
+        slot_tags(report),
+        *([cluster_of(report, CLUSTER_NODES)] if _is_one_node(report) else []),
+        keysizes(report),
+    ]
+
+
+def _is_one_node(report: Report) -> bool:
+    """Tell whether a cluster has to be imagined, and there are keys to imagine in it."""
+    return not report.head.server.cluster_enabled and any(report.summary.slots.keys)
