@@ -227,8 +227,8 @@ def test_new_namespaces_count_down_to_a_depth() -> None:
 def test_exact_reports_are_always_judged_and_never_both_ways(threshold: FailOn, first: int, second: int) -> None:
     diff = compare(report(node(b"a", (first, first, 0))), report(node(b"a", (second, second, 0))))
     assert diff.after.coverage.kind is CoverageKind.EXACT
-    opposite = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}[threshold.comparison]
-    outcomes = [judge(one, diff).outcome for one in (threshold, replace(threshold, comparison=opposite))]
+    opposite = {">": "<=", "<=": ">", "<": ">=", ">=": "<"}[threshold.relation]
+    outcomes = [judge(one, diff).outcome for one in (threshold, replace(threshold, relation=opposite))]
     assert sorted(outcomes) == [NOT_REACHED, REACHED]
 
 
