@@ -10,8 +10,8 @@ The report itself is one table, a row for each namespace at every level, depth 0
 * A name is shown safely, and beside it, as `…_quoted`, byte for byte as `redis-cli --quoted-input` reads it.
 * A text that a spreadsheet would take for a formula has an apostrophe before it.
 
-JSON is a list of records with the same names: what is not known is null, an estimate `{"value", "low", "high"}`,
-a lower bound `{"value", "at_least": true}`. A name is text, null where it is no UTF-8; beside it is `…_quoted`, as in CSV.
+JSON is a list of records with the same names: what is not known is null, an estimate `{"value", "low", "high"}`, a
+lower bound `{"value", "at_least": true}`. A name is text, null where it is no UTF-8; beside it is `…_quoted` as in CSV.
 """
 
 from __future__ import annotations
