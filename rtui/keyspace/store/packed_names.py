@@ -166,8 +166,7 @@ class Chunk:
 
 
 class PackedNames:
-    """A growing sequence of names in order of arrival, addressed by ordinal: full chunks, and a tail that still
-    grows."""
+    """A growing sequence of names, addressed by their ordinals: full chunks, and a tail that still grows."""
 
     __slots__ = ("_bounds", "_chunks", "_closed", "_firsts", "_tail", "size_bytes")
 
@@ -189,8 +188,8 @@ class PackedNames:
 
     def __getitem__(self, ordinal: int) -> bytes:
         if ordinal >= self._closed:
-            place = ordinal - self._closed
-            return bytes(self._tail[self._bounds[place] : self._bounds[place + 1]])
+            index = ordinal - self._closed
+            return bytes(self._tail[self._bounds[index] : self._bounds[index + 1]])
         if ordinal < 0:
             raise IndexError(ordinal)
         number = bisect_right(self._firsts, ordinal) - 1
@@ -234,7 +233,7 @@ class PackedNames:
         return chunks
 
     def chunks(self, start: int = 0) -> Iterator[tuple[int, Chunk]]:
-        """Yield (ordinal of its first name, chunk) for every chunk, from the one that holds `start` on.
+        """Yield (ordinal of its first name, chunk) for every chunk, from the one with the ordinal `start` on.
 
         Names that arrive meanwhile are included.
         """
@@ -263,8 +262,8 @@ class PackedNames:
                 first, chunk = self._locate(ordinal)
                 end = first + len(chunk)
                 blob, bounds = chunk.blob, chunk.bounds
-            place = ordinal - first
-            found.append(blob[bounds[place] : bounds[place + 1]])
+            index = ordinal - first
+            found.append(blob[bounds[index] : bounds[index + 1]])
         return found
 
     def _locate(self, ordinal: int) -> tuple[int, Chunk]:

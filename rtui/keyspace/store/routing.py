@@ -37,11 +37,11 @@ Triple = tuple[bytes, bytes, bytes]
 class Router:
     """Splits suffixes by separators and counts them on their way."""
 
-    __slots__ = ("_memory", "_on_grown", "_single", "separators")
+    __slots__ = ("_memory", "_on_grown", "_separators", "_single")
 
     def __init__(self, separators: Separators, memory: Memory, on_grown: Callable[[Namespace], None]) -> None:
         """`on_grown` is called with every namespace that gets new children or keys."""
-        self.separators = separators
+        self._separators = separators
         self._memory = memory
         self._on_grown = on_grown
         self._single = separators.values[0] if len(separators.values) == 1 else None
@@ -56,7 +56,7 @@ class Router:
                     self._route_one(node, suffix)
                 continue
             listed = len(node.labels)
-            triples = self.separators.split_batch(items, brace_before=node.brace_before)
+            triples = self._separators.split_batch(items, brace_before=node.brace_before)
             if self._single is None:
                 keys, groups = _by_segment(triples)
             elif isinstance(node.children, ShardedDict) and not self._memory.count_only:
@@ -116,7 +116,7 @@ class Router:
         """Take one suffix down any number of levels, copying only what is kept of it."""
         node, start = top, 0
         while True:
-            cut = self.separators.cut(suffix, start, brace_before=node.brace_before)
+            cut = self._separators.cut(suffix, start, brace_before=node.brace_before)
             if cut is None:
                 self._memory.keep_keys(node, [suffix[start:]])
                 break
