@@ -11,7 +11,7 @@ from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
 
 
-class Filtered:
+class FilteredView:
     """A filtered view of a store: `work` searches the keys it has, and later keys are matched when they are added.
 
     The full name of a key is searched, its namespaces and separators included. Names that the store dropped for its

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.keyspace.rows.rows import Row, VisibleRows
-from rtui.keyspace.store.filtered import Filtered
+from rtui.keyspace.store.filtered import FilteredView
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.tui.kit.polling import drive
 
@@ -19,7 +19,7 @@ class NameFilter:
     def __init__(self, store: NamespaceStore) -> None:
         self._all = VisibleRows(store)
         self._before: tuple[VisibleRows, Row | None] | None = None
-        self._filtered: Filtered | None = None
+        self._filtered: FilteredView | None = None
         self.rows = self._all
         self.needle: bytes | None = None
         self.cursor: Row | None = None
@@ -54,7 +54,7 @@ class NameFilter:
             self.cursor = cursor
         if needle:
             ignore_case = needle == needle.lower()
-            self._filtered = Filtered(self._all.store, needle, ignore_case=ignore_case)
+            self._filtered = FilteredView(self._all.store, needle, ignore_case=ignore_case)
             self.needle, self.rows = needle, VisibleRows(self._filtered.store, sort=self._all.sort_order)
             self.is_searching = True
         else:
