@@ -10,10 +10,10 @@ import click
 if TYPE_CHECKING:
     from rtui.analysis.report.thresholds import FailOn, Judgement
 
-REACHED: Final = 1
+REACHED_CODE: Final = 1
 """Exit code when a threshold is reached."""
 
-UNKNOWN: Final = 3
+UNKNOWN_CODE: Final = 3
 """Exit code when none is reached, but one can't be judged."""
 
 _EPILOG: Final = """\
@@ -96,7 +96,7 @@ def command(
     from rtui.analysis.formats.comparison_text import DEFAULT_TOP, comparison_lines, write_markdown, write_text  # noqa: PLC0415  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import judge  # noqa: PLC0415
-    from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportFile, read_report  # noqa: PLC0415
+    from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportOutput, read_report  # noqa: PLC0415
 
     if before == after == STANDARD_INPUT:
         raise click.UsageError("Only one of the reports can come from standard input.")
@@ -107,7 +107,7 @@ def command(
     else:
         lines = comparison_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
         text = write_text(lines) if form == "text" else write_markdown(lines)
-    ReportFile(STANDARD_OUTPUT).write(text)
+    ReportOutput(STANDARD_OUTPUT).write(text)
     sys.exit(_exit_code(judgements))
 
 
@@ -115,7 +115,7 @@ def _exit_code(judgements: list[Judgement]) -> int:
     """Return the exit code; print the thresholds that decided it on standard error."""
     from rtui.analysis.report.thresholds import Outcome  # noqa: PLC0415
 
-    for outcome, code in ((Outcome.REACHED, REACHED), (Outcome.UNKNOWN, UNKNOWN)):
+    for outcome, code in ((Outcome.REACHED, REACHED_CODE), (Outcome.UNKNOWN, UNKNOWN_CODE)):
         found = [one for one in judgements if one.outcome is outcome]
         for one in found:
             click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)

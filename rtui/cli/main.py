@@ -20,7 +20,7 @@ from rtui.server.wire.errors import RtuiError, TargetError
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
 """If set, a bug in rtui shows its traceback."""
 
-DEFAULT: Final = "browse"
+DEFAULT_COMMAND: Final = "browse"
 """The subcommand that runs when the first argument is not one."""
 
 FAILED: Final = 1
@@ -61,12 +61,12 @@ class Subcommands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `browse` unless the first argument is a subcommand, --help or --version."""
         if not args or not (args[0] in _GROUP_OPTIONS or self.get_command(ctx, args[0])):
-            args = [DEFAULT, *args]
+            args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of `browse`, and the subcommands."""
-        browse = self.get_command(ctx, DEFAULT)
+        browse = self.get_command(ctx, DEFAULT_COMMAND)
         if browse is None:
             raise click.UsageError("the browse command is missing")
         browsing = click.Context(browse, info_name=ctx.info_name, max_content_width=ctx.max_content_width)

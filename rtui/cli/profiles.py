@@ -15,7 +15,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
 
-MAX_FILE_BYTES: Final = 1 << 20
+MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""
 
 _TEXTS: Final = ("url", "host", "socket", "user", "password", "cacert", "cacertdir", "cert", "key", "sni")
@@ -52,13 +52,13 @@ class Profiles:
         try:
             with self.path.open("rb") as file:
                 mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                text = file.read(MAX_FILE_BYTES + 1)
+                text = file.read(MAX_PROFILE_BYTES + 1)
         except FileNotFoundError:
             raise self._wrong(f"There is no file {self.path}.", "rtui --help shows what goes into it.") from None
         except OSError as error:
             raise self._wrong(f"{self.path} can't be read: {error.strerror}.", "Check its permissions.") from None
-        if len(text) > MAX_FILE_BYTES:
-            raise self._wrong(f"{self.path} is over {MAX_FILE_BYTES:,} bytes.", "It holds a few lines a server.")
+        if len(text) > MAX_PROFILE_BYTES:
+            raise self._wrong(f"{self.path} is over {MAX_PROFILE_BYTES:,} bytes.", "It holds a few lines a server.")
         try:
             tables = tomllib.loads(text.decode())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

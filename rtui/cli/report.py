@@ -18,9 +18,9 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.cli.report_file import ReportFile
+    from rtui.cli.report_file import ReportOutput
 
-FORMS: Final = ("text", "json", "md", "csv", "html")
+FORMATS: Final = ("text", "json", "md", "csv", "html")
 """The formats of a report."""
 
 _SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html", ".htm": "html"}
@@ -55,7 +55,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.command("report", epilog=_EPILOG)
 @connection_options
 @scope_options
-@click.option("--format", "form", type=click.Choice(FORMS), help="As what (by the suffix of -o, else text).")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
 @click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=click.IntRange(1, 10_000), default=100, help="Keys in each list (100).")
@@ -93,9 +93,9 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.report_file import ReportFile  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_file import ReportOutput  # noqa: PLC0415 - the help must not wait for it
 
-    file = ReportFile(output)
+    file = ReportOutput(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     file.check()
     if not demo:
@@ -107,7 +107,7 @@ def command(
         sys.exit(_report(server.target, asked, file, form))
 
 
-def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) -> int:
+def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str) -> int:
     """Analyse, write the report, and return the exit code."""
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415
@@ -134,7 +134,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportFile, form: str) 
     return 0
 
 
-def _text_of(report: Report, form: str, file: ReportFile) -> str:
+def _text_of(report: Report, form: str, file: ReportOutput) -> str:
     """Return the report in its format; text for a terminal has its width, and is in ASCII if that can't do more."""
     from rtui.analysis.formats import write  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.text import write_text  # noqa: PLC0415

@@ -31,7 +31,7 @@ class OutputError(RtuiError):
         super().__init__("The report can't be written", f"{name}: {error.strerror or error}.", remedy)
 
 
-class ReportFile:
+class ReportOutput:
     """A file or standard output, to write one text to in UTF-8."""
 
     def __init__(self, name: str) -> None:

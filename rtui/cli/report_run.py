@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ENDING: Final = "ending; Ctrl-C again: at once"
 """Shown before the bar once the user has pressed Ctrl-C."""
 
-INTERRUPTED: Final = SafeText("it was interrupted")
+INTERRUPTED_REASON: Final = SafeText("it was interrupted")
 """Why a report is partial after Ctrl-C."""
 
 PATIENCE_S: Final = 60.0
@@ -79,7 +79,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: 
         try:
             await connection.open()
             analysis = AnalysisRun(connection, options)
-            interrupts.stop = partial(analysis.control.stop, INTERRUPTED)
+            interrupts.stop = partial(analysis.control.stop, INTERRUPTED_REASON)
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(), name="rtui analysis")
             try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Unit, Write, expires, record, text
+from rtui.demo.writes import Write, WriteGroup, expires, record, text
 
 DEEP_SEGMENTS: Final = 500
 """Segments of the deepest name."""
@@ -70,13 +70,13 @@ TAGGED_NAMES: Final = (
 """A name for each rule about hash tags, with separators inside and outside of the tag."""
 
 
-def units(random: Random) -> Iterator[Unit]:
+def write_groups(random: Random) -> Iterator[WriteGroup]:
     """Yield the writes of all awkward names and values."""
     yield _names()
     yield _values(random)
 
 
-def _names() -> Unit:
+def _names() -> WriteGroup:
     writes: list[Write] = [text(CORNER + b":names:" + name, "a hostile name") for name in HOSTILE_NAMES]
     writes += [text(name, "empty segments") for name in SEPARATED_NAMES]
     writes += [text(CORNER + b":" + name, "empty segments") for name in SEPARATED_NAMES]
@@ -85,10 +85,10 @@ def _names() -> Unit:
     writes += [text(CORNER + b":both", "a key that is a namespace too"), text(CORNER + b":both:inner", "under it")]
     writes += [text(CORNER + b":deep:" + b":".join([b"s"] * DEEP_SEGMENTS), "very deep")]
     writes += [text((CORNER + b":long:").ljust(LONG_NAME_BYTES, b"n"), "a very long name")]
-    return Unit(writes)
+    return WriteGroup(writes)
 
 
-def _values(random: Random) -> Unit:
+def _values(random: Random) -> WriteGroup:
     def name(last: str) -> str:
         return f"awkward:values:{last}"
 
@@ -126,4 +126,4 @@ def _values(random: Random) -> Unit:
         ("XGROUP", "CREATE", stream, b"group\x1b[31m", 0),
         ("XREADGROUP", "GROUP", b"group\x1b[31m", "[/]", "COUNT", 1, "STREAMS", stream, ">"),
     ]
-    return Unit(writes, groups)
+    return WriteGroup(writes, groups)

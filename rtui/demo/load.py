@@ -21,7 +21,7 @@ import hiredis
 
 import rtui
 from rtui.demo.embedded import EmbeddedServer
-from rtui.demo.keyspaces import DEFAULT_KEYS, DEFAULT_SEED, units
+from rtui.demo.keyspaces import DEFAULT_KEYS, DEFAULT_SEED, write_groups
 from rtui.demo.writes import Write
 from rtui.server.wire.target import Target
 
@@ -119,7 +119,9 @@ def main(keys: int, seed: int) -> int:
     """Send all keyspaces through standard input, which is the connection; return the exit code."""
     with socket.socket(fileno=0) as connection:
         try:
-            errors = send(connection, (write for unit in units(keys, seed) for write in (*unit.own, *unit.shared)))
+            errors = send(
+                connection, (write for group in write_groups(keys, seed) for write in (*group.own, *group.shared))
+            )
         except OSError:
             return 1
     return 2 if errors else 0

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-Part = bytes | str | int
+Argument = bytes | str | int
 """One argument; text is sent as UTF-8."""
 
-Write = tuple[Part, ...]
+Write = tuple[Argument, ...]
 """One command; the second argument is the key."""
 
 RDB_VERSION: Final = 9
@@ -17,34 +17,34 @@ RDB_VERSION: Final = 9
 
 
 @dataclass(slots=True)
-class Unit:
-    """Writes that belong together: those that create keys of their own, and additions to keys that units share."""
+class WriteGroup:
+    """Writes that belong together: those that create keys of their own, and additions to keys that groups share."""
 
     own: list[Write] = field(default_factory=list)
     shared: list[Write] = field(default_factory=list)
 
     @property
     def keys(self) -> int:
-        """How many keys the unit creates, without shared ones."""
+        """How many keys the group creates, without shared ones."""
         return len({write[1] for write in self.own})
 
 
-def text(key: Part, value: Part, *, ttl_s: float | None = None) -> Write:
+def text(key: Argument, value: Argument, *, ttl_s: float | None = None) -> Write:
     """Return the write of a string."""
     return ("SET", key, value) if ttl_s is None else ("SET", key, value, "PX", max(1, int(ttl_s * 1000)))
 
 
-def record(key: Part, fields: Mapping[str, Part]) -> Write:
+def record(key: Argument, fields: Mapping[str, Argument]) -> Write:
     """Return the write of a hash."""
     return ("HSET", key, *(part for pair in fields.items() for part in pair))
 
 
-def expires(key: Part, ttl_s: float) -> Write:
+def expires(key: Argument, ttl_s: float) -> Write:
     """Return the write that sets the TTL of a key created by an earlier write."""
     return ("PEXPIRE", key, max(1, int(ttl_s * 1000)))
 
 
-def used_text(key: Part, value: str, frequency: int) -> Write:
+def used_text(key: Argument, value: str, frequency: int) -> Write:
     """Return the write of a string with an LFU counter, 0 … 255; that of a new key is 5."""
     return ("RESTORE", key, 0, _dumped(value.encode()), "FREQ", frequency)
 

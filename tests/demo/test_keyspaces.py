@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.demo.keyspaces import DEFAULT_KEYS, KEYSPACES, units
+from rtui.demo.keyspaces import DEFAULT_KEYS, KEYSPACES, write_groups
 from rtui.demo.load import pack
-from rtui.demo.writes import Part, Unit, Write, crc64
+from rtui.demo.writes import Argument, Write, WriteGroup, crc64
 from rtui.keyspace.slots import explain
 
 PATTERNS = {
@@ -29,17 +29,17 @@ def key_of(write: Write) -> bytes:
     return raw(write[1])
 
 
-def raw(part: Part) -> bytes:
+def raw(part: Argument) -> bytes:
     return part if isinstance(part, bytes) else str(part).encode()
 
 
-def names(made: list[Unit]) -> list[bytes]:
-    return list(dict.fromkeys(key_of(write) for unit in made for write in unit.own))
+def names(made: list[WriteGroup]) -> list[bytes]:
+    return list(dict.fromkeys(key_of(write) for group in made for write in group.own))
 
 
 def test_a_seed_decides_everything() -> None:
     def stream(seed: int) -> bytes:
-        return b"".join(pack(write) for unit in units(3_000, seed) for write in (*unit.own, *unit.shared))
+        return b"".join(pack(write) for group in write_groups(3_000, seed) for write in (*group.own, *group.shared))
 
     assert stream(1) == stream(1)
     assert stream(1) != stream(2)
@@ -47,7 +47,7 @@ def test_a_seed_decides_everything() -> None:
 
 @pytest.mark.parametrize("keys", [10_000, DEFAULT_KEYS, 200_000])
 def test_the_number_of_keys_is_about_what_was_asked(keys: int) -> None:
-    made = sum(unit.keys for unit in units(keys))
+    made = sum(group.keys for group in write_groups(keys))
     assert keys <= made <= keys * 1.02 + 300
 
 
@@ -55,13 +55,13 @@ def test_the_number_of_keys_is_about_what_was_asked(keys: int) -> None:
 @settings(max_examples=15, deadline=None)
 def test_any_number_of_keys_has_everything_that_was_planted(keys: int, seed: int) -> None:
     planted = {b"", b"MyApp_User_Profile_12345", b"u1000flw", b"lock:p:0", b"user:index:email:nobody@example.com"}
-    assert planted <= set(names(list(units(keys, seed))))
+    assert planted <= set(names(list(write_groups(keys, seed))))
 
 
 @pytest.mark.parametrize("name", KEYSPACES)
 def test_no_key_is_made_twice(name: str) -> None:
     made = list(KEYSPACES[name][0](Random(1), 5_000))
-    assert len(names(made)) == sum(unit.keys for unit in made)
+    assert len(names(made)) == sum(group.keys for group in made)
 
 
 @pytest.mark.parametrize("name", KEYSPACES)
@@ -73,14 +73,14 @@ def test_names_follow_their_convention(name: str) -> None:
 
 
 def test_all_five_grow_from_the_start() -> None:
-    first = names(list(islice(units(50_000), 200)))
+    first = names(list(islice(write_groups(50_000), 200)))
     for pattern in PATTERNS.values():
         assert any(re.match(pattern.encode(), key) for key in first)
 
 
 def test_the_top_of_the_tree_can_be_overlooked() -> None:
     """Every key at the top, or namespace there, is one that was put there on purpose."""
-    tops = {key.partition(b":")[0] for key in names(list(units(20_000))) if not key.startswith(b"{")}
+    tops = {key.partition(b":")[0] for key in names(list(write_groups(20_000))) if not key.startswith(b"{")}
     assert len(tops) < 70
 
 
@@ -96,8 +96,8 @@ def test_many_sessions_expire_within_two_minutes() -> None:
     keyspace, _ = KEYSPACES["app-conventions"]
     ttls = [
         int(write[2]) / 60_000
-        for unit in keyspace(Random(1), 10_000)
-        for write in unit.own
+        for group in keyspace(Random(1), 10_000)
+        for write in group.own
         if write[0] == "PEXPIRE" and b"app:session:" in key_of(write)
     ]
     cliff = [ttl for ttl in ttls if 31 <= ttl <= 33]

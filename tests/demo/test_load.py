@@ -13,7 +13,7 @@ import redis
 
 import rtui.demo
 from rtui.demo.embedded import EmbeddedServer
-from rtui.demo.keyspaces import units
+from rtui.demo.keyspaces import write_groups
 from rtui.demo.load import Demo, demo_server, pack, send, start_loading
 from tests.conftest import require
 from tests.wire import Requests
@@ -37,7 +37,7 @@ def client(demo: Demo) -> Iterator[redis.Redis]:
 
 
 def test_every_key_arrives_and_no_write_is_refused(client: redis.Redis) -> None:
-    writes = [write for unit in units(KEYS) for write in (*unit.own, *unit.shared)]
+    writes = [write for group in write_groups(KEYS) for write in (*group.own, *group.shared)]
     keys = {pack(("", write[1])) for write in writes if write[0] not in ("XGROUP", "XREADGROUP")}
     expired = int(client.info("stats")["expired_keys"])
     assert client.dbsize() + expired == len(keys)

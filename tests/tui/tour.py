@@ -79,8 +79,8 @@ def plant(server: Server) -> None:
     client = server.client()
     zoo.fill(server, client)
     pipeline = client.pipeline(transaction=False)
-    for unit in awkward.units(Random(1)):
-        for write in (*unit.own, *unit.shared):
+    for group in awkward.write_groups(Random(1)):
+        for write in (*group.own, *group.shared):
             pipeline.execute_command(*write)
     for number in range(BYSTANDERS):
         pipeline.set(b"bystander:%d" % number, b"x")

@@ -45,7 +45,7 @@ RATIO: Final = 4.0
 FLANK: Final = 8
 """What is around it reaches this many times its own width to either side."""
 
-LONGEST: Final = 16
+LONGEST_CLIFF: Final = 16
 """A cliff is at most so many bins long."""
 
 LEAST_SHARE: Final = 0.02
@@ -109,7 +109,7 @@ def find_cliffs(
     minutes of a namespace are a cliff, if they stand out more, and the whole keyspace, where lives are mixed, has none.
     """
     figures = figures or Figures()
-    search = _CliffSearch(list(bins.contiguous(beyond=LONGEST * FLANK)), may_start=bool(path))
+    search = _CliffSearch(list(bins.contiguous(beyond=LONGEST_CLIFF * FLANK)), may_start=bool(path))
     total = bins.total if keys is None else keys
     found = []
     while span := search.strongest(max(LEAST_KEYS, LEAST_SHARE * total)):
@@ -169,7 +169,7 @@ class _CliffSearch:
         found = [
             span
             for first in begins
-            for last in range(first, min(first + LONGEST, size))
+            for last in range(first, min(first + LONGEST_CLIFF, size))
             if last in ends and (span := self.span(first, last)).keys >= least and self._stands_out(span)
         ]
         return max(found, key=lambda one: one.excess, default=None)

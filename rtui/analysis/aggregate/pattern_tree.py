@@ -34,7 +34,7 @@ MOST_CHILDREN: Final = 128
 WORKING_NODES: Final = 2
 """While keys are counted there may be this many times the budget of nodes before the lightest are merged."""
 
-DEEPEST: Final = 32
+DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
 ANY: Final = b"{*}"
@@ -153,7 +153,7 @@ class PatternTree:
         self._separators = separators
         self._single = separators.values[0] if len(separators.values) == 1 else None
         self._identifiers = Identifiers(separators.values)
-        self._levels = DEEPEST if depth is None else max(0, min(depth, DEEPEST))
+        self._levels = DEEPEST_LEVEL if depth is None else max(0, min(depth, DEEPEST_LEVEL))
         self._budget = budget
 
     @property

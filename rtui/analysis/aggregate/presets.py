@@ -12,7 +12,7 @@ MIB: Final = 1024 * KIB
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SizeLimits:
     """The sizes above which a key of one type is big; None where a measure does not count."""
 
     length: int | None = None
@@ -44,13 +44,13 @@ class Preset:
     by_type: dict[bytes, int | None] = field(default_factory=dict)
     """Elements of the types that have a number of their own; None where it does not count."""
 
-    def limits(self, key_type: bytes | None) -> Limits:
+    def limits(self, key_type: bytes | None) -> SizeLimits:
         """Return the limits of one type; of an unknown type, those on memory alone."""
         if key_type == STRING.name:
-            return Limits(length=self.string_bytes)
+            return SizeLimits(length=self.string_bytes)
         if key_type is None:
-            return Limits(memory_bytes=self.memory_bytes or self.string_bytes)
-        return Limits(length=self.by_type.get(key_type, self.elements), memory_bytes=self.memory_bytes)
+            return SizeLimits(memory_bytes=self.memory_bytes or self.string_bytes)
+        return SizeLimits(length=self.by_type.get(key_type, self.elements), memory_bytes=self.memory_bytes)
 
     def is_big(self, key_type: bytes | None, memory_bytes: int | None, length: int | None) -> bool:
         """Whether a key is above a threshold of its type.

@@ -20,14 +20,11 @@ from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
 
-Measure: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"]
+RankedField: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"]
 """The field of a record that a list is ordered by."""
 
-NAME_BYTES: Final = 1 << 20
+LIST_NAME_BYTES: Final = 1 << 20
 """The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
-
-DEFAULT_TOP: Final = 100
-"""How many keys a list holds by default."""
 
 
 def fitting(names: Iterable[bytes], max_bytes: int) -> int:
@@ -47,7 +44,9 @@ class Ranking:
     Twice `top` records, or names of twice `max_bytes`, are kept before the worse half is dropped.
     """
 
-    def __init__(self, top: int, measure: Measure, *, least: bool = False, max_bytes: int = NAME_BYTES) -> None:
+    def __init__(
+        self, top: int, measure: RankedField, *, least: bool = False, max_bytes: int = LIST_NAME_BYTES
+    ) -> None:
         self._top = top
         self._max_bytes = max_bytes
         self._name_bytes = 0
@@ -141,7 +140,7 @@ class TopKeys:
     types are made of those of each type.
     """
 
-    def __init__(self, top: int = DEFAULT_TOP, thresholds: Preset | None = None) -> None:
+    def __init__(self, top: int, thresholds: Preset | None = None) -> None:
         self._top = top
         self._thresholds = thresholds or preset(DEFAULT_PRESET)
         self._over: dict[bytes, int] = {}
@@ -210,7 +209,7 @@ class TopKeys:
             over={key_type: figures.keys(count) for key_type, count in self._over.items()},
         )
 
-    def _over_all(self, lists: Iterable[tuple[KeyRecord, ...]], measure: Measure) -> tuple[KeyRecord, ...]:
+    def _over_all(self, lists: Iterable[tuple[KeyRecord, ...]], measure: RankedField) -> tuple[KeyRecord, ...]:
         """Join the lists of the types; a key that changed its type in between counts as it was last."""
         latest: dict[bytes, KeyRecord] = {}
         for record in chain.from_iterable(lists):

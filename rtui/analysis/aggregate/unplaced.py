@@ -34,10 +34,10 @@ from rtui.analysis.aggregate.pattern_tree import (
 )
 from rtui.analysis.aggregate.tally import Layout, Tally
 
-MOST_KEYS: Final = 4096
+MOST_UNPLACED_KEYS: Final = 4096
 """At most so many keys wait before they are decided on."""
 
-MOST_BYTES: Final = 4 << 20
+MOST_UNPLACED_BYTES: Final = 4 << 20
 """Their names have at most so many bytes together."""
 
 MERGED_FROM_KEYS: Final = 10_000
@@ -93,7 +93,7 @@ class UnplacedKeys:
     @property
     def is_full(self) -> bool:
         """Whether it is time to decide on them."""
-        return len(self._keys) > MOST_KEYS or self._bytes > MOST_BYTES
+        return len(self._keys) > MOST_UNPLACED_KEYS or self._bytes > MOST_UNPLACED_BYTES
 
     def add(self, one: UnplacedKey) -> None:
         """Keep a key."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from rtui.demo import awkward
 from rtui.demo.keyspaces import app_conventions, ecm, internals, project_table_id, restaurant
-from rtui.demo.writes import Unit
+from rtui.demo.writes import WriteGroup
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 
 DEFAULT_KEYS: Final = DEFAULT_DEMO_KEYS
@@ -17,33 +17,33 @@ DEFAULT_KEYS: Final = DEFAULT_DEMO_KEYS
 DEFAULT_SEED: Final = 20_260
 """The seed of the demo, the screenshots and the tests."""
 
-Keyspace = Callable[[Random, int], Iterator[Unit]]
-"""A generator of units with about the given number of keys in all."""
+Keyspace = Callable[[Random, int], Iterator[WriteGroup]]
+"""A generator of groups with about the given number of keys in all."""
 
 KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
-    "app-conventions": (app_conventions.units, 0.38),
-    "project-table-id": (project_table_id.units, 0.16),
-    "restaurant": (restaurant.units, 0.28),
-    "ecm": (ecm.units, 0.08),
-    "internals": (internals.units, 0.10),
+    "app-conventions": (app_conventions.write_groups, 0.38),
+    "project-table-id": (project_table_id.write_groups, 0.16),
+    "restaurant": (restaurant.write_groups, 0.28),
+    "ecm": (ecm.write_groups, 0.08),
+    "internals": (internals.write_groups, 0.10),
 }
 """Each convention with its share of the keys."""
 
 
-def units(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Unit]:
+def write_groups(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[WriteGroup]:
     """Yield all five keyspaces, mixed so that each grows from the start, and the awkward names: about `keys` keys.
 
     Every planted defect and every awkward key is there at any scale, so small numbers are exceeded.
     """
-    yield from awkward.units(Random(f"{seed} awkward"))
+    yield from awkward.write_groups(Random(f"{seed} awkward"))
     wanted = {name: max(1, round(keys * share)) for name, (_, share) in KEYSPACES.items()}
     sources = {name: make(Random(f"{seed} {name}"), wanted[name]) for name, (make, _) in KEYSPACES.items()}
     made = dict.fromkeys(sources, 0)
     while sources:
         name = min(sources, key=lambda one: made[one] / wanted[one])
-        unit = next(sources[name], None)
-        if unit is None:
+        group = next(sources[name], None)
+        if group is None:
             del sources[name]
         else:
-            made[name] += unit.keys
-            yield unit
+            made[name] += group.keys
+            yield group

@@ -13,7 +13,7 @@ from hashlib import md5, sha256
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Part, Unit, Write, expires, record, text
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text
 
 MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
@@ -43,7 +43,7 @@ BAD_NAMES: Final = (
 """Names that the guide shows as bad, and two of the same kinds."""
 
 
-def units(random: Random, keys: int) -> Iterator[Unit]:
+def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random)
     yield fixed
@@ -52,24 +52,28 @@ def units(random: Random, keys: int) -> Iterator[Unit]:
         yield random.choice(makers)(random, serial)
 
 
-def _session(random: Random, serial: int) -> Unit:
+def _session(random: Random, serial: int) -> WriteGroup:
     key = f"app:session:{random.getrandbits(128):032x}"
-    fields: dict[str, Part] = {
+    fields: dict[str, Argument] = {
         "userId": random.randrange(1, 40_000),
         "role": random.choice(ROLES),
         "loginAt": LOGIN_AT + serial,
         "ip": _ipv4(random),
     }
     ttl_s = random.uniform(*CLIFF_S) if random.random() < CLIFF_SHARE else random.uniform(MINUTE_S, 2 * HOUR_S)
-    return Unit([record(key, fields), expires(key, ttl_s)])
+    return WriteGroup([record(key, fields), expires(key, ttl_s)])
 
 
-def _detail(random: Random, serial: int) -> Unit:
+def _detail(random: Random, serial: int) -> WriteGroup:
     entity = random.choice(ENTITIES)
     key = f"app:cache:{entity}:detail:{serial}"
     ttl_s = random.uniform(MINUTE_S, 15 * MINUTE_S)
     if random.random() < 0.5:
-        fields: dict[str, Part] = {"id": serial, "name": f"{entity} {serial}", "price": random.randrange(100, 99_900)}
+        fields: dict[str, Argument] = {
+            "id": serial,
+            "name": f"{entity} {serial}",
+            "price": random.randrange(100, 99_900),
+        }
         fields["note"] = random.choice(NOTES)
         writes: list[Write] = [record(key, fields), expires(key, ttl_s)]
     else:
@@ -79,40 +83,44 @@ def _detail(random: Random, serial: int) -> Unit:
         writes = [write for write in writes if write[0] != "PEXPIRE"]
         writes = [write[:3] if write[0] == "SET" else write for write in writes]
     tagged: list[Write] = [("SADD", f"app:tags:{entity}", key)] if random.random() < 0.1 else []
-    return Unit(writes, [*tagged, ("SADD", f"app:cache:{entity}:ids:all", serial)])
+    return WriteGroup(writes, [*tagged, ("SADD", f"app:cache:{entity}:ids:all", serial)])
 
 
-def _rate(random: Random, _serial: int) -> Unit:
+def _rate(random: Random, _serial: int) -> WriteGroup:
     address = _ipv4(random) if random.random() < 0.8 else _ipv6(random)
-    return Unit([text(f"app:rate:login:{address}", random.randrange(1, 9), ttl_s=random.uniform(5, 15 * MINUTE_S))])
+    return WriteGroup(
+        [text(f"app:rate:login:{address}", random.randrange(1, 9), ttl_s=random.uniform(5, 15 * MINUTE_S))]
+    )
 
 
-def _refresh(random: Random, serial: int) -> Unit:
+def _refresh(random: Random, serial: int) -> WriteGroup:
     ttl_s = random.uniform(HOUR_S, 30 * DAY_S)
-    return Unit([text(f"app:token:refresh:{serial}", f"{random.getrandbits(256):064x}", ttl_s=ttl_s)])
+    return WriteGroup([text(f"app:token:refresh:{serial}", f"{random.getrandbits(256):064x}", ttl_s=ttl_s)])
 
 
-def _blacklist(random: Random, _serial: int) -> Unit:
-    return Unit([text(f"app:token:blacklist:{random.getrandbits(96):024x}", "1", ttl_s=random.uniform(5, HOUR_S))])
+def _blacklist(random: Random, _serial: int) -> WriteGroup:
+    return WriteGroup(
+        [text(f"app:token:blacklist:{random.getrandbits(96):024x}", "1", ttl_s=random.uniform(5, HOUR_S))]
+    )
 
 
-def _otp(random: Random, serial: int) -> Unit:
+def _otp(random: Random, serial: int) -> WriteGroup:
     code = f"{random.randrange(1_000_000):06d}"
-    return Unit([text(f"app:temp:otp:{serial}", code, ttl_s=random.uniform(30, 10 * MINUTE_S))])
+    return WriteGroup([text(f"app:temp:otp:{serial}", code, ttl_s=random.uniform(30, 10 * MINUTE_S))])
 
 
-def _list(random: Random, serial: int) -> Unit:
+def _list(random: Random, serial: int) -> WriteGroup:
     query = f"page={serial}&sort=price".encode()
     digest = sha256(query).hexdigest() if random.random() < 0.1 else md5(query, usedforsecurity=False).hexdigest()
     value = json.dumps([{"id": serial + row, "name": f"prod {serial + row}"} for row in range(random.randrange(2, 21))])
     key = f"app:cache:{random.choice(ENTITIES)}:list:{digest}"
-    return Unit([text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))])
+    return WriteGroup([text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))])
 
 
-def _lock(random: Random, serial: int) -> Unit:
+def _lock(random: Random, serial: int) -> WriteGroup:
     key = f"app:lock:txn:{serial}"
     owner = f"{random.getrandbits(64):016x}"
-    return Unit([text(key, owner, ttl_s=None if random.random() < 0.1 else random.uniform(10, MINUTE_S))])
+    return WriteGroup([text(key, owner, ttl_s=None if random.random() < 0.1 else random.uniform(10, MINUTE_S))])
 
 
 _MAKERS: Final = (
@@ -128,7 +136,7 @@ _MAKERS: Final = (
 """What makes the keys, and how many of a hundred."""
 
 
-def _fixed(random: Random) -> Unit:
+def _fixed(random: Random) -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
     for entity in ENTITIES:
@@ -145,7 +153,7 @@ def _fixed(random: Random) -> Unit:
         key = f"app:analytics:daily:login:{date(2026, 1, 1) + timedelta(days=day)}"
         writes.append(text(key, random.randbytes(random.randrange(500, 4_000))))
     writes.append(text("app:lock:order:81123", "worker-7"))
-    return Unit(writes)
+    return WriteGroup(writes)
 
 
 def _mail(random: Random, number: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Unit, Write, text
+from rtui.demo.writes import Write, WriteGroup, text
 
 MINUTE_S: Final = 60
 LONG_NAME_BYTES: Final = 1_024
@@ -27,12 +27,12 @@ UNKNOWN: Final = (
 """Keys that nobody entered into the table."""
 
 
-def units(random: Random, keys: int) -> Iterator[Unit]:
+def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed()
     yield fixed
     for serial in range(1, keys - fixed.keys + 1):
-        yield Unit([_one(random, serial)])
+        yield WriteGroup([_one(random, serial)])
 
 
 def _one(random: Random, serial: int) -> Write:
@@ -55,11 +55,11 @@ def _one(random: Random, serial: int) -> Write:
     return text(f"ecm:product:lock:verify:{product}", f"reviewer-{serial % 40}")
 
 
-def _fixed() -> Unit:
+def _fixed() -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
     writes += [text("ecm:archive:".ljust(LONG_NAME_BYTES, "x"), "a name of 1,024 bytes")]
     writes += [
         text(f"ecm:product:{bad}:1", "a name that breaks the rules") for bad in ("two words", 'a"quote', "line\nbreak")
     ]
-    return Unit(writes)
+    return WriteGroup(writes)

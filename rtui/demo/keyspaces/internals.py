@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Part, Unit, Write, expires, record, text, used_text
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, used_text
 
 BASE_TTL_S: Final = 300
 JITTER_S: Final = 60
@@ -43,49 +43,51 @@ LOGICAL_EXPIRY: Final = 1_767_229_200
 """The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
 
 
-def units(random: Random, keys: int) -> Iterator[Unit]:
+def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random, big_fields=max(2_000, min(BIG_HASH_FIELDS, keys)))
     yield fixed
     made, number = fixed.keys, 0
     while made < keys:
         number += 1
-        unit = _one(random, number)
-        made += unit.keys
-        yield unit
+        group = _one(random, number)
+        made += group.keys
+        yield group
 
 
-def _one(random: Random, number: int) -> Unit:
+def _one(random: Random, number: int) -> WriteGroup:
     kind = random.random()
     if kind < 0.45:
         return _product(random, number)
     if kind < 0.65:
-        return Unit([text(f"promo:{number}", json.dumps({"percent": random.randrange(5, 50)}), ttl_s=AVALANCHE_TTL_S)])
+        return WriteGroup(
+            [text(f"promo:{number}", json.dumps({"percent": random.randrange(5, 50)}), ttl_s=AVALANCHE_TTL_S)]
+        )
     if kind < 0.9:
         return _tagged(random, f"social:{{user:{number}}}")
     value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
-    return Unit([used_text(f"hot:p:{number}", value, max(COOLEST, (HOTTEST - number % 53) // (1 + number % 97)))])
+    return WriteGroup([used_text(f"hot:p:{number}", value, max(COOLEST, (HOTTEST - number % 53) // (1 + number % 97)))])
 
 
-def _tagged(random: Random, prefix: str) -> Unit:
+def _tagged(random: Random, prefix: str) -> WriteGroup:
     """Two keys that a cluster keeps in one slot."""
     user = prefix.partition("{user:")[2].removesuffix("}")
-    profile: dict[str, Part] = {"name": f"n{user}", "email": f"u{user}@example.com", "role": "user"}
+    profile: dict[str, Argument] = {"name": f"n{user}", "email": f"u{user}@example.com", "role": "user"}
     posts = ("LPUSH", f"{prefix}:posts", *(f"post-{n}" for n in range(random.randrange(1, 8))))
-    return Unit([record(f"{prefix}:profile", profile), posts])
+    return WriteGroup([record(f"{prefix}:profile", profile), posts])
 
 
-def _product(random: Random, number: int) -> Unit:
+def _product(random: Random, number: int) -> WriteGroup:
     ttl_s = BASE_TTL_S + random.uniform(0, JITTER_S)
     if random.random() < 0.1:
-        return Unit([text(f"p:{number}", "", ttl_s=NULL_TTL_S)])
+        return WriteGroup([text(f"p:{number}", "", ttl_s=NULL_TTL_S)])
     writes: list[Write] = [text(f"p:{number}", json.dumps({"id": number, "stock": random.randrange(90)}), ttl_s=ttl_s)]
     if random.random() < 0.05:
         writes.append(text(f"lock:p:{number}", f"{random.getrandbits(64):016x}", ttl_s=LOCK_TTL_S))
-    return Unit(writes)
+    return WriteGroup(writes)
 
 
-def _fixed(random: Random, *, big_fields: int) -> Unit:
+def _fixed(random: Random, *, big_fields: int) -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [
         text("p:0", ""),
@@ -96,7 +98,7 @@ def _fixed(random: Random, *, big_fields: int) -> Unit:
         text("feed:archive:2019", random.randbytes(1_000) * (BIG_STRING_BYTES // 1_000)),
     ]
     for start in range(0, big_fields, 2_000):
-        fields: dict[str, Part] = {
+        fields: dict[str, Argument] = {
             f"user:{n}": f"seen {n % 97} times" for n in range(start, min(start + 2_000, big_fields))
         }
         writes.append(record("stats:users:seen", fields))
@@ -104,7 +106,7 @@ def _fixed(random: Random, *, big_fields: int) -> Unit:
     writes += [record(day, {f"client-{n}": n for n in range(100)}), expires(day, 86_400)]
     for user in range(100, 105):
         writes += _tagged(random, f"{{user:{user}}}").own
-    return Unit(writes + _entries(random), _groups())
+    return WriteGroup(writes + _entries(random), _groups())
 
 
 def _entries(random: Random) -> list[Write]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Part, Unit, Write, expires, record, text
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text
 
 HOT_TAG: Final = "campaign42"
 """The tag on far too many keys."""
@@ -30,23 +30,23 @@ TAG_RULES: Final = ("foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}", "{}:empty", 
 CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
 
 
-def units(random: Random, keys: int) -> Iterator[Unit]:
+def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _fixed(random)
     yield fixed
     made, number = fixed.keys, 0
     while made < keys:
         number += 1
-        unit = _user(random, number)
+        group = _user(random, number)
         if number % 40 == 0:
             size = random.randrange(*BIG_STRING_BYTES)
-            unit.own.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * (size // 12), ttl_s=90_000 + number))
-        made += unit.keys
-        yield unit
+            group.own.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * (size // 12), ttl_s=90_000 + number))
+        made += group.keys
+        yield group
 
 
-def _user(random: Random, number: int) -> Unit:
-    row: dict[str, Part] = {
+def _user(random: Random, number: int) -> WriteGroup:
+    row: dict[str, Argument] = {
         "uid": number,
         "name": f"user{number}",
         "city": random.choice(CITIES),
@@ -69,10 +69,10 @@ def _user(random: Random, number: int) -> Unit:
     if number % 2 == 1:
         cart = f"PRO:CART:{{{HOT_TAG}}}:UID:{number}"
         writes += [text(cart, random.randrange(1, 30), ttl_s=random.uniform(600, 86_400))]
-    return Unit(writes)
+    return WriteGroup(writes)
 
 
-def _fixed(random: Random) -> Unit:
+def _fixed(random: Random) -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, f"tag rule {number}") for number, name in enumerate(TAG_RULES)]
     writes += [text(f"pro:userProfile:uid:{number}", "lower camel") for number in range(1, 9)]
@@ -85,10 +85,10 @@ def _fixed(random: Random) -> Unit:
         text("PRO:CONFIG:NAME:tos", "x" * 60),
     ]
     for start in range(0, BIG_HASH_FIELDS, 2_000):
-        fields: dict[str, Part] = {f"sku-{n:06d}": random.randrange(500) for n in range(start, start + 2_000)}
+        fields: dict[str, Argument] = {f"sku-{n:06d}": random.randrange(500) for n in range(start, start + 2_000)}
         writes.append(record("PRO:STOCK:ALL", fields))
     board = [part for member in range(2_000) for part in (random.randrange(1_000_000), f"uid-{member}")]
     writes.append(("ZADD", "PRO:RANK:WEEK:7", *board))
     writes.append(("PFADD", "PRO:VISITORS:DAY:2026-02-01", *(f"visitor-{n}" for n in range(5_000))))
     writes += [text('PRO:NOTE:UID:"7"', "quotes in a name"), text("PRO:NOTE:UID:7 8", "a space in a name")]
-    return Unit(writes)
+    return WriteGroup(writes)

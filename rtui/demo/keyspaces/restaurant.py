@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Unit, Write, text, used_text
+from rtui.demo.writes import Write, WriteGroup, text, used_text
 
 ROLES: Final = ("admin", "waiter", "cook", "customer")
 CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
@@ -39,7 +39,7 @@ STALE_EVERY: Final = 45
 """For one user in so many the two sets of orders differ."""
 
 
-def units(random: Random, keys: int) -> Iterator[Unit]:
+def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
     fixed = _menu(random)
     yield fixed
@@ -47,9 +47,9 @@ def units(random: Random, keys: int) -> Iterator[Unit]:
     serial = _Serial()
     while made < keys:
         user += 1
-        unit = _user(random, user, serial)
-        made += unit.keys
-        yield unit
+        group = _user(random, user, serial)
+        made += group.keys
+        yield group
 
 
 class _Serial:
@@ -63,25 +63,25 @@ class _Serial:
         return self._last[entity]
 
 
-def _entity(unit: Unit, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
+def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
     """Add an entity to its key, to the list of all ids and to the counter."""
     value = json.dumps({"id": number, **body}, ensure_ascii=False)
     key = f"{entity}:{number}"
-    unit.own.append(used_text(key, value, UNUSED) if is_old else text(key, value))
-    unit.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
+    group.own.append(used_text(key, value, UNUSED) if is_old else text(key, value))
+    group.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
 
 
-def _menu(random: Random) -> Unit:
+def _menu(random: Random) -> WriteGroup:
     """Roles, permissions, categories and dishes."""
-    unit = Unit()
+    group = WriteGroup()
     for number, role in enumerate(ROLES, 1):
-        _entity(unit, "role", number, {"name": role})
-        unit.own.append(text(f"role:index:name:{role}", number))
-        unit.own.append(("SADD", f"role:{number}:permissions", *range(number, 13)))
+        _entity(group, "role", number, {"name": role})
+        group.own.append(text(f"role:index:name:{role}", number))
+        group.own.append(("SADD", f"role:{number}:permissions", *range(number, 13)))
     for number in range(1, 12):
-        _entity(unit, "permission", number, {"name": f"orders.{number}"})
+        _entity(group, "permission", number, {"name": f"orders.{number}"})
     for number, name in enumerate(CATEGORIES, 1):
-        _entity(unit, "category", number, {"name": name})
+        _entity(group, "category", number, {"name": name})
     for number in range(1, MENU + 1):
         category = 1 + number % len(CATEGORIES)
         dish: dict[str, object] = {
@@ -89,55 +89,55 @@ def _menu(random: Random) -> Unit:
             "categoryId": category,
             "price": random.randrange(300, 4_800) / 100,
         }
-        _entity(unit, "dish", number, dish)
-        unit.own += [
+        _entity(group, "dish", number, dish)
+        group.own += [
             ("SADD", f"category:{category}:dishes", number),
             ("SADD", f"dish:index:category:{category}", number),
         ]
-    unit.own += [("SADD", "category:1:dishes", 9_001), text("user:index:email:nobody@example.com", 999_999_999)]
-    unit.own += [text("order:index:paymentRef:PAY-LOST", 999_999_999)]
-    return unit
+    group.own += [("SADD", "category:1:dishes", 9_001), text("user:index:email:nobody@example.com", 999_999_999)]
+    group.own += [text("order:index:paymentRef:PAY-LOST", 999_999_999)]
+    return group
 
 
-def _user(random: Random, user: int, serial: _Serial) -> Unit:
+def _user(random: Random, user: int, serial: _Serial) -> WriteGroup:
     """A user with a cart and some orders, and every index on them."""
-    unit = Unit()
+    group = WriteGroup()
     email = f"guest{user}@example.com"
     if user % GONE_EVERY:
-        _entity(unit, "user", user, {"email": email, "roleId": 4, "name": f"Guest {user}"})
-    unit.own.append(text(f"user:index:email:{email}", user))
-    _cart(random, unit, user, serial)
+        _entity(group, "user", user, {"email": email, "roleId": 4, "name": f"Guest {user}"})
+    group.own.append(text(f"user:index:email:{email}", user))
+    _cart(random, group, user, serial)
     for _ in range(random.choice((0, 1, 1, 2, 3))):
-        _order(random, unit, user, serial)
+        _order(random, group, user, serial)
     if user % STALE_EVERY == 0:
-        unit.own.append(("SADD", f"user:{user}:orders", 888_000_000 + user))
-    return unit
+        group.own.append(("SADD", f"user:{user}:orders", 888_000_000 + user))
+    return group
 
 
-def _cart(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
+def _cart(random: Random, group: WriteGroup, user: int, serial: _Serial) -> None:
     cart = serial.next("cart")
-    _entity(unit, "cart", cart, {"userId": user})
+    _entity(group, "cart", cart, {"userId": user})
     other = cart + 1 if user % STALE_EVERY == 1 else cart
-    unit.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
+    group.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
     for _ in range(random.randrange(1, 3)):
         detail = serial.next("cartDetail")
         dish = random.randrange(1, MENU + 1)
-        _entity(unit, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
-        unit.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
-    unit.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
+        _entity(group, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
+        group.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
+    group.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
 
 
-def _order(random: Random, unit: Unit, user: int, serial: _Serial) -> None:
+def _order(random: Random, group: WriteGroup, user: int, serial: _Serial) -> None:
     order = serial.next("order")
     reference = f"PAY-{random.getrandbits(40):010X}"
     is_old = random.random() < 0.5
     body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(STATES)}
-    _entity(unit, "order", order, body, is_old=is_old)
+    _entity(group, "order", order, body, is_old=is_old)
     indexes: list[Write] = [("SADD", f"user:{user}:orders", order), ("SADD", f"order:index:user:{user}", order)]
-    unit.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]
+    group.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]
     for _ in range(random.randrange(1, 4)):
         detail = serial.next("orderDetail")
         dish = random.randrange(1, MENU + 1)
         row: dict[str, object] = {"orderId": order, "dishId": dish, "quantity": random.randrange(1, 4)}
-        _entity(unit, "orderDetail", detail, row, is_old=is_old)
-        unit.own += [("SADD", f"order:{order}:details", detail), ("SADD", f"orderDetail:index:order:{order}", detail)]
+        _entity(group, "orderDetail", detail, row, is_old=is_old)
+        group.own += [("SADD", f"order:{order}:details", detail), ("SADD", f"orderDetail:index:order:{order}", detail)]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.presets import names, preset
-from rtui.analysis.aggregate.top_keys import NAME_BYTES, Ranking, TopKeys, fitting
+from rtui.analysis.aggregate.top_keys import LIST_NAME_BYTES, Ranking, TopKeys, fitting
 from rtui.analysis.report.document import KeyRecord
 
 KINDS = (b"string", b"hash", b"zset")
@@ -204,6 +204,6 @@ def test_long_names_do_not_fill_the_memory(size: int) -> None:
             peak = max(peak, tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    assert peak < 3 * (2 * NAME_BYTES + 2 * size)
+    assert peak < 3 * (2 * LIST_NAME_BYTES + 2 * size)
     assert found.report().by_memory[0].key.endswith(b"0199")
-    assert len(found.report().by_memory) == max(1, NAME_BYTES // size)
+    assert len(found.report().by_memory) == max(1, LIST_NAME_BYTES // size)
