@@ -1,4 +1,4 @@
-"""The rows of a table of an analysis: the cursor stays with its row while the numbers change."""
+"""The widgets that show a table of a report: its rows with a cursor that stays with its row, and column titles."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rtui.tui.kit.table_lines import TableLayout, header_line, layout_table, tab
 from rtui.tui.kit.table_rows import Order, TableRows, TableState
 
 EMPTY: Final = Table("", "", (), ())
-"""Shown before there is anything."""
+"""Shown before there is a report."""
 
-Marked = Callable[[Table, int], bool]
-"""Whether a row of a table, by its place in it, stands out."""
+IsMarked = Callable[[Table, int], bool]
+"""Whether the row at this index of a table is marked."""
 
 
 _command = partial(Command, group=Group.TABLE, owner=Owner.TABLE)
@@ -60,67 +60,67 @@ class TableBody(RowsView, can_focus=True):
     """
 
     class Highlighted(Message):
-        """The cursor is on another row, or on none."""
+        """The cursor has moved, or the row under it has changed."""
 
     class Opened(Message):
-        """The user wants to go into the row under the cursor."""
+        """The user wants to open the row under the cursor."""
 
     class SortRequested(Message):
-        """The rows are to be sorted: by a column, by the next one where none is named, or the other way."""
+        """The user wants the rows sorted by the next column, or the other way."""
 
-        def __init__(self, column: int | None = None, *, other_way: bool = False) -> None:
+        def __init__(self, *, reverse: bool) -> None:
             super().__init__()
-            self.column = column
-            self.other_way = other_way
+            self.reverse = reverse
 
     class Resized(Message):
-        """There is more or less room for columns."""
+        """The width of the rows has changed."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows = TableRows(EMPTY, TableState())
-        self.plan = TableLayout()
-        self._is_marked: Marked | None = None
+        self.column_layout = TableLayout()
+        self._is_marked: IsMarked | None = None
 
     @property
     def subject(self) -> Subject:
         """What the row under the cursor is about."""
         return self.rows.subject(self._cursor_line) if len(self.rows) else None
 
-    def show(self, rows: TableRows, is_marked: Marked | None) -> None:
-        """Show these rows from the top, or with the cursor's row in view."""
-        wanted = self._cursor_line if self.rows.table is EMPTY else 0
-        self._take(rows, is_marked)
+    def show(self, rows: TableRows, is_marked: IsMarked | None) -> None:
+        """Show other rows: the cursor goes to its row of this table, else to the top.
+
+        Before the first rows the user may have moved the cursor already; then it stays on that line.
+        """
+        early_line = self._cursor_line if self.rows.table is EMPTY else 0
+        self._set_rows(rows, is_marked)
         line = rows.line_of(rows.state.cursor_row)
-        if line is None and wanted and len(rows):
-            line = min(wanted, len(rows) - 1)
+        if line is None and early_line and len(rows):
+            line = min(early_line, len(rows) - 1)
             rows.state.has_moved = True
         self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self._cursor_line = -1
-        self.move_to(0 if line is None else line, by_hand=False)
+        self.move_to(line or 0, by_user=False)
         self.refresh()
 
-    def take_up(self, rows: TableRows, is_marked: Marked | None) -> None:
-        """Show the same table with other numbers; the row under the cursor keeps its line on the screen."""
+    def update_rows(self, rows: TableRows, is_marked: IsMarked | None) -> None:
+        """Show newer rows of the same table; the cursor's row stays on its line of the screen once the user moved."""
         offset = self._cursor_line - self.scroll_offset.y
         is_in_view = 0 <= offset < self.size.height
-        self._take(rows, is_marked)
+        self._set_rows(rows, is_marked)
         line = rows.line_of(rows.state.cursor_row)
         if line is not None and is_in_view and rows.state.has_moved:
             self.scroll_to(y=max(0, line - offset), animate=False, force=True, immediate=True)
-        keeps = rows.state.has_moved or self._cursor_line > 0
-        self.move_to(line if line is not None and keeps else min(self._cursor_line, len(rows) - 1), by_hand=False)
+        if line is None or not (rows.state.has_moved or self._cursor_line > 0):
+            line = min(self._cursor_line, len(rows) - 1)
+        self.move_to(line, by_user=False)
         self.repaint_changes()
 
-    def _take(self, rows: TableRows, is_marked: Marked | None) -> None:
+    def _set_rows(self, rows: TableRows, is_marked: IsMarked | None) -> None:
         self.rows, self._is_marked = rows, is_marked
         set_content_height(self, len(rows))
 
-    def move_to(self, line: int, *, by_hand: bool = True) -> None:
-        """Put the cursor on a line and bring it into view; `by_hand` says that the user did it.
-
-        Before there are any rows the line is remembered: the first ones are shown with the cursor there.
-        """
+    def move_to(self, line: int, *, by_user: bool = True) -> None:
+        """Put the cursor on a line and scroll it into view; before there are rows the line is only remembered."""
         state = self.rows.state
         if not len(self.rows):
             self._cursor_line = max(0, line) if self.rows.table is EMPTY else 0
@@ -129,7 +129,7 @@ class TableBody(RowsView, can_focus=True):
         line = max(0, min(line, len(self.rows) - 1))
         before, self._cursor_line = self._cursor_line, line
         state.cursor_row = self.rows.identity(line)
-        state.has_moved = state.has_moved or by_hand
+        state.has_moved = state.has_moved or by_user
         self.refresh_line(before)
         self.refresh_line(line)
         self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
@@ -137,21 +137,21 @@ class TableBody(RowsView, can_focus=True):
 
     @property
     def lines_in_view(self) -> list[Line]:
-        """What the rows on the screen say."""
+        """The lines of the rows on the screen."""
         top = self.scroll_offset.y
         return [self._line(number) for number in range(top, min(top + self.size.height, len(self.rows)))]
 
     def line_at(self, number: int) -> Line | None:
-        """Return what a row says, None where there is no such row."""
+        """Return the line of a row, None where there is no such row."""
         return self._line(number) if 0 <= number < len(self.rows) else None
 
     def _line(self, number: int) -> Line:
         rows = self.rows
-        is_marked = self._is_marked is not None and self._is_marked(rows.table, rows.place(number))
-        return table_line(rows.cells(number), rows.texts(number), rows.table, self.plan, is_marked=is_marked)
+        is_marked = self._is_marked is not None and self._is_marked(rows.table, rows.index(number))
+        return table_line(rows.cells(number), rows.texts(number), rows.table, self.column_layout, is_marked=is_marked)
 
     def on_resize(self) -> None:
-        """Divide the rows for the new width."""
+        """Have the columns fitted to the new width."""
         self.post_message(self.Resized())
 
     def action_row_up(self) -> None:
@@ -179,16 +179,16 @@ class TableBody(RowsView, can_focus=True):
         self.move_to(len(self.rows) - 1)
 
     def action_open(self) -> None:
-        """Go into the row under the cursor."""
+        """Open the row under the cursor."""
         self.post_message(self.Opened())
 
     def action_sort(self) -> None:
         """Sort by the next column."""
-        self.post_message(self.SortRequested())
+        self.post_message(self.SortRequested(reverse=False))
 
     def action_sort_reverse(self) -> None:
         """Sort the other way."""
-        self.post_message(self.SortRequested(other_way=True))
+        self.post_message(self.SortRequested(reverse=True))
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; a second click opens it."""
@@ -200,11 +200,11 @@ class TableBody(RowsView, can_focus=True):
 
 
 MEASURED_ROWS: Final = 200
-"""So many rows say how wide the columns have to be."""
+"""The texts of this many rows decide how wide the columns are."""
 
 
 class ReportTable(Vertical):
-    """Titles over rows. Which rows there are, and how they are looked at, is given; the rest is its own work."""
+    """A table: column titles over its rows. It is given tables and their states, and sorts and filters itself."""
 
     BLANK = True
 
@@ -213,7 +213,7 @@ class ReportTable(Vertical):
         self._header = LinePanel(id="table-header")
         self.body = TableBody(id="table-body")
         self._key: object = None
-        self._is_marked: Marked | None = None
+        self._is_marked: IsMarked | None = None
         self._made: Order | None = None
 
     def compose(self) -> ComposeResult:
@@ -231,86 +231,78 @@ class ReportTable(Vertical):
         key: object,
         table: Table,
         state: TableState,
-        is_marked: Marked | None = None,
+        is_marked: IsMarked | None = None,
         *,
         made: Order | None = None,
         holds_order: bool = False,
     ) -> None:
-        """Show a table; with the same `key` as before it is the same one with other numbers.
+        """Show a table; the same `key` as before says that it is the same one with newer figures.
 
-        `made` is the order in which it comes; `holds_order` leaves rows in their places that the user has moved among.
+        `made` is the order in which it comes; `holds_order` keeps rows in their places once the user has moved.
         """
         is_same = key == self._key
         self._key, self._is_marked, self._made = key, is_marked, made
         held = self.rows.order if is_same and holds_order and state.has_moved else None
-        rows = TableRows(table, state, held)
-        self._replan(rows)
-        if is_same:
-            self.body.take_up(rows, is_marked)
-        else:
-            self.body.show(rows, is_marked)
-        self._say_header()
+        self._show_rows(TableRows(table, state, held), is_same=is_same)
 
     def filter(self, text: str) -> None:
         """Show only the rows with a text in them; all for an empty one."""
         self.rows.state.filter_text = text
-        self._arrange()
+        self._rearrange()
 
     @on(TableBody.SortRequested)
     def _sort(self, event: TableBody.SortRequested) -> None:
+        """Sort by the next column, or the other way."""
         event.stop()
-        table, state = self.rows.table, self.rows.state
-        if event.other_way:
+        state = self.rows.state
+        if event.reverse:
             state.is_reversed = not state.is_reversed
-        elif event.column is not None:
-            self._sort_by(event.column)
-        elif table.columns:
-            names = [None, *(column.id for column in table.columns)]
+        else:
+            names = [None, *(column.id for column in self.rows.table.columns)]
             at = names.index(state.sort) if state.sort in names else 0
             state.sort, state.is_reversed = names[(at + 1) % len(names)], False
-        self._arrange()
-
-    def _sort_by(self, index: int) -> None:
-        """Sort by a column, or the other way when it is the one that orders already."""
-        state, order = self.rows.state, self._order()
-        name = self.rows.table.columns[index].id
-        state.is_reversed = order is not None and order.column == name and not order.upward
-        state.sort = name
+        self._rearrange()
 
     def on_click(self, event: events.Click) -> None:
-        """Sort by the column whose title was clicked."""
-        if event.widget is self._header:
-            column = self.body.plan.column_at(event.x)
-            if column is not None:
-                self.body.post_message(TableBody.SortRequested(column))
+        """Sort by the column whose title was clicked, or the other way when the rows are in its order already."""
+        index = self.body.column_layout.column_at(event.x) if event.widget is self._header else None
+        if index is not None:
+            state, order = self.rows.state, self._order()
+            name = self.rows.table.columns[index].id
+            state.is_reversed = order is not None and order.column == name and not order.upward
+            state.sort = name
+            self._rearrange()
+
+    def _rearrange(self) -> None:
+        """Sort and filter the rows anew; the cursor stays with its row, which comes into view."""
+        self._show_rows(TableRows(self.rows.table, self.rows.state), is_same=False)
+
+    def _show_rows(self, rows: TableRows, *, is_same: bool) -> None:
+        self._fit_columns(rows)
+        if is_same:
+            self.body.update_rows(rows, self._is_marked)
+        else:
+            self.body.show(rows, self._is_marked)
+        self._show_header()
 
     @on(TableBody.Resized)
     def _resized(self, event: TableBody.Resized) -> None:
         event.stop()
-        self._replan(self.rows)
-        self._say_header()
+        self._fit_columns(self.rows)
+        self._show_header()
         self.body.refresh()
 
-    def _arrange(self) -> None:
-        """Show the rows in another order, or others of them; the cursor stays with its row and comes into view."""
-        rows = TableRows(self.rows.table, self.rows.state)
-        self._replan(rows)
-        self.body.show(rows, self._is_marked)
-        self._say_header()
-
-    def _replan(self, rows: TableRows) -> None:
+    def _fit_columns(self, rows: TableRows) -> None:
         measured = [rows.texts(line) for line in range(min(len(rows), MEASURED_ROWS))]
-        wants = [max(map(width_of, texts)) for texts in zip(*measured, strict=True)]
+        widths = [max(map(width_of, texts)) for texts in zip(*measured, strict=True)]
         width = self.body.scrollable_content_region.width
-        self.body.plan = (
-            layout_table(rows.table, width, rows.state.sort, wants) if rows.table.columns else TableLayout()
-        )
+        self.body.column_layout = layout_table(rows.table, width, rows.state.sort, widths)
 
-    def _say_header(self) -> None:
-        self._header.show([header_line(self.rows.table, self.body.plan, self._order())])
+    def _show_header(self) -> None:
+        self._header.show([header_line(self.rows.table, self.body.column_layout, self._order())])
 
     def _order(self) -> Order | None:
-        """Return what orders the rows: what the user chose, else what they came in."""
+        """Return the order of the rows: the user's, else the one in which the table came."""
         state, made = self.rows.state, self._made
         if state.sort is not None:
             return Order(state.sort, state.is_reversed)

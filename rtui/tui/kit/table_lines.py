@@ -1,4 +1,4 @@
-"""A row of a table and the line over it: which columns fit, and what stands in them."""
+"""The lines of a table: which columns fit into a width, the line of their titles, and the line of a row."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ GAP_CELLS: Final = 2
 """Blank cells before each column but the first."""
 
 MARGIN: Final = 1
-"""Blank cells at the left end, where marks stand."""
+"""Cells at the left of a row, for its mark."""
 
 MIN_NAME_CELLS: Final = 24
-"""The column that takes what is left keeps this width."""
+"""The flexible column keeps this width."""
 
 GOOD_NAME_CELLS: Final = 34
-"""Up to this width it gets what its texts need; other columns go before."""
+"""Up to this width it gets what its texts need before other columns get theirs."""
 
 MIN_MIX_CELLS: Final = 12
-"""A column of names with their figures is cut down to this width, so that the largest of them still shows."""
+"""A column of names with figures, largest first, may be cut down to this width."""
 
 MAX_NAME_CELLS: Final = 64
-"""Beyond this the other columns do not move away from it any further."""
+"""It gets no wider, so that the other columns stay near."""
 
 BAR_CELLS: Final = 10
-"""Width of the bar that a share has beside it where there is room."""
+"""Width of the bar beside a share, where it fits."""
 
 TYPE_COLUMNS: Final = frozenset({"type", "kind"})
 """Columns whose names are types."""
 
 MARK: Final = literal("▸")
-"""Stands before a row that stands out."""
+"""Stands before a marked row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A column on the screen."""
+class ShownColumn:
+    """A column of a table on the screen."""
 
     index: int
-    """Which of the table's columns it is."""
+    """Its index in the table."""
     cells: int
     is_right: bool
     has_bar: bool = False
@@ -55,115 +55,99 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """How a row of a given width is divided."""
+    """The columns that fit into a width."""
 
-    places: tuple[Place, ...] = ()
+    columns: tuple[ShownColumn, ...] = ()
 
     def column_at(self, x: int) -> int | None:
         """Return the index of the table's column at a cell of the screen."""
         start = MARGIN
-        for place in self.places:
-            end = start + place.cells + (BAR_CELLS + 1 if place.has_bar else 0)
+        for shown in self.columns:
+            end = start + shown.cells + (BAR_CELLS + 1 if shown.has_bar else 0)
             if start <= x < end + GAP_CELLS:
-                return place.index
+                return shown.index
             start = end + GAP_CELLS
         return None
 
 
-def layout_table(table: Table, width: int, sort: str | None = None, wants: Sequence[int] = ()) -> TableLayout:
-    """Divide `width` cells among as many columns as fit: first come those at the left and the one sorted by.
+def layout_table(table: Table, width: int, sort: str | None = None, text_widths: Sequence[int] = ()) -> TableLayout:
+    """Return the columns that fit into `width` cells: the flexible one, the one that is sorted by, then from the left.
 
-    `wants` are the widths of the widest texts seen; a column whose texts need more than its own width gets it.
+    The flexible column is the first one without a width of its own; it gets what the others leave. `text_widths` are
+    those of the widest text seen in each column. Numbers are never cut, so their columns take what their texts need.
     """
     columns = table.columns
-    sizes = [max(wanted, _header_cells(column)) for column, wanted in zip(columns, _wants(columns, wants), strict=True)]
+    if not columns:
+        return TableLayout()
+    sizes = [
+        max(_text_cells(column, widest), width_of(column.title) + (2 if column.numeric else 0))
+        for column, widest in zip(columns, text_widths or [column.width for column in columns], strict=True)
+    ]
     flexible = next((at for at, column in enumerate(columns) if not column.width), 0)
     least = max(MIN_NAME_CELLS, min(sizes[flexible], GOOD_NAME_CELLS, width - 2 * MARGIN))
-    room = width - 2 * MARGIN - least
+    space = width - 2 * MARGIN - least
     kept = {flexible}
-    ranked = sorted(range(len(columns)), key=lambda at: columns[at].id != sort)
-    for at in ranked:
+    for at in sorted(range(len(columns)), key=lambda at: columns[at].id != sort):
         if at in kept:
             continue
-        if sizes[at] + GAP_CELLS <= room:
+        if sizes[at] + GAP_CELLS <= space:
             kept.add(at)
-            room -= sizes[at] + GAP_CELLS
-        elif columns[at].unit is Unit.MIX and room - GAP_CELLS >= MIN_MIX_CELLS:
+            space -= sizes[at] + GAP_CELLS
+        elif columns[at].unit is Unit.MIX and space - GAP_CELLS >= MIN_MIX_CELLS:
             kept.add(at)
-            sizes[at], room = room - GAP_CELLS, 0
+            sizes[at], space = space - GAP_CELLS, 0
         elif columns[at].id != sort:
             break
-    more = max(0, min(room, min(sizes[flexible], MAX_NAME_CELLS) - least))
-    name_cells, spare = least + more, room - more
-    bar = next((at for at in sorted(kept) if columns[at].unit is Unit.SHARE), None) if spare > BAR_CELLS else None
-    return TableLayout(
-        tuple(
-            Place(at, name_cells if at == flexible else sizes[at], columns[at].numeric, at == bar)
-            for at in sorted(kept)
-        )
-    )
+    more = max(0, min(space, min(sizes[flexible], MAX_NAME_CELLS) - least))
+    sizes[flexible] = least + more
+    shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE]
+    bar = shares[0] if shares and space - more > BAR_CELLS else None
+    return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, at == bar) for at in sorted(kept)))
 
 
-def _wants(columns: Sequence[Column], wants: Sequence[int]) -> list[int]:
-    """Return how wide each column should be, by its own word or by its texts; a number is never cut."""
-    if not wants:
-        return [column.width for column in columns]
-    return [
-        min(wanted, column.width + 3) if column.width and not column.numeric else wanted
-        for column, wanted in zip(columns, wants, strict=True)
-    ]
+def _text_cells(column: Column, widest: int) -> int:
+    """Return the width that the texts of a column get: names and texts little more than the column asks for."""
+    return min(widest, column.width + 3) if column.width and not column.numeric else widest
 
 
-def _header_cells(column: Column) -> int:
-    """Return the width of a title with the sign of sorting behind it."""
-    return width_of(column.title) + (2 if column.numeric else 0)
-
-
-def header_line(table: Table, plan: TableLayout, order: Order | None) -> Line:
+def header_line(table: Table, layout: TableLayout, order: Order | None) -> Line:
     """Return the titles of the columns; the one that orders the rows is marked."""
-    sort, upward = order or Order("")
     spans: list[Span] = [gap(MARGIN)]
-    for number, place in enumerate(plan.places):
-        column = table.columns[place.index]
-        is_sorted = column.id == sort
-        downward = column.numeric is not upward
-        title = SafeText(column.title)
-        text = SafeText(f"{title} {'↓' if downward else '↑'}") if is_sorted else title
-        role = Role.ACCENT if is_sorted else Role.MUTED
+    for number, shown in enumerate(layout.columns):
+        column = table.columns[shown.index]
+        title, role = SafeText(column.title), Role.MUTED
+        if order is not None and column.id == order.column:
+            title = SafeText(f"{title} {'↓' if column.numeric is not order.upward else '↑'}")
+            role = Role.ACCENT
         if number:
             spans.append(gap(GAP_CELLS))
-        spans.append(Span((right if place.is_right else left)(text, place.cells), role))
-        if place.has_bar:
+        spans.append(Span((right if shown.is_right else left)(title, shown.cells), role))
+        if shown.has_bar:
             spans.append(gap(BAR_CELLS + 1))
     return tuple(spans)
 
 
 def table_line(
-    cells: Sequence[Cell], texts: Sequence[SafeText], table: Table, plan: TableLayout, *, is_marked: bool = False
+    cells: Sequence[Cell], texts: Sequence[SafeText], table: Table, layout: TableLayout, *, is_marked: bool = False
 ) -> Line:
-    """Return one row; `is_marked` makes it stand out by a sign and by its ink."""
+    """Return one row; `is_marked` highlights it by a sign and by its colour."""
     spans: list[Span] = [Span(MARK, Role.WARN) if is_marked else gap(MARGIN)]
-    for number, place in enumerate(plan.places):
-        cell, text, column = cells[place.index], texts[place.index], table.columns[place.index]
+    for number, shown in enumerate(layout.columns):
+        cell, text, column = cells[shown.index], texts[shown.index], table.columns[shown.index]
         if number:
             spans.append(gap(GAP_CELLS))
-        spans.append(Span(_fitted(text, place, column), _role(cell, column, is_marked=is_marked, is_first=not number)))
-        if place.has_bar:
+        if shown.is_right:
+            fitted = right(text, shown.cells)
+        else:
+            fitted = left((cut_middle if column.unit is Unit.NAME else cut)(text, shown.cells), shown.cells)
+        spans.append(Span(fitted, _role(cell, column, is_marked=is_marked, is_first=not number)))
+        if shown.has_bar:
             spans += _bar(cell)
     return tuple(spans)
 
 
-def _fitted(text: SafeText, place: Place, column: Column) -> SafeText:
-    """Return a text in exactly the cells of its place."""
-    if place.is_right:
-        return right(text, place.cells)
-    if column.unit is Unit.NAME:
-        return left(cut_middle(text, place.cells), place.cells)
-    return left(cut(text, place.cells), place.cells)
-
-
 def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Role:
-    """Return how a cell looks: by what it is, and by how far it can be trusted."""
+    """Return the role of a cell: by what it is, and by how far it can be trusted."""
     if cell is None or isinstance(cell, NoTtl):
         return Role.FAINT
     if isinstance(cell, Unknown):
@@ -177,7 +161,7 @@ def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Rol
     return Role.TEXT
 
 
-def _bar(cell: Cell) -> tuple[Span, ...]:
+def _bar(cell: Cell) -> Line:
     """Return a share as a bar."""
     value = cell.value if isinstance(cell, Estimate | AtLeast) else cell
     if not isinstance(value, int | float):

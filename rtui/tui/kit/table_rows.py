@@ -61,8 +61,8 @@ class TableRows:
         """The identities of the rows, from the first line on."""
         return [self._identities[place] for place in self._places]
 
-    def place(self, line: int) -> int:
-        """Return the place in the table of what stands on a line."""
+    def index(self, line: int) -> int:
+        """Return the index in the table of the row on a line."""
         return self._places[line]
 
     def identity(self, line: int) -> Hashable:

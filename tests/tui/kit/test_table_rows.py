@@ -83,7 +83,7 @@ def test_rows_are_sorted_and_filtered_and_what_is_unknown_comes_last(state: Tabl
 @given(TABLES, st.sampled_from([None, *(column.id for column in COLUMNS)]), st.booleans())
 def test_no_row_is_lost_by_sorting_and_each_is_found_again(table: Table, sort: str | None, is_reversed: bool) -> None:
     rows = TableRows(table, TableState(sort, is_reversed))
-    assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(table.rows)))
+    assert sorted(rows.index(line) for line in range(len(rows))) == list(range(len(table.rows)))
     assert [rows.line_of(rows.identity(line)) for line in range(len(rows))] == list(range(len(rows)))
 
 
@@ -91,7 +91,7 @@ def test_no_row_is_lost_by_sorting_and_each_is_found_again(table: Table, sort: s
 def test_rows_that_are_held_keep_their_order_and_new_ones_come_behind(before: Table, after: Table) -> None:
     held = TableRows(before, TableState()).order
     rows = TableRows(after, TableState("memory"), held)
-    assert sorted(rows.place(line) for line in range(len(rows))) == list(range(len(after.rows)))
+    assert sorted(rows.index(line) for line in range(len(rows))) == list(range(len(after.rows)))
     order = [held.index(identity) for identity in rows.order if identity in held]
     assert order == sorted(order)
     assert [identity in held for identity in rows.order] == sorted(
@@ -117,17 +117,17 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
 
 def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
-    assert [place.index for place in layout_table(table, 50).places] == [0, 1, 2]
-    assert [place.index for place in layout_table(table, 56, "types").places] == [0, 4]
-    assert len(layout_table(table, 200).places) == len(COLUMNS)
+    assert [shown.index for shown in layout_table(table, 50).columns] == [0, 1, 2]
+    assert [shown.index for shown in layout_table(table, 56, "types").columns] == [0, 4]
+    assert len(layout_table(table, 200).columns) == len(COLUMNS)
 
 
 def test_a_title_is_found_by_its_cells() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
     plan = layout_table(table, 120)
     text = "".join(span.text for span in header_line(table, plan, None))
-    for place in plan.places:
-        assert plan.column_at(text.index(table.columns[place.index].title)) == place.index
+    for shown in plan.columns:
+        assert plan.column_at(text.index(table.columns[shown.index].title)) == shown.index
     assert plan.column_at(400) is None
 
 
