@@ -116,7 +116,11 @@ def test_a_command_line_that_makes_no_sense(line: str, said: str, capsys: pytest
     ("error", "code", "lines"),
     [
         (TargetError("title", "happened", "remedy"), 2, ["rtui: title", "  happened", "  remedy"]),
-        (ConnectFailure(FailureKind.NAME, "title", "happened", "remedy"), 1, ["rtui: title", "  happened", "  remedy"]),
+        (
+            ConnectFailure(FailureKind.NAME, "happened", "remedy"),
+            1,
+            ["rtui: The name does not resolve", "  happened", "  remedy"],
+        ),
         (ConnectionLost("happened"), 1, ["rtui: Connection lost", "  happened"]),
         (KeyboardInterrupt(), 130, []),
         (click.Abort(), 130, []),

@@ -152,7 +152,6 @@ def test_connection_failed(snap_compare: Compare, size: tuple[int, int]) -> None
     session = FixedSession()
     session.failure = ConnectFailure(
         FailureKind.REFUSED,
-        "Connection refused",
         "Nothing listens on 10.0.0.5 port 6379.",
         "Check host and port; is the server running, and does it listen on this address?",
     )

@@ -57,7 +57,7 @@ async def dial(
             if failed.kind is FailureKind.LIMIT:
                 raise
             timed_out = failed.kind is FailureKind.TIMEOUT
-            failures.append(timeout_failure(target, timeout_s, connected=False) if timed_out else failed)
+            failures.append(timeout_failure(target, timeout_s) if timed_out else failed)
     # An address that this machine can't even try, such as ::1 without IPv6, says nothing of the server.
     telling = [failed for failed in failures if failed.kind is not FailureKind.UNREACHABLE]
     raise (telling or failures or [name_failure(target)])[-1]
@@ -68,7 +68,7 @@ async def _resolve(target: Target, timeout_s: float) -> list[ServerAddress]:
         async with asyncio.timeout(timeout_s):
             found = await asyncio.get_running_loop().getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except TimeoutError:
-        raise timeout_failure(target, timeout_s, connected=False) from None
+        raise timeout_failure(target, timeout_s) from None
     except (OSError, ValueError, OverflowError) as error:  # UnicodeError is a ValueError
         raise limit_failure(error) or name_failure(target) from None
     return [ServerAddress(family, cast("tuple[str, int]", address)) for family, _, _, _, address in found]
@@ -88,7 +88,7 @@ async def _connect(family: int, address: object, target: Target, timeout_s: floa
             await asyncio.get_running_loop().sock_connect(sock, cast("tuple[str, int]", address))
     except TimeoutError:
         sock.close()
-        raise timeout_failure(target, timeout_s, connected=False) from None
+        raise timeout_failure(target, timeout_s) from None
     except OSError as error:
         sock.close()
         raise os_failure(target, error) from None

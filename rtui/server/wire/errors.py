@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import traceback
-from enum import StrEnum
+from enum import Enum
 from pathlib import PurePath
 
 from rtui.keyspace.text.display import SafeText, display_text
@@ -55,27 +55,27 @@ class InternalError(RtuiError):
         self.__cause__ = error
 
 
-class FailureKind(StrEnum):
-    """Why a connection could not be made or kept."""
+class FailureKind(Enum):
+    """Why a connection could not be made or kept; the value is a title for the user."""
 
-    NAME = "name"
-    REFUSED = "refused"
-    TIMEOUT = "timeout"
-    UNREACHABLE = "unreachable"
-    SOCKET = "socket"
-    TLS = "tls"
-    NOAUTH = "noauth"
-    WRONGPASS = "wrongpass"
-    NOPERM = "noperm"
-    LOADING = "loading"
-    MASTERDOWN = "masterdown"
-    PROTECTED = "protected"
-    MAX_CLIENTS = "max-clients"
-    PROTOCOL = "protocol"
-    DATABASE = "database"
-    SENTINEL = "sentinel"
-    LIMIT = "limit"
-    CLOSED = "closed"
+    NAME = "The name does not resolve"
+    REFUSED = "Connection refused"
+    TIMEOUT = "No answer in time"
+    UNREACHABLE = "The server can't be reached"
+    SOCKET = "The socket can't be used"
+    TLS = "TLS failed"
+    NOAUTH = "The server wants a password"
+    WRONGPASS = "User or password is wrong"
+    NOPERM = "The user may not connect"
+    LOADING = "The server is loading its data"
+    MASTERDOWN = "The replica has lost its primary"
+    PROTECTED = "The server is in protected mode"
+    MAX_CLIENTS = "The server has no room for another client"
+    PROTOCOL = "This does not speak the Redis protocol"
+    DATABASE = "There is no such database"
+    SENTINEL = "This is a Sentinel"
+    LIMIT = "This machine has no room for another connection"
+    CLOSED = "The server closed the connection"
 
     @property
     def is_temporary(self) -> bool:
@@ -95,10 +95,10 @@ class FailureKind(StrEnum):
 
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """A connection that could not be made; `kind` says which step failed."""
+    """A connection that could not be made; `kind` says why, in general, and is its title."""
 
-    def __init__(self, kind: FailureKind, title: str, happened: str, remedy: str = "") -> None:
-        super().__init__(title, happened, remedy)
+    def __init__(self, kind: FailureKind, happened: str, remedy: str = "") -> None:
+        super().__init__(kind.value, happened, remedy)
         self.kind = kind
 
 

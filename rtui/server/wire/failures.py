@@ -4,57 +4,24 @@ from __future__ import annotations
 
 import errno
 import ssl
-from typing import Final
 
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 
-_TITLES: Final = {
-    FailureKind.NAME: "The name does not resolve",
-    FailureKind.REFUSED: "Connection refused",
-    FailureKind.TIMEOUT: "No answer in time",
-    FailureKind.UNREACHABLE: "The server can't be reached",
-    FailureKind.SOCKET: "The socket can't be used",
-    FailureKind.TLS: "TLS failed",
-    FailureKind.NOAUTH: "The server wants a password",
-    FailureKind.WRONGPASS: "User or password is wrong",
-    FailureKind.NOPERM: "The user may not connect",
-    FailureKind.LOADING: "The server is loading its data",
-    FailureKind.MASTERDOWN: "The replica has lost its primary",
-    FailureKind.PROTECTED: "The server is in protected mode",
-    FailureKind.MAX_CLIENTS: "The server has no room for another client",
-    FailureKind.PROTOCOL: "This does not speak the Redis protocol",
-    FailureKind.DATABASE: "There is no such database",
-    FailureKind.SENTINEL: "This is a Sentinel",
-    FailureKind.LIMIT: "This machine has no room for another connection",
-    FailureKind.CLOSED: "The server closed the connection",
-}
-
-
-def failure(kind: FailureKind, happened: str, remedy: str = "") -> ConnectFailure:
-    """Make a `ConnectFailure` with the title of its kind."""
-    return ConnectFailure(kind, _TITLES[kind], happened, remedy)
-
 
 def name_failure(target: Target) -> ConnectFailure:
     """The resolver does not know the host."""
-    return failure(
+    return ConnectFailure(
         FailureKind.NAME,
         f"No address is known for {target.host}.",
         "Check the spelling, the resolver and whether a VPN is needed.",
     )
 
 
-def timeout_failure(target: Target, timeout_s: float, *, connected: bool) -> ConnectFailure:
-    """There was no answer to the connection attempt or, with `connected`, to the first commands."""
-    if connected:
-        return failure(
-            FailureKind.TIMEOUT,
-            f"{target.label} took the connection but did not answer within {timeout_s:g} s.",
-            "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?",
-        )
-    return failure(
+def timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
+    """There was no answer to the connection attempt."""
+    return ConnectFailure(
         FailureKind.TIMEOUT,
         f"{target.label} did not answer within {timeout_s:g} s.",
         "Check host and port; a firewall that drops packets looks like this.",
@@ -67,13 +34,13 @@ def limit_failure(error: Exception) -> ConnectFailure | None:
         return None
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         whose = "This process" if error.errno == errno.EMFILE else "This machine"
-        return failure(
+        return ConnectFailure(
             FailureKind.LIMIT,
             f"{whose} has as many files and connections open as it may, so there is none left for the server.",
             "Raise the limit (ulimit -n), or end other programs.",
         )
     if error.errno in {errno.ENOBUFS, errno.ENOMEM}:
-        return failure(
+        return ConnectFailure(
             FailureKind.LIMIT,
             "This machine has no memory left for another connection.",
             "End other programs.",
@@ -94,15 +61,15 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
             errno.ECONNREFUSED: ("has no server behind it", "Start the server, or remove the file it left behind."),
             errno.ENOTSOCK: ("is not a socket", "Check the path; the server names it in its unixsocket setting."),
         }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
-        return failure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
+        return ConnectFailure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
     if error.errno == errno.ECONNREFUSED:
-        return failure(
+        return ConnectFailure(
             FailureKind.REFUSED,
             f"Nothing listens on {target.label}.",
             "Is the server running, and is the port right? It may listen on another address only (its bind setting).",
         )
     reason = error.strerror or str(error) or type(error).__name__
-    return failure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")
+    return ConnectFailure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")
 
 
 def tls_failure(target: Target, error: Exception) -> ConnectFailure:
@@ -117,15 +84,15 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
             remedy = "Connect by a name that the certificate holds, or give that name with --sni."
         else:
             remedy = "Give the authority that signed it with --cacert; --insecure accepts any certificate."
-        return failure(FailureKind.TLS, happened, remedy)
+        return ConnectFailure(FailureKind.TLS, happened, remedy)
     reason = getattr(error, "reason", None) or str(error) or type(error).__name__
     if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or not isinstance(error, ssl.SSLError):
-        return failure(
+        return ConnectFailure(
             FailureKind.TLS,
             f"{target.label} did not answer the TLS handshake ({reason}).",
             "The port may be one without TLS: leave --tls out (redis:// instead of rediss://) or use the TLS port.",
         )
-    return failure(
+    return ConnectFailure(
         FailureKind.TLS,
         f"The TLS handshake with {target.label} failed ({reason}).",
         "The server may want a client certificate (--cert and --key), or another TLS version.",
@@ -144,7 +111,7 @@ def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFai
         )
     else:
         remedy = "The server may want TLS (--tls), be shutting down, or refuse this address."
-    return failure(kind, f"{target.label}: {happened}", remedy)
+    return ConnectFailure(kind, f"{target.label}: {happened}", remedy)
 
 
 def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noqa: PLR0911 - one for each code
@@ -152,7 +119,7 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noq
     text = error.text.lower()
     match error.code:
         case "NOAUTH":
-            return failure(
+            return ConnectFailure(
                 FailureKind.NOAUTH,
                 f"{target.label} answers nothing without a password.",
                 "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
@@ -164,19 +131,19 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noq
         case "LOADING":
             return loading_failure(target)
         case "MASTERDOWN":
-            return failure(
+            return ConnectFailure(
                 FailureKind.MASTERDOWN,
                 f"{target.label} has no link to its primary and does not serve old data (replica-serve-stale-data no).",
                 "Connect to the primary or wait until the replica has caught up.",
             )
         case "DENIED":
-            return failure(
+            return ConnectFailure(
                 FailureKind.PROTECTED,
                 f"{target.label} has no password and only answers clients on its own machine.",
                 "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
             )
     if "max number of clients" in text or "max clients" in text:
-        return failure(
+        return ConnectFailure(
             FailureKind.MAX_CLIENTS,
             f"{target.label} answers: {error.text}.",
             "Close other clients or raise the server's maxclients.",
@@ -186,7 +153,7 @@ def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noq
 
 def _wrong_password(target: Target) -> ConnectFailure:
     user = f"user {target.user}" if target.user is not None else "the default user"
-    return failure(
+    return ConnectFailure(
         FailureKind.WRONGPASS,
         f"{target.label} does not accept this password for {user}.",
         "Check user and password; a disabled user is refused the same way.",
@@ -194,7 +161,7 @@ def _wrong_password(target: Target) -> ConnectFailure:
 
 
 def _no_permission(target: Target, error: ServerError) -> ConnectFailure:
-    return failure(
+    return ConnectFailure(
         FailureKind.NOPERM,
         f"{target.label} answers: {error.text}.",
         "`rtui acl` prints the ACL SETUSER line with all that rtui needs.",
@@ -208,13 +175,13 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
     if known is not None and known.kind is not FailureKind.NOPERM:
         return known
     if "without any password configured" in text or "no password is set" in text:
-        return failure(
+        return ConnectFailure(
             FailureKind.WRONGPASS,
             f"{target.label} has no password set, but one was given.",
             "Leave the password out, or give a user too (--user).",
         )
     if "unknown command" in text or "wrong number of arguments" in text:
-        return failure(
+        return ConnectFailure(
             FailureKind.WRONGPASS,
             f"{target.label} does not know AUTH, or not with a user.",
             "Leave user and password out, or the user alone: servers before 6.0 have none.",
@@ -226,7 +193,7 @@ def database_failure(target: Target, error: ServerError) -> ConnectFailure:
     """The server refused SELECT."""
     if error.code == "NOPERM":
         return _no_permission(target, error)
-    return failure(
+    return ConnectFailure(
         FailureKind.DATABASE,
         f"{target.label} refuses database {target.db}: {error.text}.",
         "A server has 16 databases by default (its databases setting), a cluster often only database 0.",
@@ -237,7 +204,7 @@ def loading_failure(target: Target, percent: int | None = None, eta_s: int | Non
     """The server is loading its data set; with its progress as far as it reports that."""
     done = "" if percent is None else f" It is {percent} % through."
     left = "" if eta_s is None else f" It expects to need {eta_s:,} s more."
-    return failure(
+    return ConnectFailure(
         FailureKind.LOADING,
         f"{target.label} is reading its data set into memory and answers nothing until then.{done}{left}",
         "Wait: the connection is tried again by itself.",
@@ -246,7 +213,7 @@ def loading_failure(target: Target, percent: int | None = None, eta_s: int | Non
 
 def sentinel_failure(target: Target) -> ConnectFailure:
     """The server is a Sentinel, which has no keys."""
-    return failure(
+    return ConnectFailure(
         FailureKind.SENTINEL,
         f"{target.label} watches over other servers and holds no keys itself.",
         "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them.",

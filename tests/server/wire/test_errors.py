@@ -46,10 +46,11 @@ def test_every_error_has_its_parts() -> None:
     for error in (
         RtuiError("title", "happened", "remedy"),
         TargetError("title", "happened", "remedy"),
-        ConnectFailure(FailureKind.NAME, "title", "happened", "remedy"),
+        ConnectFailure(FailureKind.NAME, "happened", "remedy"),
     ):
-        assert (error.title, error.happened, error.remedy) == ("title", "happened", "remedy")
-        assert str(error) == "title: happened"
+        title = "The name does not resolve" if isinstance(error, ConnectFailure) else "title"
+        assert (error.title, error.happened, error.remedy) == (title, "happened", "remedy")
+        assert str(error) == f"{title}: happened"
 
 
 def test_only_loading_is_waited_for() -> None:
