@@ -135,7 +135,7 @@ class InspectionPipeline:
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
             self.findings.add_unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
-        if self.plan.first_asks:
+        if self.plan.first_commands:
             self._listed += keys
         elif keys:
             self._after_first(InspectedBatch(None, keys))
@@ -176,14 +176,14 @@ class InspectionPipeline:
         """
         clock_before: Reply = None
         clock_after: Reply = None
-        if len(replies) > len(query.batch.keys) * len(query.asks):
+        if len(replies) > len(query.batch.keys) * len(query.key_commands):
             clock_before, *replies, clock_after = replies
         found = query.read(replies)
         spent_s = None
         if query.stage is Stage.TIMED:
             spent_s = self.cost_watch.server_s(clock_before, clock_after, len(replies))
             spent_s = round_trip_s if spent_s is None else spent_s
-        self._learn_refusals(query.asks, found)
+        self._learn_refusals(query.key_commands, found)
         if query.stage is Stage.ENCODING:
             told = [encoding for part in found.parts for encoding in part.answers[0] or ()]
             self.findings.add_encodings(query.batch.key_type or b"", told)
@@ -255,13 +255,13 @@ class InspectionPipeline:
             for rest in self._unbounded.take(self._unbounded.keys):
                 self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
 
-    def _learn_refusals(self, asks: Sequence[KeyCommand], found: Answers) -> None:
+    def _learn_refusals(self, key_commands: Sequence[KeyCommand], found: Answers) -> None:
         """Remember which commands are refused for every key, and count answers that are no value of the fact."""
         for index, error in found.errors.items():
             if refuses_command(error) or "maxmemory" in error.text.lower():
-                self.plan.capabilities.record(asks[index].spec.name, error)
+                self.plan.capabilities.record(key_commands[index].spec.name, error)
         for index, count in found.unread.items():
-            self.unread[asks[index].spec.name] += count
+            self.unread[key_commands[index].spec.name] += count
 
 
 class InspectionWrite:

@@ -1,4 +1,4 @@
-"""What an inspection asks of each key, as far as the server knows it, the user may, and asking changes nothing."""
+"""Which commands an inspection sends for a key: those that the server knows, the user may run and that touch no key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATES: Final = {
 TOUCHING: Final = "asking for lengths would count as an access here; they were asked for the largest keys alone"
 """Why most keys have no length where the server does not know NO-TOUCH."""
 
-NAMELESS: Final = "the type is not known, and each has a command of its own for its length"
+UNTYPED: Final = "the type is not known, and each has a command of its own for its length"
 """Why there are no lengths where types are denied."""
 
 COMMAND_NAMES: Final = (
@@ -34,39 +34,31 @@ COMMAND_NAMES: Final = (
     "pttl",
     "memory|usage",
     *(f"object|{what}" for what in ("idletime", "freq", "encoding")),
-    *(ask.spec.name.lower() for ask in length_commands().values()),
+    *(command.spec.name.lower() for command in length_commands().values()),
 )
-"""What a pass sends in numbers, as the server's statistics name it."""
-
-
-def changed_server(before: str, now: str) -> SafeText:
-    """Say that another server answers than the one that a pass began with."""
-    return display_text(
-        f"The server changed during the pass: {before} answered first, then {now}; "
-        "from then on only what that server allows was asked."
-    )
+"""The commands that are sent for each key, as the server's statistics name them."""
 
 
 class Plan:
-    """The questions of a pass; follows what is learnt about the user's rights on the way."""
+    """The commands of an inspection; they change with what is learned about the user's rights on the way."""
 
     def __init__(self, capabilities: Capabilities, server: ServerIdentity, no_touch: NoTouch) -> None:
         self.capabilities = capabilities
         self.server = server
-        """Whose keys are inspected."""
+        """The server whose keys are inspected."""
         self.no_touch = no_touch
         self.changes: dict[SafeText, None] = {}
-        """What a reader has to know of servers that changed in the middle, one sentence each."""
+        """Notes for the reader on servers that changed during the inspection, one sentence each."""
         self._lane: Lane | None = None
         self._revision = -1
-        self._first_asks: tuple[KeyCommand, ...] = ()
+        self._first_commands: tuple[KeyCommand, ...] = ()
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     async def follow(self, lane: Lane) -> bool:
-        """Ask what this lane's server allows from now on; raises ConnectionLost, and nothing has changed then.
+        """Ask what the server of this lane allows; raises ConnectionLost, and nothing has changed then.
 
-        Whether anything was found out anew: after each reconnect, and on the first lane when it reaches another server
-        than the plan was made for.
+        Returns whether that was found out anew: after each reconnect, and on the first lane when it reaches another
+        server than the plan was made for.
         """
         if lane is self._lane:
             return False
@@ -75,7 +67,11 @@ class Plan:
             await self.capabilities.renew(lane)
             before, now = self.server.full_name, lane.server.full_name
             if before != now:
-                self.changes[changed_server(before, now)] = None
+                change = (
+                    f"The server changed during the pass: {before} answered first, then {now}; "
+                    "from then on only what that server allows was asked."
+                )
+                self.changes[display_text(change)] = None
         self.server, self.no_touch, self._lane = lane.server, lane.no_touch, lane
         self._types.clear()
         self._revision = -1
@@ -83,7 +79,7 @@ class Plan:
 
     @property
     def asks_lengths(self) -> bool:
-        """Whether a length may be asked of every key: nothing counts as an access."""
+        """Whether the length of every key may be asked, since nothing counts as an access."""
         return self.no_touch is NoTouch.ON
 
     @property
@@ -92,44 +88,39 @@ class Plan:
         return not self.asks_lengths and "lrm" not in (self.server.maxmemory_policy or "")
 
     @property
-    def first_asks(self) -> tuple[KeyCommand, ...]:
-        """What is asked first, in this order: type, TTL, idle time or frequency; nothing of it touches a key."""
+    def first_commands(self) -> tuple[KeyCommand, ...]:
+        """The commands of the first stage, in this order: type, TTL, idle time or frequency; none touches a key."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
-            asks = (guard.key_type, guard.pttl, self.recency)
-            self._first_asks = tuple(ask for ask in asks if ask is not None and self._may(ask))
-        return self._first_asks
+            commands = (guard.key_type, guard.pttl, self.recency)
+            self._first_commands = tuple(command for command in commands if command is not None and self._may(command))
+        return self._first_commands
 
     @property
     def recency(self) -> KeyCommand | None:
-        """The one of idle time and frequency that the server keeps; None where neither may be asked."""
+        """The command for idle time or frequency, whichever the server keeps; None where neither may be asked."""
         wanted = _RECENCY[bool(self.server.is_lfu)]
         if self.server.is_lfu is None and not self._may(wanted):
             wanted = guard.object_freq
         return wanted if self._may(wanted) else None
 
-    @property
-    def keeps_frequency(self) -> bool:
-        """Whether recency is a frequency."""
-        return self.recency is guard.object_freq
-
     def evidence(self, key_type: bytes | None) -> TypeEvidence:
-        """What is known of keys of a type, as the guard wants to know it."""
+        """Return what is known of keys of a type, as evidence for the guard."""
         found = self._types.get(key_type)
         if found is None:
             found = self._types[key_type] = TypeEvidence(key_type, self.server.product, self.server.version)
         return found
 
     def memory(self, key_type: bytes | None) -> MemoryCost:
-        """How MEMORY USAGE is asked for keys of a type."""
+        """Return how MEMORY USAGE may be asked for keys of a type."""
         if not self._may(guard.memory_usage):
             return MemoryCost(MemoryUsagePolicy.NEVER, "MEMORY USAGE is refused")
         return self.evidence(key_type).memory_cost
 
     def length(self, key_type: bytes | None) -> KeyCommand | None:
-        """What tells the length of keys of a type in constant time without changing anything; None for nothing."""
-        ask = queries_of(key_type).length if self.asks_lengths else None
-        return ask if ask is not None and ask.spec.in_bulk and self._may(ask) else None
+        """Return the command for the length of keys of a type, constant in time and without side effects, or None."""
+        command = queries_of(key_type).length if self.asks_lengths else None
+        return command if command is not None and command.spec.in_bulk and self._may(command) else None
 
     @property
     def asks_encodings(self) -> bool:
@@ -137,36 +128,36 @@ class Plan:
         return self._may(guard.object_encoding)
 
     def columns(self) -> dict[str, ColumnReport]:
-        """What becomes of each fact, as far as rights and server decide it."""
+        """Return for each fact whether it is asked, as far as rights and server decide it."""
         return {
             "type": self._column(guard.key_type),
             "ttl": self._column(guard.pttl),
-            "memory": self._unless_nameless(self._column(guard.memory_usage), self.memory(None).why),
+            "memory": self._unless_untyped(self._column(guard.memory_usage), self.memory(None).why),
             "idle": self._column(guard.object_idletime),
             "frequency": self._column(guard.object_freq),
-            "length": self._unless_nameless(self._lengths(), NAMELESS),
+            "length": self._unless_untyped(self._lengths(), UNTYPED),
             "encoding": self._column(guard.object_encoding),
         }
 
     def _lengths(self) -> ColumnReport:
-        """What becomes of lengths, each type's by a command of its own: denied where one is, the reason says which."""
-        found = {key_type: self._column(ask) for key_type, ask in length_commands().items()}
+        """Return whether lengths are asked; they count as denied where the command of one type is."""
+        found = {key_type: self._column(command) for key_type, command in length_commands().items()}
         denied = {key_type: column.reason for key_type, column in found.items() if column.state is ColumnState.DENIED}
         if not self.asks_lengths and len(denied) < len(found):
             return ColumnReport(ColumnState.NOT_ASKED, TOUCHING)
         reasons = "; ".join(f"of type {key_type.decode()}: {reason}" for key_type, reason in denied.items())
         return ColumnReport(ColumnState.DENIED if denied else ColumnState.COMPLETE, reasons)
 
-    def _unless_nameless(self, column: ColumnReport, why: str) -> ColumnReport:
-        """Say of what hangs on the type that it is not asked where types are not told."""
+    def _unless_untyped(self, column: ColumnReport, why: str) -> ColumnReport:
+        """Return that a fact which depends on the type is not asked where types are not known."""
         is_lost = column.state is ColumnState.COMPLETE and not self._may(guard.key_type)
         return ColumnReport(ColumnState.NOT_ASKED, why) if is_lost else column
 
-    def _column(self, ask: KeyCommand) -> ColumnReport:
-        found = self.capabilities[ask.spec.name]
+    def _column(self, command: KeyCommand) -> ColumnReport:
+        found = self.capabilities[command.spec.name]
         if found.usable:
             return ColumnReport(ColumnState.COMPLETE)
         return ColumnReport(_STATES[found.verdict], found.reason)
 
-    def _may(self, ask: KeyCommand) -> bool:
-        return self.capabilities.allows(ask.spec.name)
+    def _may(self, command: KeyCommand) -> bool:
+        return self.capabilities.allows(command.spec.name)

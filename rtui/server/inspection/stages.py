@@ -57,7 +57,7 @@ class Query:
     stage: Stage
     batch: InspectedBatch
     """The keys, with what earlier stages have found out."""
-    asks: tuple[KeyCommand, ...]
+    key_commands: tuple[KeyCommand, ...]
     commands: tuple[Command, ...]
     """What is sent: the questions, and for TIMED the server's clock before and after them."""
     cost: float
@@ -69,12 +69,14 @@ class Query:
         return sum(command.replies for command in self.commands)
 
     def read(self, replies: Sequence[Reply]) -> Answers:
-        """Read the replies to `asks`; raises ServerBusyError when the server can't answer just now."""
-        return read_answers(self.batch.keys, replies, [expected(ask.spec.name) for ask in self.asks])
+        """Read the replies to `key_commands`; raises ServerBusyError when the server can't answer just now."""
+        return read_answers(self.batch.keys, replies, [expected(command.spec.name) for command in self.key_commands])
 
     def filled(self, part: AnsweredKeys) -> list[InspectedBatch]:
         """Return the keys of a part with what was known of them and the answers: a batch for each type."""
-        columns: dict[str, Any] = {COLUMN_OF[ask]: one for ask, one in zip(self.asks, part.answers, strict=True)}
+        columns: dict[str, Any] = {
+            COLUMN_OF[command]: one for command, one in zip(self.key_commands, part.answers, strict=True)
+        }
         if self.stage is not Stage.FIRST:
             return [replace(rows_of(self.batch, part.keys), **columns)]
         types: Sequence[bytes] | None = columns.pop("key_type", None)
@@ -89,34 +91,42 @@ class Query:
 
 def first_query(plan: Plan, keys: Sequence[bytes]) -> Query | None:
     """Ask about keys of a page, None where everything that is asked first has been refused."""
-    asks = plan.first_asks
-    return Query(Stage.FIRST, InspectedBatch(None, keys), asks, _commands(asks, keys), len(keys) / 2) if asks else None
+    key_commands = plan.first_commands
+    return (
+        Query(Stage.FIRST, InspectedBatch(None, keys), key_commands, _commands(key_commands, keys), len(keys) / 2)
+        if key_commands
+        else None
+    )
 
 
 def second_query(plan: Plan, batch: InspectedBatch) -> Query | None:
     """Ask about keys of one type what is bounded by it; None for nothing."""
     memory = (guard.memory_usage,) if plan.memory(batch.key_type).policy is MemoryUsagePolicy.FREE else ()
     length = plan.length(batch.key_type)
-    asks = memory if length is None else (*memory, length)
-    commands = _commands(asks, batch.keys, plan.evidence(batch.key_type)) if asks else ()
-    return Query(Stage.SECOND, batch, asks, commands, len(batch.keys) / 2) if asks else None
+    key_commands = memory if length is None else (*memory, length)
+    commands = _commands(key_commands, batch.keys, plan.evidence(batch.key_type)) if key_commands else ()
+    return Query(Stage.SECOND, batch, key_commands, commands, len(batch.keys) / 2) if key_commands else None
 
 
 def timed_query(plan: Plan, batch: InspectedBatch, *, proved: int, asks_clock: bool) -> Query:
     """Ask for the memory of keys where nothing bounds what that costs; `proved` is how many at once were cheap."""
-    asks = (guard.memory_usage,)
+    key_commands = (guard.memory_usage,)
     clock = (guard.info("commandstats"),) if asks_clock else ()
     evidence = replace(plan.evidence(batch.key_type), proved=proved)
-    return Query(Stage.TIMED, batch, asks, (*clock, *_commands(asks, batch.keys, evidence), *clock), 1.0)
+    return Query(
+        Stage.TIMED, batch, key_commands, (*clock, *_commands(key_commands, batch.keys, evidence), *clock), 1.0
+    )
 
 
 def encoding_query(key_type: bytes, keys: Sequence[bytes]) -> Query:
     """Ask for the encodings of keys of one type."""
-    asks = (guard.object_encoding,)
-    return Query(Stage.ENCODING, InspectedBatch(key_type, keys), asks, _commands(asks, keys), len(keys) / 5)
+    key_commands = (guard.object_encoding,)
+    return Query(
+        Stage.ENCODING, InspectedBatch(key_type, keys), key_commands, _commands(key_commands, keys), len(keys) / 5
+    )
 
 
 def _commands(
-    asks: Sequence[KeyCommand], keys: Sequence[bytes], evidence: Evidence | None = None
+    key_commands: Sequence[KeyCommand], keys: Sequence[bytes], evidence: Evidence | None = None
 ) -> tuple[Command, ...]:
-    return tuple(build_batch(asks, portion, evidence) for portion in split_keys(keys, len(asks)))
+    return tuple(build_batch(key_commands, portion, evidence) for portion in split_keys(keys, len(key_commands)))
