@@ -10,7 +10,7 @@ from rtui.keyspace.store import namespace, packed_names, repeats, routing
 
 @pytest.fixture
 def tiny() -> Iterator[None]:
-    """Everything that is done chunk by chunk is done in chunks of two or three."""
+    """Chunks, batches and buckets of two or three, so that a few keys reach every path."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packed_names, "CHUNK_NAMES", 3)
         patch.setattr(packed_names, "CHUNK_BYTES", 40)

@@ -1,4 +1,4 @@
-"""A naive model of a keyspace: a list of keys, divided anew for every question."""
+"""A naive model of a keyspace: a list of keys, divided again for every question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Path = tuple[Segment, ...]
 KEYS = st.lists(
     st.sampled_from([b":", b":", b"::", b"/", b"{", b"}", b"a", b"b", b"bb", b"", b"\xff", b"x" * 70]), max_size=7
 ).map(b"".join)
-"""Keys dense with everything that matters for a tree; a segment may be too long for inline packing."""
+"""Keys full of everything that matters for a tree; a segment may be too long for inline packing."""
 
 SEPARATOR_SETS = st.sampled_from([(b":",), (b":", b"/"), (b"::",), (b"::", b":"), ()])
 
@@ -34,7 +34,7 @@ class Guess:
 
 
 class Ticking:
-    """A clock on which every look takes a second, so that every slice is as short as can be."""
+    """A clock that advances a second whenever it is read, so that every slice is as short as possible."""
 
     def __init__(self) -> None:
         self._ticks = count()
@@ -56,11 +56,6 @@ def divided(keys: list[bytes], separators: Separators) -> dict[Path, tuple[Count
                 names[segment.name] += 1
             path = (*path, segment)
     return tree
-
-
-def suffixes(keys: list[bytes], prefix: bytes) -> Counter[bytes]:
-    """What follows the prefix; only of use where no other namespace has the same bytes as its prefix."""
-    return Counter(key[len(prefix) :] for key in keys if key.startswith(prefix))
 
 
 def kept_below(node: Namespace) -> list[bytes]:
@@ -88,7 +83,7 @@ def children_of(node: Namespace) -> list[tuple[bytes, Child]]:
 
 
 def check_memory(store: NamespaceStore) -> None:
-    """What the store says it holds is what is there; a child that only became an object by being looked at is free."""
+    """The store accounts for all that it holds, except for children that became objects only by being accessed."""
     held = objects = 0
     waiting = [store.root]
     while waiting:
@@ -115,7 +110,7 @@ def check_memory(store: NamespaceStore) -> None:
 
 
 def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
-    """Counts, labels and names are those of the model; what is listed of a namespace being opened is a part."""
+    """Counts, labels and names are those of the model; a namespace being opened may list only a part of them."""
     tree = divided(keys, store.separators)
     assert store.keys == len(keys)
     assert Counter(kept_below(store.root)) == Counter(keys)

@@ -1,8 +1,8 @@
 """The rows of the tree: what is expanded, flattened and addressed by number, without a list of all rows anywhere.
 
 Every expanded namespace has a `Listing`, and row 100,000 is found by walking down from the listing of the root: which
-expanded child contains the offset, and what offset is it there? So expanding a namespace with a million keys costs no
-more memory than sorting it, and any window of rows costs as much as it has rows.
+expanded child contains the offset, and what offset is it there? So the rows of a million keys cost nothing until they
+are sorted, and eight bytes each then.
 
 Rows stay in place: what arrives while a scan runs is listed after the children of its kind until the user sorts again.
 All work over many children is done in slices, during which rows can be read.

@@ -24,7 +24,7 @@ def everything(rows: VisibleRows) -> list[Row]:
 
 
 class Browsing(RuleBasedStateMachine):
-    """Adds, openings, expansions, sorting and settling in any order and interleaved, against a list of keys."""
+    """Adds, opens, expands, sorts and settles in any order and interleaved, and compares with a list of keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ def test_an_expected_namespace_is_sorted_by_what_is_expected() -> None:
     assert names(VisibleRows(store)) == [b"a", b"b"]
 
 
-def test_what_arrives_is_listed_behind_its_kind_until_sorted_again() -> None:
+def test_what_arrives_is_listed_after_its_kind_until_sorted_again() -> None:
     rows = rows_over([b"b:1", b"k2"])
     rows.store.add([b"a:1", b"a:2", b"k1"])
     key = rows.row(1)
@@ -342,7 +342,7 @@ def test_what_disappears_while_a_namespace_is_expanded(slices: int) -> None:
     assert [rows.index_of(row) for row in everything(rows)] == list(range(6))
 
 
-def test_a_namespace_expanded_once_more_is_sorted_anew() -> None:
+def test_a_namespace_expanded_once_more_is_sorted_again() -> None:
     rows = rows_over([b"a:x:1"])
     a = named(rows, b"a")
     rows.collapse(a)

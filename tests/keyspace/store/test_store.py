@@ -91,9 +91,9 @@ def test_a_hash_tag_is_one_segment_only_where_redis_hashes_it() -> None:
     tagged = store.find(path(b"x{a}"))
     assert tagged is not None
     assert labels(tagged) == [b"{b:"]
-    behind = store.find(path(b"y", b"{d:e}"))
-    assert behind is not None
-    assert behind.count == 1
+    after = store.find(path(b"y", b"{d:e}"))
+    assert after is not None
+    assert after.count == 1
 
 
 def test_a_namespace_is_the_same_object_each_time() -> None:

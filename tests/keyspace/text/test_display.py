@@ -63,7 +63,7 @@ AWKWARD = st.sampled_from(
         "\ud800",
     ]
 ).map(lambda text: text.encode("utf-8", "surrogatepass"))
-"""What could be confused with what stands for something else, or act on what stands around it."""
+"""What could be confused with a token or an escape, or change what is around it."""
 
 NAMES = st.one_of(
     st.lists(st.one_of(AWKWARD, st.binary(max_size=3)), max_size=12).map(b"".join),

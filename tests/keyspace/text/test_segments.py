@@ -13,7 +13,7 @@ SHARDS = st.lists(
         [b":", b"::", b"/", b"{", b"}", b"{}", b"a", b"b", b"", b"\xff", b"\x00", b":{", b"}:", b"\n", b"^", b"]"]
     )
 ).map(b"".join)
-"""Keys dense with everything that matters for splitting."""
+"""Keys full of everything that matters for splitting."""
 
 SEPARATOR_SETS = st.sampled_from(
     [
