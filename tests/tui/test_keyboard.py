@@ -73,7 +73,7 @@ async def test_nothing_is_painted_when_nothing_changes_that_can_be_seen(monkeypa
             session.revision += 1
             desk.screen.flush()
             browse.flush()
-            await desk.until(lambda: browse._seen[0] == session.revision and desk.screen._seen == source.revision)
+            await desk.until(lambda: browse._shown[0] == session.revision and desk.screen._seen == source.revision)
         assert [shown for shown in painted if shown is not None] == []
 
 

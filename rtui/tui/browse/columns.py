@@ -62,7 +62,7 @@ _WIDTHS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowField:
     """A stretch of each row: what namespaces show there, what keys show there, and how wide it is."""
 
     namespace: Column | None
@@ -77,11 +77,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RowLayout:
     """How a row of a given width is divided."""
 
     name_cells: int
-    places: tuple[Place, ...]
+    fields: tuple[RowField, ...]
 
 
 _SHARED: Final = (
@@ -91,7 +91,7 @@ _SHARED: Final = (
 )
 
 
-def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: int = 0) -> Plan:
+def lay_out_row(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: int = 0) -> RowLayout:
     """Divide `width` cells among the name and the enabled columns, as many as fit.
 
     `longest` is what the longest name takes with its indent: so that it is shown whole, or in `LONG_NAME_CELLS`, all
@@ -99,36 +99,38 @@ def plan(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: int = 0)
     """
     wanted = min(longest, LONG_NAME_CELLS)
     apart = tuple(
-        Place(None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column])
+        RowField(
+            None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column]
+        )
         for column in Column
         if column in enabled
     )
     if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
-        return Plan(_rest(width, apart), apart)
-    places = tuple(place for pair in _SHARED if (place := _shared(*pair, enabled)))
-    while len(places) > 1 and _rest(width, places) < wanted:
-        places = places[:-1]
-    while places and _rest(width, places) < MIN_NAME_CELLS:
-        places = places[:-1]
-    return Plan(_rest(width, places), places)
+        return RowLayout(_rest(width, apart), apart)
+    fields = tuple(field for pair in _SHARED if (field := _shared(*pair, enabled)))
+    while len(fields) > 1 and _rest(width, fields) < wanted:
+        fields = fields[:-1]
+    while fields and _rest(width, fields) < MIN_NAME_CELLS:
+        fields = fields[:-1]
+    return RowLayout(_rest(width, fields), fields)
 
 
-def _shared(namespace: Column, key: Column, enabled: frozenset[Column]) -> Place | None:
+def _shared(namespace: Column, key: Column, enabled: frozenset[Column]) -> RowField | None:
     """Return the place that two columns share, or None when neither is wanted."""
     columns = [column for column in (namespace, key) if column in enabled]
     if not columns:
         return None
-    place = Place(
+    field = RowField(
         namespace if namespace in enabled else None,
         key if key in enabled else None,
         max(_WIDTHS[column] for column in columns),
     )
-    return Place(place.namespace, place.key, max(place.cells, len(place.title)))
+    return RowField(field.namespace, field.key, max(field.cells, len(field.title)))
 
 
-def _rest(width: int, places: tuple[Place, ...]) -> int:
+def _rest(width: int, fields: tuple[RowField, ...]) -> int:
     """Return what the places leave for the name."""
-    return width - sum(place.cells + GAP_CELLS for place in places)
+    return width - sum(field.cells + GAP_CELLS for field in fields)
 
 
 class ColumnsScreen(ModalScreen[None], FocusScreen[None]):

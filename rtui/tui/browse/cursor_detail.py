@@ -16,7 +16,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.inside import ChildCounts, Look, count_children
+from rtui.tui.browse.inside import ChildCounts, CountedState, count_children
 from rtui.tui.browse.session import Session
 from rtui.tui.kit.polling import Work, drive
 
@@ -58,7 +58,7 @@ class DetailFetcher:
         self._spawn = spawn
         self._on_change = on_change
         self._task: Worker[None] | None = None
-        self._look: Look | None = None
+        self._counted: CountedState | None = None
         self._fetching: object | None = None
         """Stands for the fetching of facts and value that is under way."""
         self._wanted: Detail | None = None
@@ -82,9 +82,9 @@ class DetailFetcher:
         row = self.detail.row
         if row is None or row.kind is RowKind.KEY or self._wanted is not None:
             return
-        look = Look(row.namespace, row.namespace.count, row.namespace.opened)
-        if self._look is None or look.is_due(self._look, complete=complete):
-            self._look = look
+        state = CountedState(row.namespace, row.namespace.count, row.namespace.opened)
+        if self._counted is None or state.is_due(self._counted, complete=complete):
+            self._counted = state
             self._start(partial(self._load, self.detail, 0.0))
 
     def show_key(self, key: bytes) -> None:
@@ -131,7 +131,7 @@ class DetailFetcher:
         if key is None:
             if detail.row is not None:
                 node = detail.row.namespace
-                self._look = Look(node, node.count, node.opened)
+                self._counted = CountedState(node, node.count, node.opened)
                 inside = await drive(count_children(node, self._session.store.separators))
                 self.detail = replace(detail, inside=inside)
             self._on_change(self.detail)

@@ -14,7 +14,7 @@ from rtui.tui.browse.cursor_detail import Detail
 from rtui.tui.browse.key_lines import age_line, explanations, fact_lines, loading_lines, slot_lines
 from rtui.tui.browse.namespace_lines import child_lines, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_lines
-from rtui.tui.browse.tree_lines import Whole, known_count
+from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import BETWEEN, Piece, fitted, prose
@@ -24,16 +24,16 @@ NAME_CELLS = 36
 """A longer name is cut in the middle."""
 
 
-def summary_line(detail: Detail, whole: Whole, width: int, now_s: float | None = None) -> Line:
+def summary_line(detail: Detail, totals: Totals, width: int, now_s: float | None = None) -> Line:
     """Return the line in exactly `width` cells; `now_s`, in seconds since the epoch, says how old the facts are."""
-    line = fitted(_pieces(detail, whole, now_s), width - 2)
+    line = fitted(_pieces(detail, totals, now_s), width - 2)
     shown = clip((gap(1), *line), width)
     return (*shown, gap(width - line_width(shown)))
 
 
-def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
+def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
     if detail.key is None:
-        return [] if detail.row is None else _namespace(detail, whole)
+        return [] if detail.row is None else _namespace(detail, totals)
     name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else literal("(empty name)")
     pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
     facts = detail.facts
@@ -63,11 +63,11 @@ def _pieces(detail: Detail, whole: Whole, now_s: float | None) -> list[Piece]:
     return pieces
 
 
-def _namespace(detail: Detail, whole: Whole) -> list[Piece]:
+def _namespace(detail: Detail, totals: Totals) -> list[Piece]:
     if detail.row is None:
         return []
     node = detail.row.namespace
-    known = known_count(node, whole.complete)
+    known = known_count(node, totals.complete)
     figure = (
         fmt.short_count(known.keys, known.mark)
         if known.mark is Mark.ABOUT
@@ -95,7 +95,7 @@ class DetailLines:
     """What the detail panel says, each part for any width."""
 
     detail: Detail
-    whole: Whole
+    totals: Totals
     tab: Tab = Tab.VALUE
     now_s: float | None = None
     """Seconds since the epoch; None: everything was asked just now."""
@@ -108,7 +108,7 @@ class DetailLines:
         if detail.key is not None:
             return loading_lines(detail.key, width)
         if detail.row is not None:
-            return namespace_lines(detail.row.namespace, self.whole, width)
+            return namespace_lines(detail.row.namespace, self.totals, width)
         return []
 
     @property
@@ -140,7 +140,7 @@ class DetailLines:
         if detail.key is None:
             if detail.row is None:
                 return []
-            return child_lines(detail.row.namespace, detail.inside, self.whole, width)
+            return child_lines(detail.row.namespace, detail.inside, self.totals, width)
         if self.tab is Tab.SLOT:
             return slot_lines(detail.key, width)
         lines: list[Line] = []

@@ -15,7 +15,7 @@ from rtui.tui.browse.cursor_detail import Detail, DetailFetcher, Spawn
 from rtui.tui.browse.detail_lines import KEY_TABS, DetailLines, Tab, summary_line
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.session import Session
-from rtui.tui.browse.tree_lines import Whole
+from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.layout import tab_line
 from rtui.tui.kit.line_view import LinePanel, ScrollingPanel
@@ -38,7 +38,7 @@ class DetailPane(Vertical):
             super().__init__()
             self.detail = detail
 
-    def __init__(self, session: Session, spawn: Spawn, whole: Callable[[], Whole], *, id: str | None = None) -> None:
+    def __init__(self, session: Session, spawn: Spawn, totals: Callable[[], Totals], *, id: str | None = None) -> None:
         """`spawn` runs workers that fetch details; `whole` returns what shares are measured against."""
         super().__init__(id=id)
         self.fetcher = DetailFetcher(session, spawn, self._show)
@@ -51,7 +51,7 @@ class DetailPane(Vertical):
         self._tabs = LinePanel(id="detail-tabs")
         self._titles: tuple[SafeText, ...] = ()
         self._clock = session.clock
-        self._whole = whole
+        self._totals = totals
 
     def compose(self) -> ComposeResult:
         """Put the head, the tabs and the body under each other; the screen places the summary."""
@@ -77,11 +77,11 @@ class DetailPane(Vertical):
 
     def _show_facts(self, detail: Detail) -> DetailLines:
         """Show all but the body: what changes as time goes by. Returns the lines of the detail."""
-        lines = DetailLines(detail, self._whole(), self.tab, self._clock())
+        lines = DetailLines(detail, self._totals(), self.tab, self._clock())
         self._head.set_content(lines.head)
         self._titles = lines.tabs
         self._tabs.set_content(lambda width: [(), tab_line(lines.tabs, lines.chosen, lines.notes, width)])
-        self.summary.set_line(lambda width: summary_line(lines.detail, lines.whole, width, lines.now_s))
+        self.summary.set_line(lambda width: summary_line(lines.detail, lines.totals, width, lines.now_s))
         return lines
 
     def tick(self) -> None:

@@ -25,7 +25,7 @@ BATCH: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChildCount:
     """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
 
     label: bytes
@@ -37,21 +37,21 @@ class Part:
 class ChildCounts:
     """The parts of a namespace, largest first, and the keys directly below, when it had `of` keys."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ChildCount, ...] = ()
     namespaces: int = 0
     keys: int = 0
     of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CountedState:
     """When a namespace was looked into: how many keys it had, and whether it was open."""
 
     node: Namespace
     keys: int
     opened: bool
 
-    def is_due(self, last: Look, *, complete: bool) -> bool:
+    def is_due(self, last: CountedState, *, complete: bool) -> bool:
         """Whether to look again since the last time; when the counts are totals, for any change."""
         if self.node is not last.node or self.opened != last.opened:
             return True
@@ -78,7 +78,7 @@ def _listed(node: Namespace) -> Slices[ChildCounts]:
         found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
         found = sorted(found)[:LARGEST]
         yield from slicer.pause()
-    parts = tuple(Part(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+    parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
     return ChildCounts(parts, node.namespace_total, node.key_total, of)
 
 
@@ -92,5 +92,5 @@ def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Se
         counts.update(head + separator if separator else b"" for head, separator, _ in cut)
         yield from slicer.pause()
     keys = counts.pop(b"", 0)
-    parts = tuple(Part(label, count) for label, count in counts.most_common(LARGEST))
+    parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
     return ChildCounts(parts, len(counts), keys, of)

@@ -10,9 +10,9 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.inside import ChildCounts, Part
+from rtui.tui.browse.inside import ChildCount, ChildCounts
 from rtui.tui.browse.key_lines import NAME_LIMIT
-from rtui.tui.browse.tree_lines import Whole, known_count, share_of
+from rtui.tui.browse.tree_lines import Totals, known_count, share_of
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import MARGIN, Fact, name_lines, pair_line, prose, single_line
@@ -24,12 +24,12 @@ _COUNT_CELLS: Final = 11
 _SHARE_CELLS: Final = 5
 
 
-def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
+def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     """Return the head for a namespace, in the same places as that of a key."""
     path = node.path()
-    known = known_count(node, whole.complete)
-    part = share_of(node, whole)
-    mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
+    known = known_count(node, totals.complete)
+    part = share_of(node, totals)
+    mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
     share = literal("–") if part is None else fmt.share(part, mark)
     return [
         *name_lines(display(path, limit=NAME_LIMIT), width),
@@ -39,7 +39,7 @@ def namespace_lines(node: Namespace, whole: Whole, width: int) -> list[Line]:
             width,
         ),
         pair_line(Fact(literal("level"), SafeText(str(_level(node)))), Fact(literal("share"), share), width),
-        single_line(Fact(literal("known"), _knowledge(node, known.mark, whole)), width),
+        single_line(Fact(literal("known"), _knowledge(node, known.mark, totals)), width),
         single_line(Fact(literal("pattern"), cut_middle(_pattern(path), width - 14), Role.ACCENT), width),
     ]
 
@@ -52,10 +52,10 @@ def _level(node: Namespace) -> int:
     return len(node.segments())
 
 
-def _knowledge(node: Namespace, mark: Mark, whole: Whole) -> SafeText:
+def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
     """Say where the count comes from."""
-    is_part = whole.is_part
-    if whole.is_outdated:
+    is_part = totals.is_part
+    if totals.is_outdated:
         return literal("counted before; it no longer holds")
     match mark:
         case Mark.EXACT:
@@ -78,7 +78,7 @@ def _pattern(path: bytes) -> SafeText:
     return display(prefix_pattern(path), limit=NAME_LIMIT)
 
 
-def child_lines(node: Namespace, inside: ChildCounts | None, whole: Whole, width: int) -> list[Line]:
+def child_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
     """Return what lies directly below a namespace, largest first, with its part of the namespace."""
     if node.dropped:
         text = literal(
@@ -87,9 +87,9 @@ def child_lines(node: Namespace, inside: ChildCounts | None, whole: Whole, width
         return [(), *prose(text, width, Role.MUTED)]
     if inside is None:
         return [(), *prose(literal("Open it to see what is inside."), width, Role.MUTED)]
-    is_total = whole.complete and inside.of == node.count and (node.opened or not node.listed)
+    is_total = totals.complete and inside.of == node.count and (node.opened or not node.listed)
     seen = Mark.EXACT if is_total else Mark.AT_LEAST
-    parts = [*inside.parts, *([Part(b"", inside.keys)] if inside.keys else [])]
+    parts = [*inside.parts, *([ChildCount(b"", inside.keys)] if inside.keys else [])]
     total = max(1.0, sum(part.keys for part in parts))
     lines: list[Line] = [(), _summary(inside), ()]
     for part in sorted(parts, key=lambda part: -part.keys):

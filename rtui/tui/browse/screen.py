@@ -27,11 +27,10 @@ from rtui.tui.browse.columns import Column, ColumnsScreen
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.name_filter import NameFilter
 from rtui.tui.browse.namespace_lines import notice_lines
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
-from rtui.tui.browse.tree_lines import Whole
+from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.banner import browse_banner
 from rtui.tui.kit.bars import Banner, Bar
@@ -39,7 +38,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bin
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.copying import choose_copy, copies, copy_text
 from rtui.tui.kit.filter_input import FilterInput
-from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.format import display_text
 from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
 from rtui.tui.kit.status_lines import title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
@@ -57,6 +56,9 @@ FILTER_HINT: Final[Line] = (
 
 TICK_S: Final = 0.95
 """What time changes is shown so often: a little less than a second, so that each second is shown."""
+
+NOTHING_SHOWN: Final = (-1, False, False)
+"""What `BrowseScreen._shown` is before anything was shown, or when all has to be shown again."""
 
 ROW_FACTS: Final = "row facts"
 """The group of the workers that fetch the facts of rows."""
@@ -83,18 +85,17 @@ class BrowseScreen(CommandScreen[None]):
         label: SafeText | None = None,
         is_filling: Callable[[], bool] | None = None,
     ) -> None:
-        """`label` stands for the server's own in the title; `is_filling` says whether somebody still adds keys."""
+        """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
         super().__init__()
         self.session = session
-        self.trees = TreePane(session.open_namespace, session.clock, id="tree-pane")
-        self.pane = DetailPane(session, self._spawn_detail, self._whole, id="detail")
+        self.trees = TreePane(session, id="tree-pane")
+        self.pane = DetailPane(session, self._spawn_detail, self._totals, id="detail")
         self.title_bar = Bar(id="title")
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner()
         self.filter_input = FilterInput()
         self._label = label
-        self._names = NameFilter(session.store)
-        self._seen: tuple[int, bool, bool] = (-1, False, False)
+        self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0
         self._generation = session.status.generation
         self._listed_facts: KeyFacts | None = None
@@ -121,35 +122,34 @@ class BrowseScreen(CommandScreen[None]):
         return self.pane.body if self.has_class("-reading") else self.trees.key_tree
 
     def on_mount(self) -> None:
-        """Show what there is and start looking for changes."""
-        self._show_rows()
+        """Show what there is and begin to poll."""
+        self.trees.show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
 
     # what changes by itself
 
     def show_changes(self) -> None:
-        """Show what has changed since the last look."""
+        """Show what has changed since the last call."""
         self._follow_store()
-        status = self.session.status
+        status, names = self.session.status, self.trees.names
         if self.status_bar.has_just_been_filled():
             self.action_rescan()
-        before = self._seen
-        self._seen = (self.session.revision + self._names.revision, status.sampled > 0, status.complete)
-        if before[1:] != self._seen[1:]:
+        before = self._shown
+        self._shown = (self.session.revision + names.revision, status.sampled > 0, status.complete)
+        if before[1:] != self._shown[1:]:
             self.trees.sort_untouched()
-        if before != self._seen:
-            self.trees.take_up(self._whole())
-            needle = self._names.needle
-            self.trees.explain(lambda width: notice_lines(status, needle, width))
+        if before != self._shown:
+            self.trees.update_rows(self._totals())
+            self.trees.show_notice(lambda width: notice_lines(status, names.needle, width))
             self.pane.update_namespace(complete=status.complete)
             self.banner.warn(browse_banner(status))
-        if before != self._seen or not isinstance(status.link, Online):
+        if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
         self._tick(status)
-        self._doubt_after_loss(status)
+        self._refresh_after_reconnect(status)
         self._offer_commands()
-        is_at_rest = before == self._seen and self.status_bar.is_at_rest and not self._names.is_searching
+        is_at_rest = before == self._shown and self.status_bar.is_at_rest and not names.is_searching
         self._refresh_timer.after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_status(self) -> None:
@@ -159,7 +159,7 @@ class BrowseScreen(CommandScreen[None]):
         self.status_bar.show_status()
 
     def _tick(self, status: BrowsingStatus) -> None:
-        """Once a second, while anybody sees it, show what time does to facts and ask for those that it ended."""
+        """Once a second, while this screen is on top, show facts as they are now and fetch those that have expired."""
         now_s = asyncio.get_running_loop().time()
         if not self.is_current or now_s - self._ticked_at_s < TICK_S:
             return
@@ -168,13 +168,13 @@ class BrowseScreen(CommandScreen[None]):
         self.pane.tick()
         self._show_status()
         self.banner.warn(browse_banner(status))
-        is_asking = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
-        if isinstance(status.link, Online) and not is_asking:
-            self.trees.ask_again()
+        is_fetching = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
+        if isinstance(status.link, Online) and not is_fetching:
+            self.trees.refresh_expired()
             self.pane.refresh_expired()
 
-    def _doubt_after_loss(self, status: BrowsingStatus) -> None:
-        """Ask again for what is shown when the connection has been made once more: it may be another server."""
+    def _refresh_after_reconnect(self, status: BrowsingStatus) -> None:
+        """Fetch what is shown again after a reconnection: it may be another server."""
         if isinstance(status.link, Online) and status.generation != self._generation:
             self._generation = status.generation
             self.trees.invalidate_facts()
@@ -182,41 +182,26 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
-        """Show at once what time has done while another screen was over this one."""
+        """Show at once what has changed while another screen was on top."""
         self._ticked_at_s = 0.0
         self.call_later(self.flush)
 
     def _follow_store(self) -> None:
-        """Show the rows of the session's store when it is another: a filter's, or that of all keys as it was left."""
-        if self.session.store is self._names.source:
-            return
-        if self._names.use(self.session.store, self.trees.key_tree.cursor):
-            self.trees.keep_order()
-        else:
-            self.trees.reset_for_scan()
-        self._show_rows()
+        """Show the rows of the session's store if it is another one."""
+        if self.trees.follow_store():
+            self._shown = NOTHING_SHOWN
 
-    def _whole(self) -> Whole:
-        """Return what shares are parts of."""
-        status, store = self.session.status, self._names.rows.store
-        total = None if self._names.needle is not None else status.total
+    def _totals(self) -> Totals:
+        """Return what the figures of rows are measured against."""
+        status, names = self.session.status, self.trees.names
+        total = None if names.needle is not None else status.total
         expected = float(total) if isinstance(total, int) else None if total is None else total.value
-        complete = status.complete and not self._names.is_searching
-        is_part = self._names.needle is not None or status.match is not None or status.key_type is not None
+        complete = status.complete and not names.is_searching
+        is_part = names.needle is not None or status.match is not None or status.key_type is not None
         is_outdated = status.outdated is not None
-        return Whole(store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated)
-
-    def _show_rows(self) -> None:
-        """Show the rows of the keyspace, or of what its names are filtered by."""
-        separators = b" ".join(self.session.store.separators.values)
-        if self._names.needle is None:
-            self.trees.show(
-                self._names.rows, SafeText(f"Namespaces split at {display(separators)}"), cursor=self._names.cursor
-            )
-        else:
-            title = SafeText(f"Names with {display(self._names.needle, limit=40)}")
-            self.trees.show(self._names.rows, title, is_filter=True)
-        self._seen = (-1, *self._seen[1:])
+        return Totals(
+            names.rows.store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated
+        )
 
     # what the user does in the tree
 
@@ -230,7 +215,7 @@ class BrowseScreen(CommandScreen[None]):
         self.pane.body.focus()
 
     @on(KeyTree.Jumping)
-    def _say_jump(self, event: KeyTree.Jumping) -> None:
+    def _show_jump(self, event: KeyTree.Jumping) -> None:
         self._jump = ()
         if event.typed is not None:
             self._jump = (Span(literal(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
@@ -295,10 +280,10 @@ class BrowseScreen(CommandScreen[None]):
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
         self._returns_to_analysis = self._returns_to_analysis and not text
-        self._names.choose(text.encode("utf-8", "surrogateescape"), self.trees.key_tree.cursor)
-        self._show_rows()
-        if self._names.needle is not None:
-            self._run(self._names.work, "search")
+        self.trees.filter_names(text.encode("utf-8", "surrogateescape"))
+        self._shown = NOTHING_SHOWN
+        if self.trees.names.needle is not None:
+            self._run(self.trees.names.work, "search")
 
     async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
         """Go to the key of exactly this name, if there is one; else a glob is what the server filters by."""
@@ -324,7 +309,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_clear_filter(self) -> None:
         """Show everything again."""
-        if self._names.needle is not None:
+        if self.trees.names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
             self._run(partial(self._filter_keys, None), "filter")
@@ -407,7 +392,7 @@ class BrowseScreen(CommandScreen[None]):
         """What holds at the moment, of what commands may need."""
         status, detail, cursor = self.session.status, self.pane.detail, self.trees.key_tree.cursor
         state, preview = status.progress.state, detail.preview
-        is_filtered = self._names.needle is not None or status.match is not None
+        is_filtered = self.trees.names.needle is not None or status.match is not None
         found = {
             Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
             Condition.PAUSED: state is ScanState.PAUSED,

@@ -10,22 +10,22 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import GAP_CELLS, Column, Place, Plan
+from rtui.tui.browse.columns import GAP_CELLS, Column, RowField, RowLayout
 from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import Mark, display
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, literal, right, type_role, width_of
 
 
-def header_line(plan: Plan, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
+def header_line(layout: RowLayout, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
     """Return the header in exactly the width of the plan; the column that orders the rows is marked."""
     by_name = order is Sort.NAME
     name = SafeText(f" {title}{' ↓' if by_name else ''}")
-    spans = [Span(left(name, plan.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
-    for place in plan.places:
-        by_count = order is Sort.COUNT and place.namespace is Column.KEYS
-        text = SafeText(place.title.replace(Column.KEYS, f"{Column.KEYS} ↓", 1) if by_count else place.title)
-        spans.append(Span(right(text, place.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
+    spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
+    for field in layout.fields:
+        by_count = order is Sort.COUNT and field.namespace is Column.KEYS
+        text = SafeText(field.title.replace(Column.KEYS, f"{Column.KEYS} ↓", 1) if by_count else field.title)
+        spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
     return tuple(spans)
 
 
@@ -58,7 +58,7 @@ class KnownFacts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Totals:
     """What the figures of a row are measured against."""
 
     keys: int
@@ -74,40 +74,40 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownCount:
     """A count and how far to trust it."""
 
     keys: float
     mark: Mark
 
 
-def known_count(node: Namespace, complete: bool) -> Known:
+def known_count(node: Namespace, complete: bool) -> KnownCount:
     """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
     if node.is_exact(complete=complete):
-        return Known(node.count, Mark.EXACT)
+        return KnownCount(node.count, Mark.EXACT)
     if not complete and node.estimate is not None and node.estimate.value > node.count:
-        return Known(node.estimate.value, Mark.ABOUT)
-    return Known(node.count, Mark.AT_LEAST)
+        return KnownCount(node.estimate.value, Mark.ABOUT)
+    return KnownCount(node.count, Mark.AT_LEAST)
 
 
-def share_of(node: Namespace, whole: Whole) -> float | None:
+def share_of(node: Namespace, totals: Totals) -> float | None:
     """Return the part of the keyspace below a namespace, None while there is nothing to compare with."""
-    known = known_count(node, whole.complete)
-    if known.mark is Mark.ABOUT and whole.expected_keys:
-        return min(1.0, known.keys / whole.expected_keys)
-    return node.count / whole.keys if whole.keys else None
+    known = known_count(node, totals.complete)
+    if known.mark is Mark.ABOUT and totals.expected_keys:
+        return min(1.0, known.keys / totals.expected_keys)
+    return node.count / totals.keys if totals.keys else None
 
 
-def row_line(row: Row, plan: Plan, whole: Whole, *, is_open: bool, facts: KnownFacts) -> Line:
+def row_line(row: Row, layout: RowLayout, totals: Totals, *, is_open: bool, facts: KnownFacts) -> Line:
     """Return a row in exactly the width of the plan."""
     if row.kind is RowKind.NAMESPACE:
-        role = Role.MUTED if whole.is_outdated else Role.TEXT
-        head = _name(row, plan.name_cells, _OPEN if is_open else _CLOSED, role)
-        return (*head, *_namespace_places(row.namespace, plan.places, whole))
+        role = Role.MUTED if totals.is_outdated else Role.TEXT
+        head = _name(row, layout.name_cells, _OPEN if is_open else _CLOSED, role)
+        return (*head, *_namespace_fields(row.namespace, layout.fields, totals))
     found = facts.get(row.key())
     gone = found is not None and _has_ended(found)
-    head = _name(row, plan.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
-    return (*head, *_key_places(found, plan.places))
+    head = _name(row, layout.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
+    return (*head, *_key_fields(found, layout.fields))
 
 
 def name_cells(row: Row) -> int:
@@ -133,43 +133,43 @@ def _name(row: Row, cells: int, sign: SafeText, role: Role) -> Line:
     return Span(SafeText(" " * indent + sign), Role.FAINT), Span(fitted, shown_role)
 
 
-def _namespace_places(node: Namespace, places: tuple[Place, ...], whole: Whole) -> Line:
+def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Totals) -> Line:
     """Return the figures of a namespace."""
-    known = known_count(node, whole.complete)
-    share = share_of(node, whole)
+    known = known_count(node, totals.complete)
+    share = share_of(node, totals)
     spans: list[Span] = []
-    for place in places:
-        match place.namespace:
+    for field in fields:
+        match field.namespace:
             case Column.KEYS:
                 text = fmt.count(round(known.keys), known.mark)
-                if known.mark is Mark.ABOUT or width_of(text) > place.cells:
+                if known.mark is Mark.ABOUT or width_of(text) > field.cells:
                     text = fmt.short_count(known.keys, known.mark)
-                is_muted = known.mark is Mark.ABOUT or whole.is_outdated
-                spans += _placed(text, place, Role.MUTED if is_muted else Role.TEXT)
+                is_muted = known.mark is Mark.ABOUT or totals.is_outdated
+                spans += _in_field(text, field, Role.MUTED if is_muted else Role.TEXT)
             case Column.SHARE if share is not None:
-                mark = Mark.EXACT if whole.complete and known.mark is Mark.EXACT else Mark.ABOUT
-                spans += _placed(fmt.share(share, mark), place, Role.MUTED)
+                mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
+                spans += _in_field(fmt.share(share, mark), field, Role.MUTED)
             case Column.BAR if share is not None:
-                filled, blank = fmt.bar(share, place.cells)
+                filled, blank = fmt.bar(share, field.cells)
                 spans += (_gap(), Span(filled, Role.BAR), Span(blank))
             case _:
-                spans.append(_blank(place))
+                spans.append(_blank(field))
     return tuple(spans)
 
 
-def _key_places(facts: RowFacts | None, places: tuple[Place, ...]) -> Line:
+def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> Line:
     """Return the facts of a key, blanks while they are not known."""
     spans: list[Span] = []
-    first = next((place for place in places if place.key is not None), None)
-    for place in places:
-        if facts is None or place.key is None:
-            spans.append(_blank(place))
+    first = next((field for field in fields if field.key is not None), None)
+    for field in fields:
+        if facts is None or field.key is None:
+            spans.append(_blank(field))
             continue
         if _has_ended(facts):
-            text, role = _end(facts, place, is_first=place is first), Role.WARN
+            text, role = _end(facts, field, is_first=field is first), Role.WARN
         else:
-            text, role = _fact(facts, place.key)
-        spans += _placed(text, place, role)
+            text, role = _fact(facts, field.key)
+        spans += _in_field(text, field, role)
     return tuple(spans)
 
 
@@ -178,11 +178,11 @@ def _has_ended(facts: RowFacts) -> bool:
     return facts.is_gone or facts.is_expired
 
 
-def _end(facts: RowFacts, place: Place, *, is_first: bool) -> SafeText:
+def _end(facts: RowFacts, field: RowField, *, is_first: bool) -> SafeText:
     """Return what became of a key, in the first place that keys have; nothing in the others."""
     if not is_first:
         return literal("")
-    return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, place.cells)
+    return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, field.cells)
 
 
 def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
@@ -199,9 +199,9 @@ def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
     return fmt.size(value, Mark.ABOUT), Role.MUTED
 
 
-def _placed(text: SafeText, place: Place, role: Role) -> tuple[Span, Span]:
+def _in_field(text: SafeText, field: RowField, role: Role) -> tuple[Span, Span]:
     """Return the text at the right end of its place."""
-    fitted = right(text, place.cells)
+    fitted = right(text, field.cells)
     return _gap(), Span(fitted, role)
 
 
@@ -210,6 +210,6 @@ def _gap() -> Span:
     return Span(SafeText(" " * GAP_CELLS))
 
 
-def _blank(place: Place) -> Span:
+def _blank(field: RowField) -> Span:
     """Return an empty place."""
-    return Span(SafeText(" " * (place.cells + GAP_CELLS)))
+    return Span(SafeText(" " * (field.cells + GAP_CELLS)))

@@ -1,67 +1,70 @@
-"""The left half of the screen: the tree under its header, or why it is empty."""
+"""The left half of the screen: the tree under its header, or why it is empty, and the work on its rows.
+
+Opening, sorting and searching rows may take longer than a frame. Their first slice is done at once, so that small work
+needs no iteration of the event loop, and the rest in a worker between other things.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
+from textual.worker import Worker
 
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
-from rtui.keyspace.rows.rows import Row, VisibleRows
+from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ALL_COLUMNS, FACT_COLUMNS, Column
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.name_filter import NameFilter
 from rtui.tui.browse.row_facts import RowFactsCache
-from rtui.tui.browse.tree_lines import Whole, header_line
-from rtui.tui.browse.tree_work import TreeWork
+from rtui.tui.browse.session import Session
+from rtui.tui.browse.tree_lines import Totals, header_line
+from rtui.tui.kit.format import display
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.polling import Work, drive
 
 FACTS_REST_S = 0.1
-"""Rows must be in view for so long before their facts are asked for."""
+"""Rows must be in view for so long before their facts are fetched."""
+
+_DONE: Final = object()
 
 
 class TreePane(Vertical):
-    """Shows the rows of one store; opening, sorting and searching them is its own work."""
+    """Shows the rows of a session's store, or of the names in it that a text is in."""
 
     BLANK = True
 
     class FactsWanted(Message):
-        """These keys are in view, and nothing is known of them or what is known may not hold any more."""
+        """These keys are in view, and their facts are not known or may not hold any more."""
 
         def __init__(self, keys: list[bytes]) -> None:
             super().__init__()
             self.keys = keys
 
-    def __init__(
-        self,
-        scan_again: Callable[[Namespace], Awaitable[None]],
-        clock: Callable[[], float],
-        *,
-        id: str | None = None,
-    ) -> None:
-        """`scan_again` fetches the names of a namespace of which only the count was kept.
-
-        `clock` gives seconds since the epoch.
-        """
+    def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.key_tree = KeyTree(id="tree")
+        self.names = NameFilter(session.store)
+        self.columns: frozenset[Column] = ALL_COLUMNS
+        """What is shown beside names, as far as it fits."""
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
-        self._facts = RowFactsCache(clock)
-        self._scan_again = scan_again
-        self._work: TreeWork | None = None
-        self._title = literal("Namespaces")
-        self._title_is_filter = False
-        self._columns = ALL_COLUMNS
+        self._facts = RowFactsCache(session.clock)
+        self._session = session
         self._is_touched = False
+        """Whether the user has moved or opened anything, so that rows must keep their places."""
         self._facts_timer: Timer | None = None
+        self._search: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         """Put the header over the tree."""
@@ -69,47 +72,63 @@ class TreePane(Vertical):
         yield self.key_tree
         yield self._notice
 
-    @property
-    def columns(self) -> frozenset[Column]:
-        """What is shown beside names, as far as it fits."""
-        return self._columns
+    # which rows are shown
 
-    def show(self, rows: VisibleRows, title: SafeText, *, is_filter: bool = False, cursor: Row | None = None) -> None:
-        """Show these rows, with the cursor on one of them or on the first."""
-        if self._work is not None:
-            self._work.stop()
-        self._work = TreeWork(rows, self.key_tree, self._scan_again)
-        self._title, self._title_is_filter = title, is_filter
-        self.key_tree.show(rows, self._facts, cursor)
-        self._say_header()
+    def follow_store(self) -> bool:
+        """Show the rows of the session's store if it is another one: a filter's, or that of all keys as it was left."""
+        if self._session.store is self.names.source:
+            return False
+        if self.names.use(self._session.store, self.key_tree.cursor):
+            self._is_touched = True
+        else:
+            self.reset_for_scan()
+        self.show_rows()
+        return True
 
-    def take_up(self, whole: Whole) -> None:
-        """Take up what the store has got since, and measure shares against `whole`."""
-        self.key_tree.set_totals(whole)
-        with self.key_tree.keeping_position():
-            pass
+    def filter_names(self, needle: bytes) -> None:
+        """Show the rows with these bytes in their names; all rows for none."""
+        self.names.choose(needle, self.key_tree.cursor)
+        self.show_rows()
 
-    def explain(self, make: MakeLines) -> None:
-        """Say why there are no rows, in place of the tree, if there are none."""
+    def show_rows(self) -> None:
+        """Show the rows of the keyspace, or of what its names are filtered by."""
+        self.key_tree.workers.cancel_node(self.key_tree)
+        self.key_tree.show(self.names.rows, self._facts, None if self.names.needle is not None else self.names.cursor)
+        self._show_header()
+
+    def update_rows(self, totals: Totals) -> None:
+        """Show the rows that have come into the store since, with shares of these totals."""
+        self.key_tree.set_totals(totals)
+        self._refresh_rows()
+
+    def show_notice(self, make: MakeLines) -> None:
+        """Show why there are no rows, in place of the tree, if there are none."""
         is_empty = self.key_tree.rows is None or len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
         if is_empty:
             self._notice.set_content(make)
 
-    def sort_untouched(self) -> None:
-        """Sort once more, unless the user has been here: then rows keep their places."""
-        if not self._is_touched and self._work is not None:
-            self._work.sort(self._work.rows.sort_order, to_first=True)
-
-    def reveal(self, key: bytes) -> None:
-        """Open what a key lies in and go to it."""
-        if self._work is not None:
-            self._work.reveal(key)
-
     def choose_columns(self, columns: frozenset[Column]) -> None:
         """Show these columns, as far as they fit."""
-        self._columns = columns
+        self.columns = columns
         self.key_tree.choose_columns(columns)
+
+    def reset_for_scan(self) -> None:
+        """Forget facts and places of rows: another scan begins."""
+        self._is_touched = False
+        self._facts.forget()
+        self._want_facts()
+
+    def _show_header(self) -> None:
+        if self.names.needle is None:
+            separators = b" ".join(self._session.store.separators.values)
+            title = SafeText(f"Namespaces split at {display(separators)}")
+        else:
+            title = SafeText(f"Names with {display(self.names.needle, limit=40)}")
+        is_filter, order = self.names.needle is not None, self.names.rows.sort_order
+        self._header.show([header_line(self.key_tree.row_layout, order, title, is_filter=is_filter)])
+
+    # the facts of rows
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
         """Show the facts of listed keys."""
@@ -120,24 +139,33 @@ class TreePane(Vertical):
         """Repaint the rows in view whose time to live has run down."""
         self.key_tree.repaint_changes()
 
-    def ask_again(self) -> None:
-        """Ask again for the keys in view whose time to live has run out, and for those in doubt."""
-        self._ask(self._facts.due_again(self.key_tree.rows_in_view))
+    def refresh_expired(self) -> None:
+        """Fetch again the facts of keys in view whose time to live has run out, and of those that are in doubt."""
+        self._fetch(self._facts.due_again(self.key_tree.rows_in_view))
 
     def invalidate_facts(self) -> None:
-        """Ask again for the facts in view, and for others once they are; what is known is shown until then."""
+        """Fetch the facts in view again, and others once they are in view; known ones are shown until then."""
         self._facts.doubt()
         self._want_facts()
 
-    def keep_order(self) -> None:
-        """Leave rows in their places, as the user has them."""
-        self._is_touched = True
+    def _want_facts(self) -> None:
+        """Fetch the facts of keys in view that are unknown or old."""
+        self._fetch(self._facts.missing(self.key_tree.rows_in_view))
 
-    def reset_for_scan(self) -> None:
-        """Another scan begins: nothing that is known holds, and no row has a place that it must keep."""
-        self._is_touched = False
-        self._facts.forget()
-        self._want_facts()
+    def _fetch(self, keys: list[bytes]) -> None:
+        """Have the facts of these keys fetched, if a column shows any."""
+        if keys and any(field.key in FACT_COLUMNS for field in self.key_tree.row_layout.fields):
+            self.post_message(self.FactsWanted(keys))
+
+    @on(KeyTree.ViewChanged)
+    def _view_changed(self, event: KeyTree.ViewChanged) -> None:
+        event.stop()
+        self._show_header()
+        if self._facts_timer is not None:
+            self._facts_timer.stop()
+        self._facts_timer = self.set_timer(FACTS_REST_S, self._want_facts)
+
+    # opening, sorting and searching
 
     @on(KeyTree.Highlighted)
     def _cursor_moved(self) -> None:
@@ -145,43 +173,92 @@ class TreePane(Vertical):
 
     @on(KeyTree.OpenRequested)
     def _open(self, event: KeyTree.OpenRequested) -> None:
+        """List the children of a namespace, or everything below it."""
         event.stop()
         self._is_touched = True
-        if self._work is not None:
-            self._work.open(event.node, below=event.below)
+        rows, node = self.names.rows, event.node
+        if not self._is_current(node):
+            return
+        if rows.store.needs_scan(node):
+            self._spawn(partial(self._scan_and_open, node))
+        else:
+            self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if event.below else rows.expand(node))
+
+    def _begin(self, work: Slices[Any]) -> None:
+        """Do the first slice now and the rest in a worker."""
+        with self.key_tree.keeping_position():
+            has_more = next(work, _DONE) is not _DONE
+        if has_more:
+            self._spawn(partial(self._finish, work))
+
+    async def _finish(self, work: Slices[Any]) -> None:
+        await drive(work)
+        self._refresh_rows()
+
+    async def _scan_and_open(self, node: Namespace) -> None:
+        """Scan the names of a namespace of which only the count was kept, then list its children."""
+        await self._session.open_namespace(node)
+        if self._is_current(node) and not self.names.rows.store.needs_scan(node):
+            self._begin(self.names.rows.expand(node))
+
+    def _is_current(self, node: Namespace) -> bool:
+        """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
+        self._refresh_rows()
+        return node.root is self.names.rows.store.root
+
+    def _refresh_rows(self) -> None:
+        """Show rows that have come or gone in the store."""
+        with self.key_tree.keeping_position():
+            pass
 
     @on(KeyTree.SortRequested)
-    def _sort(self, event: KeyTree.SortRequested) -> None:
+    def _sort_requested(self, event: KeyTree.SortRequested) -> None:
         event.stop()
-        if self._work is not None:
-            order = self._work.rows.sort_order
-            if not event.again:
-                order = Sort.NAME if order is Sort.COUNT else Sort.COUNT
-            self._work.sort(order)
-            self._say_header()
+        order = self.names.rows.sort_order
+        if not event.again:
+            order = Sort.NAME if order is Sort.COUNT else Sort.COUNT
+        self._sort(order)
+        self._show_header()
+
+    def sort_untouched(self) -> None:
+        """Sort again, unless the user has been here: then rows keep their places."""
+        if not self._is_touched:
+            self._sort(self.names.rows.sort_order, to_first=True)
+
+    def _sort(self, order: Sort, *, to_first: bool = False) -> None:
+        """Sort all rows; they move together, and the cursor stays with its row or goes `to_first`."""
+        work = self.names.rows.sort(order)
+        if next(work, _DONE) is _DONE:
+            self.key_tree.rearranged(to_first=to_first)
+        else:
+            self._spawn(partial(self._finish_sorting, work, to_first=to_first))
+
+    async def _finish_sorting(self, work: Slices[None], *, to_first: bool) -> None:
+        await drive(work)
+        self.key_tree.rearranged(to_first=to_first)
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
-        if self._work is not None and event.typed:
-            self._work.jump(event.typed)
+        """Go to the first row beside the cursor's that begins with what was typed."""
+        row = self.key_tree.cursor
+        if row is not None and event.typed:
+            self._go_to(self.names.rows.find_sibling(row, event.typed.encode(), ignore_case=True))
 
-    @on(KeyTree.ViewChanged)
-    def _view_changed(self, event: KeyTree.ViewChanged) -> None:
-        event.stop()
-        self._say_header()
-        if self._facts_timer is not None:
-            self._facts_timer.stop()
-        self._facts_timer = self.set_timer(FACTS_REST_S, self._want_facts)
+    def reveal(self, key: bytes) -> None:
+        """Open what a key lies in and go to it."""
+        self._go_to(self.names.rows.reveal(key))
 
-    def _want_facts(self) -> None:
-        """Ask for the facts of the keys in view that are not known yet, or have been known for long."""
-        self._ask(self._facts.missing(self.key_tree.rows_in_view))
+    def _go_to(self, search: Slices[Row | None]) -> None:
+        """Go to the row that a search finds; a search that is under way ends."""
+        if self._search is not None:
+            self._search.cancel()
+        self._search = self._spawn(partial(self._finish_search, search))
 
-    def _ask(self, keys: list[bytes]) -> None:
-        """Ask for the facts of these keys, if they are shown at all."""
-        if keys and any(place.key in FACT_COLUMNS for place in self.key_tree.plan.places):
-            self.post_message(self.FactsWanted(keys))
+    async def _finish_search(self, search: Slices[Row | None]) -> None:
+        row = await drive(search)
+        if row is not None:
+            self._refresh_rows()
+            self.key_tree.move_to_row(row)
 
-    def _say_header(self) -> None:
-        order = Sort.COUNT if self._work is None else self._work.rows.sort_order
-        self._header.show([header_line(self.key_tree.plan, order, self._title, is_filter=self._title_is_filter)])
+    def _spawn(self, work: Work) -> Worker[None]:
+        return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

@@ -12,8 +12,8 @@ from textual.message import Message
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
-from rtui.tui.browse.columns import ALL_COLUMNS, Column, Plan, plan
-from rtui.tui.browse.tree_lines import KnownFacts, Whole, name_cells, row_line, sign_cells
+from rtui.tui.browse.columns import ALL_COLUMNS, Column, RowLayout, lay_out_row
+from rtui.tui.browse.tree_lines import KnownFacts, Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import set_content_height
 from rtui.tui.kit.rows_view import RowsView
@@ -42,16 +42,16 @@ class TreeView(RowsView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: VisibleRows | None = None
-        self._whole = Whole(0, complete=False)
+        self._totals = Totals(0, complete=False)
         self._facts: KnownFacts = {}
         self._columns = ALL_COLUMNS
-        self._plan = plan(0)
+        self._row_layout = lay_out_row(0)
         self._longest = 0
         """Cells of the longest name seen in these rows, with its indent: columns give way once, not to and fro."""
         self._cursor: Row | None = None
-        self._rows_told: list[Row] = []
+        self._rows_reported: list[Row] = []
         """The rows that were in view when it was last said that others are."""
-        self._key_lines: dict[Row, tuple[RowFacts | None, Plan, Line]] = {}
+        self._key_lines: dict[Row, tuple[RowFacts | None, RowLayout, Line]] = {}
 
     @property
     def rows(self) -> VisibleRows | None:
@@ -64,9 +64,9 @@ class TreeView(RowsView, can_focus=True):
         return self._cursor
 
     @property
-    def plan(self) -> Plan:
+    def row_layout(self) -> RowLayout:
         """How rows are divided just now."""
-        return self._plan
+        return self._row_layout
 
     @property
     def rows_in_view(self) -> list[Row]:
@@ -83,7 +83,7 @@ class TreeView(RowsView, can_focus=True):
         self._cursor, self._cursor_line = None, 0
         self._painted.clear()
         self._recount()
-        self._replan()
+        self._update_row_layout()
         line = self._index(cursor)
         self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
         self.move_to(0 if line is None else line)
@@ -94,11 +94,11 @@ class TreeView(RowsView, can_focus=True):
     def choose_columns(self, columns: frozenset[Column]) -> None:
         """Show these columns, as far as they fit."""
         self._columns = columns
-        self._replan()
+        self._update_row_layout()
 
-    def set_totals(self, whole: Whole) -> None:
+    def set_totals(self, totals: Totals) -> None:
         """Take these figures as the whole that shares are parts of."""
-        self._whole = whole
+        self._totals = totals
 
     @contextmanager
     def keeping_position(self) -> Iterator[None]:
@@ -107,7 +107,7 @@ class TreeView(RowsView, can_focus=True):
         yield
         if self._rows is not None:
             self._rows.refresh()
-            self._keep_place(anchor, line)
+            self._restore_position(anchor, line)
 
     def rearranged(self, *, to_first: bool = False) -> None:
         """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
@@ -149,11 +149,11 @@ class TreeView(RowsView, can_focus=True):
     def is_sign(self, line: int, x: int) -> bool:
         """Say whether column `x` of a row is its sign for open or closed."""
         row = None if self._rows is None else self._rows.row(line)
-        return row is not None and row.kind is RowKind.NAMESPACE and sign_cells(row, self._plan.name_cells) == x
+        return row is not None and row.kind is RowKind.NAMESPACE and sign_cells(row, self._row_layout.name_cells) == x
 
     def on_resize(self) -> None:
         """Divide the rows for the new width."""
-        self._replan()
+        self._update_row_layout()
         if self._cursor is not None:
             self.scroll_to_region(
                 Region(0, self._cursor_line, 1, 1), animate=False, force=True, x_axis=False, immediate=True
@@ -180,8 +180,8 @@ class TreeView(RowsView, can_focus=True):
         """Repaint what looks different, and say so when other rows are in view, whatever brought them there."""
         super().repaint_changes()
         rows = self.rows_in_view
-        if rows != self._rows_told:
-            self._rows_told = rows
+        if rows != self._rows_reported:
+            self._rows_reported = rows
             self.post_message(self.ViewChanged())
 
     def _line_of(self, row: Row) -> Line:
@@ -189,20 +189,20 @@ class TreeView(RowsView, can_focus=True):
         if row.kind is RowKind.KEY:
             return self._key_line(row)
         is_open = self._rows is not None and self._rows.is_expanded(row.namespace)
-        return row_line(row, self._plan, self._whole, is_open=is_open, facts=self._facts)
+        return row_line(row, self._row_layout, self._totals, is_open=is_open, facts=self._facts)
 
     def _key_line(self, row: Row) -> Line:
         """Return what the row of a key says: the same until its facts or the columns change."""
         if len(row.name) > KEPT_NAME_BYTES:
-            return row_line(row, self._plan, self._whole, is_open=False, facts=self._facts)
+            return row_line(row, self._row_layout, self._totals, is_open=False, facts=self._facts)
         facts = self._facts.get(row.key())
         known = self._key_lines.get(row)
-        if known is not None and known[0] is facts and known[1] is self._plan:
+        if known is not None and known[0] is facts and known[1] is self._row_layout:
             return known[2]
         if len(self._key_lines) >= KEPT_LINES:
             self._key_lines.clear()
-        line = row_line(row, self._plan, self._whole, is_open=False, facts=self._facts)
-        self._key_lines[row] = facts, self._plan, line
+        line = row_line(row, self._row_layout, self._totals, is_open=False, facts=self._facts)
+        self._key_lines[row] = facts, self._row_layout, line
         return line
 
     def _index(self, row: Row | None) -> int | None:
@@ -218,7 +218,7 @@ class TreeView(RowsView, can_focus=True):
             return self._cursor, self._cursor_line - top
         return rows.row(min(top, len(rows) - 1)), 0
 
-    def _keep_place(self, anchor: Row | None, line: int) -> None:
+    def _restore_position(self, anchor: Row | None, line: int) -> None:
         """After rows came or went, put the anchor back on its line of the view and the cursor on its row."""
         self._recount()
         number = self._index(anchor)
@@ -255,11 +255,11 @@ class TreeView(RowsView, can_focus=True):
         longest = max(map(name_cells, self.rows_in_view), default=0)
         if longest > self._longest:
             self._longest = longest
-            if longest > self._plan.name_cells:
-                self._replan()
+            if longest > self._row_layout.name_cells:
+                self._update_row_layout()
 
-    def _replan(self) -> None:
+    def _update_row_layout(self) -> None:
         """Divide the rows anew."""
-        self._plan = plan(self.scrollable_content_region.width - MARGIN, self._columns, self._longest)
+        self._row_layout = lay_out_row(self.scrollable_content_region.width - MARGIN, self._columns, self._longest)
         self.refresh()
         self.post_message(self.ViewChanged())

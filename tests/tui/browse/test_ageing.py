@@ -14,10 +14,10 @@ from rtui.analysis.facts import NO_TTL, KeyFacts, RowFacts, Ttl, gone_key, gone_
 from rtui.keyspace.rows.rows import Row, VisibleRows
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server.wire.connection import Lost
-from rtui.tui.browse.columns import FACT_COLUMNS, Column, plan
+from rtui.tui.browse.columns import FACT_COLUMNS, Column, lay_out_row
 from rtui.tui.browse.key_lines import age_line
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
-from rtui.tui.browse.tree_lines import Whole, row_line
+from rtui.tui.browse.tree_lines import Totals, row_line
 from tests.tui.browsing import Desk, browsing
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, row_facts
 
@@ -209,12 +209,12 @@ def test_within_one_second_the_facts_are_the_same_object() -> None:
 
 @given(st.integers(24, 200), st.sampled_from([frozenset(Column), frozenset(Column) - {Column.TYPE}, FACT_COLUMNS]))
 def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[Column]) -> None:
-    found = plan(width, columns)
-    row, whole = listed(KEY), Whole(1, complete=True)
+    found = lay_out_row(width, columns)
+    row, whole = listed(KEY), Totals(1, complete=True)
     expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)
     for facts, word in ((gone_row(KEY, ASKED_AT_S), "gone"), (expired, "exp")):
         text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts={KEY: facts}))
-        assert (word in text) == any(place.key is not None for place in found.places)
+        assert (word in text) == any(place.key is not None for place in found.fields)
 
 
 def age(seconds: float) -> str:

@@ -61,7 +61,7 @@ async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
         await desk.press("down", "up")
         desk.session.store.add([b"lock:%06d" % number for number in range(9_000)])
         desk.session.revision += 1
-        await desk.until(lambda: desk.screen._seen[0] == desk.session.revision)
+        await desk.until(lambda: desk.screen._shown[0] == desk.session.revision)
         assert desk.listed[:2] == [b"shop:", b"lock:"]
         await desk.press("S")
         assert desk.listed[:2] == [b"lock:", b"shop:"]
@@ -306,4 +306,4 @@ async def test_a_name_that_is_whole_at_80_columns_is_whole_at_120() -> None:
         await desk.until(lambda: not desk.screen.has_class("-narrow"))
         await desk.settled()
         assert is_shown()
-        assert tree.plan.places
+        assert tree.row_layout.fields

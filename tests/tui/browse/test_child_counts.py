@@ -6,8 +6,8 @@ from rtui.analysis.estimates import Estimate
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
-from rtui.tui.browse.inside import ChildCounts, Look, Part, count_children
-from rtui.tui.browse.tree_lines import Known, known_count
+from rtui.tui.browse.inside import ChildCount, ChildCounts, CountedState, count_children
+from rtui.tui.browse.tree_lines import KnownCount, known_count
 from rtui.tui.kit.format import Mark
 
 
@@ -25,7 +25,9 @@ def inside(store: NamespaceStore) -> ChildCounts | None:
 
 def test_looking_does_not_need_an_open_namespace() -> None:
     closed, opened = inside(shop(opened=False)), inside(shop(opened=True))
-    assert closed == opened == ChildCounts((Part(b"user:", 6), Part(b"lock:", 1)), namespaces=2, keys=1, of=8)
+    assert (
+        closed == opened == ChildCounts((ChildCount(b"user:", 6), ChildCount(b"lock:", 1)), namespaces=2, keys=1, of=8)
+    )
 
 
 def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
@@ -33,17 +35,17 @@ def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
     store.expect([Segment(b"shop", b":"), Segment(b"lock", b":")], Estimate(80, 90, 100))
     found = inside(store)
     assert found is not None
-    assert found.parts == (Part(b"lock:", 90, is_estimate=True), Part(b"user:", 6))
+    assert found.parts == (ChildCount(b"lock:", 90, is_estimate=True), ChildCount(b"user:", 6))
 
 
 def test_a_namespace_that_grows_is_looked_into_again_and_every_change_of_totals_counts() -> None:
     node = shop(opened=True).root.child(b"shop:")
-    last = Look(node, 100, opened=True)
-    assert not Look(node, 112, opened=True).is_due(last, complete=False)
-    assert Look(node, 113, opened=True).is_due(last, complete=False)
-    assert Look(node, 101, opened=True).is_due(last, complete=True)
-    assert not Look(node, 100, opened=True).is_due(last, complete=True)
-    assert Look(node, 100, opened=False).is_due(last, complete=True)
+    last = CountedState(node, 100, opened=True)
+    assert not CountedState(node, 112, opened=True).is_due(last, complete=False)
+    assert CountedState(node, 113, opened=True).is_due(last, complete=False)
+    assert CountedState(node, 101, opened=True).is_due(last, complete=True)
+    assert not CountedState(node, 100, opened=True).is_due(last, complete=True)
+    assert CountedState(node, 100, opened=False).is_due(last, complete=True)
 
 
 def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -> None:
@@ -57,4 +59,4 @@ def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -
     assert known_count(shop, complete=True).mark is Mark.EXACT
     assert (known_count(user, complete=True).mark, user.count < 40_000) == (Mark.AT_LEAST, True)
     finish(work)
-    assert known_count(user, complete=True) == Known(40_000, Mark.EXACT)
+    assert known_count(user, complete=True) == KnownCount(40_000, Mark.EXACT)

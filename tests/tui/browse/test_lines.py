@@ -19,11 +19,11 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch
-from rtui.tui.browse.columns import plan
+from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.key_lines import explanations, fact_lines, loading_lines, moment, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
-from rtui.tui.browse.tree_lines import Whole, known_count, row_line, share_of
+from rtui.tui.browse.tree_lines import Totals, known_count, row_line, share_of
 from rtui.tui.kit.banner import browse_banner
 from rtui.tui.kit.format import Mark
 from rtui.tui.kit.status_lines import status_line, title_line
@@ -100,10 +100,10 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     assert browse_banner(COMPLETE) is None
     store = NamespaceStore()
     store.add([b"a:1", b"a:2"])
-    node, whole = store.root.child(b"a:"), Whole(2, complete=True, is_outdated=True)
+    node, whole = store.root.child(b"a:"), Totals(2, complete=True, is_outdated=True)
     assert "exact" not in "".join(said(line) for line in namespace_lines(node, whole, width))
     (row,) = VisibleRows(store).window(0, 1)
-    roles = {span.role for span in row_line(row, plan(60), whole, is_open=False, facts={}) if span.text.strip()}
+    roles = {span.role for span in row_line(row, lay_out_row(60), whole, is_open=False, facts={}) if span.text.strip()}
     assert Role.TEXT not in roles
 
 
@@ -124,7 +124,7 @@ def test_a_count_says_what_it_is() -> None:
     store.expect([Segment(b"a", b":")], Estimate(80, 100, 120))
     assert known_count(node, complete=False).mark is Mark.ABOUT
     assert known_count(node, complete=False).keys == 100
-    assert share_of(node, Whole(5, complete=False, expected_keys=200.0)) == 0.5
+    assert share_of(node, Totals(5, complete=False, expected_keys=200.0)) == 0.5
 
 
 @given(st.integers(24, 200))
@@ -133,9 +133,9 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
     store.add(keys())
     rows = VisibleRows(store)
     finish(rows.expand_all(store.root, most_rows=200))
-    found = plan(width)
+    found = lay_out_row(width)
     for row in rows.window(0, 40):
-        line = row_line(row, found, Whole(store.keys, complete=True), is_open=False, facts={})
+        line = row_line(row, found, Totals(store.keys, complete=True), is_open=False, facts={})
         assert line_width(line) == width
         assert not HOSTILE.search(said(line))
 
