@@ -1,4 +1,4 @@
-"""Asking a server one thing on a fresh connection of an independent client, errors as values."""
+"""Single commands on fresh connections of an independent client, with errors as values; and a key of each type."""
 
 from __future__ import annotations
 
