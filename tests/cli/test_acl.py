@@ -22,8 +22,8 @@ from rtui.server.guard.acl import (
     parse_release,
 )
 from rtui.server.guard.spec import CommandGroup, Spec
-from tests.server.asking import fill, raw
 from tests.server.guard.samples import samples
+from tests.server.raw_commands import fill, raw
 from tests.servers import Server
 
 WORD = "a-word-for-tests"

@@ -8,7 +8,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from tests.conftest import Pool
-from tests.server.asking import raw
+from tests.server.raw_commands import raw
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.analyse.visiting_analysis import analysis, ask, open_analysis

@@ -12,8 +12,8 @@ from rtui.server.guard.acl import Release, parse_release
 from rtui.server.guard.batch import build_batch
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec
 from rtui.server.guard.table import TABLE
-from tests.server.asking import fill, raw
 from tests.server.guard.samples import samples
+from tests.server.raw_commands import fill, raw
 from tests.servers import Server
 
 HARMFUL = {"write", "blocking", "may_replicate", "pubsub", "denyoom"}

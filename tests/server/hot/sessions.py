@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.server.asking import raw
+from tests.server.raw_commands import raw
 from tests.servers import Server
 
 GOES_ON = {b"total-cpu-time-user-ms", b"total-cpu-time-sys-ms"}

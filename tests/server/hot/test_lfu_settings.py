@@ -7,7 +7,7 @@ from rtui.server.hot.counters import lfu_settings, parse_setting
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Secret
-from tests.server.asking import raw
+from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -9,8 +9,8 @@ from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.hot.hotkeys import SessionError, SessionRefusedError, start_session
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
-from tests.server.asking import raw
 from tests.server.hot.sessions import session_of
+from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

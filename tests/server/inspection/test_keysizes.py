@@ -7,7 +7,7 @@ from rtui.analysis.report.document import KeySizes
 from rtui.server.inspection.server_figures import key_sizes, parse_key_sizes
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.target import Secret
-from tests.server.asking import raw
+from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
