@@ -62,7 +62,7 @@ NOT_KNOWN: Final = SafeText(
     "It is not known how this server counts its cursors, so random ones may not reach every key with the same chance: "
     "no estimate, but every key can be inspected."
 )
-"""Why there is none of a server that is no Redis or Valkey, or does not say so."""
+"""Why there is no estimate of a server that is not known to be Redis or Valkey."""
 
 
 @dataclass(frozen=True, slots=True)

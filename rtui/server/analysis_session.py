@@ -33,7 +33,7 @@ class AnalysisSession:
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`options` says what is asked for each time that one begins; `suspended` suspends other work while one runs.
+        """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
 
         `clock` gives seconds since the epoch.
         """
@@ -53,7 +53,7 @@ class AnalysisSession:
 
     @property
     def revision(self) -> int:
-        """Grows whenever something that can be seen has changed."""
+        """Grows whenever something that is shown has changed."""
         now = self._analysis
         return self._revision + self._connection.revision + (self.control.revision if now is None else now.revision)
 
@@ -81,7 +81,7 @@ class AnalysisSession:
         )
 
     def begin(self, *, estimate: bool = False) -> None:
-        """Ask every key, or a sample; what was under way ends."""
+        """Inspect every key, or a sample; an analysis that runs is ended."""
         before, self._task = self._task, None
         self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate

@@ -1,4 +1,4 @@
-"""What the Analyse screen needs of an analysis: one under way on a server has it, and a report from a file does."""
+"""What the Analyse screen reads: the analysis of a server while it runs, or a report that was opened from a file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class AnalysisStatus:
     is_live: bool = True
     """Whether a server can be asked; False for a report from a file."""
     is_estimate: bool = False
-    """Whether what is under way, or was last, asks a sample only."""
+    """Whether the analysis that runs, or ran last, inspects a sample only."""
     hot_since_s: float = 0.0
-    """Seconds since the server was asked for its hot keys; 0 where that is not told, as in a report from a file."""
+    """Seconds since the server was asked for its hot keys; 0 where that is not known, as in a report from a file."""
     age_s: float | None = None
     """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
     outdated: Outdated | None = None
@@ -60,22 +60,22 @@ def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
 
 
 class AnalysisSource(Protocol):
-    """An analysis: the screen pulls `revision`, `report` and `status`, and asks for the rest."""
+    """An analysis, or a report from a file, as the screen reads it."""
 
     @property
     def revision(self) -> int:
-        """Grows whenever something that can be seen has changed."""
+        """Grows whenever something that is shown has changed."""
 
     @property
     def report(self) -> Report | None:
-        """What is known so far, None before anything is; another object each time that it says something else."""
+        """The figures so far, None before there are any; another object after each change."""
 
     @property
     def status(self) -> AnalysisStatus:
         """Everything but the numbers, now."""
 
     def begin(self, *, estimate: bool = False) -> None:
-        """Ask every key from the beginning, or with `estimate` a sample; what was under way ends."""
+        """Inspect every key, or with `estimate` a sample; an analysis that runs is ended."""
 
     @property
     def control(self) -> RunControl:
@@ -124,7 +124,7 @@ class FixedAnalysis:
 
 
 def status_of(report: Report) -> AnalysisStatus:
-    """Return what a report says of the analysis that it comes from."""
+    """Return the status of the analysis that a report comes from."""
     head = report.head
     is_partial = head.coverage.kind is CoverageKind.PARTIAL
     progress = Progress(

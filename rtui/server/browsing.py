@@ -113,8 +113,8 @@ class BrowsingSession:
         self._lfu = LfuSettings()
         self._memory_watch = CostWatch()
         self._spent = Cost()
-        self._others = 0
-        """How many tasks are under way that the scan is suspended for."""
+        self._suspensions = 0
+        """How many tasks run that the scan is suspended for."""
         self._pass = self._new_pass(RunControl(pace))
         self._unfiltered: Unfiltered | None = None
         """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
@@ -131,9 +131,9 @@ class BrowsingSession:
 
     @property
     def revision(self) -> int:
-        """Grows whenever something that can be seen has changed."""
-        seen = self.store.revision + self.connection.revision + self.capabilities.revision
-        return self._revision + seen + self._spent.commands + self._pass.revision
+        """Grows whenever something that is shown has changed."""
+        parts = (self.store, self.connection, self.capabilities, self._pass)
+        return self._revision + self._spent.commands + sum(part.revision for part in parts)
 
     @property
     def control(self) -> RunControl:
@@ -159,7 +159,7 @@ class BrowsingSession:
             total=now.sample.total if size is None else size,
             sampled=len(now.sample.keys),
             generation=self.connection.generation,
-            seen_age_s=None if now.seen is None else max(0.0, self.clock() - now.seen.at_s),
+            seen_age_s=None if now.stamp is None else max(0.0, self.clock() - now.stamp.at_s),
             outdated=self._outdated(),
             complete=self.store.complete,
             notes=(*self._failures, *now.notes),
@@ -229,13 +229,13 @@ class BrowsingSession:
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
         """Suspend the scan while something else takes the server's time, also one that begins meanwhile."""
-        self._others += 1
+        self._suspensions += 1
         self.control.suspend()
         try:
             yield
         finally:
-            self._others -= 1
-            if not self._others:
+            self._suspensions -= 1
+            if not self._suspensions:
                 self.control.unsuspend()
 
     async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
@@ -334,9 +334,9 @@ class BrowsingSession:
         """Why the listed keys do not hold any more; a running scan notices that itself and begins again."""
         now = self._pass
         state = now.progress.state
-        if now.seen is None or not (state.is_over or state is ScanState.PAUSED):
+        if now.stamp is None or not (state.is_over or state is ScanState.PAUSED):
             return None
-        why = now.seen.outdated(self.connection, self.clock())
+        why = now.stamp.outdated(self.connection, self.clock())
         if why is not None or state is not ScanState.DONE:
             return why
         return outdated_by_size(self.store.keys, self._size_when_done, self._size_since)
@@ -369,7 +369,7 @@ class BrowsingSession:
             self.store.reset()
             self._size_when_done = self._size_since = None
             self._pass = self._new_pass(RunControl(self.control.pace))
-            if self._others:
+            if self._suspensions:
                 self.control.suspend()
             self._pass.begin(resume=resume)
             self._revision += 1
@@ -393,7 +393,7 @@ class BrowsingSession:
             None,
         )
         self.control.pace = pace
-        if not self._others:
+        if not self._suspensions:
             self.control.unsuspend()
 
     def _failed(self, failure: RtuiError) -> None:

@@ -106,11 +106,11 @@ class BrowsingStatus:
     total: int | Estimate | None = None
     """Keys of the database: by the server's own count (expired ones that still lie there included), or an estimate."""
     sampled: int = 0
-    """Keys that the estimates on namespaces rest on."""
+    """Size of the sample that the estimated counts of namespaces come from."""
     generation: int = 0
     """How often the connection has been made: what was learned before it grew may not hold."""
     seen_age_s: float | None = None
-    """Seconds since the last look at what is listed: since the scan ended, or began where it has not ended."""
+    """Seconds since the listed keys were read: since the scan ended, or began where it has not ended."""
     outdated: Outdated | None = None
     """Why what is listed does not hold any more; None while it may."""
     complete: bool = False

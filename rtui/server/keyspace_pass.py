@@ -95,7 +95,7 @@ NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
 
 
 class KeyspacePass:
-    """Fills an empty store; `run` it once, `end` it at any time, the rest may be called and read whenever."""
+    """Fills an empty store; `run` it once, the rest may be called and read at any time."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class KeyspacePass:
 
         `clock` gives seconds since the epoch.
         """
-        self.seen: ServerStamp | None = None
+        self.stamp: ServerStamp | None = None
         """When the keys in the store were read, and from which run of the server: as it began, or was done."""
         self.size: int | None = None
         """Keys of the database when the pass began, if it is known."""
@@ -184,7 +184,7 @@ class KeyspacePass:
         self._task = asyncio.create_task(self.run(resume=resume), name="rtui pass")
 
     async def end(self) -> None:
-        """Break it off, keeping where it stands for a later run."""
+        """Break it off, saving its position for a later run."""
         if self.scan is not None and not self.scan.state.is_over:
             self.save()
         self.control.stop()
@@ -197,7 +197,7 @@ class KeyspacePass:
             self.save()
 
     def save(self) -> None:
-        """Keep where the scan stands for a later run, if it means anything there."""
+        """Save the position of the scan for a later run, if the server can be recognised then."""
         run_id = None if self.scan is None else self.scan.run_id or self._begun_at
         if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED:
             return
@@ -355,7 +355,7 @@ class KeyspacePass:
 
     def _stamp(self) -> None:
         """Note when the keys were read, and from which server."""
-        self.seen = stamp_now(self._connection, self._clock())
+        self.stamp = stamp_now(self._connection, self._clock())
 
     def _empty_store(self, note: ScanNote) -> None:
         """Empty the store: every key is delivered again."""

@@ -29,7 +29,7 @@ class Source:
     age_s: float | None = None
     """How old its numbers are."""
     better: tuple[str, ...] = ()
-    """Why it says nothing or less than it could, and what would change that; safe sentences."""
+    """Why there is nothing or less than there could be, and what would change that; safe sentences."""
 
 
 _HIGHEST: Final = (1 << 31) - 1

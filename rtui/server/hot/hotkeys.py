@@ -1,8 +1,8 @@
 """Hot keys as the server itself measures them: HOTKEYS of Redis 8.6, whose sessions are started, and of Valkey 9.2.
 
-Redis measures during a session that somebody starts and that ends by itself; it keeps the result of one session. Valkey
+Redis measures during a session that is started and ends by itself; it keeps the result of one session. Valkey
 measures all the time and reports its last window. `server_source` reads either; `start_session` starts a session with
-the user's consent, and never in place of somebody else's.
+the user's consent, and never in place of another one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class HotSession:
     """Seconds since the epoch, by the server's clock."""
     lasted_s: float
     slots: int
-    """Slots that are measured; all of them unless somebody chose some."""
+    """Slots that are measured; all of them unless some were chosen."""
     measured: dict[Metric, tuple[tuple[bytes, int], ...]]
     """By metric, keys with their µs or bytes as they were sampled, highest first."""
 

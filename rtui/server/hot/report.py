@@ -1,4 +1,4 @@
-"""Which keys and slots are hot: what the server measures, what the inspected keys tell, and CLUSTER SLOT-STATS."""
+"""Which keys and slots are hot: by what the server measures, by counters of the keys, and by CLUSTER SLOT-STATS."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Keys and what is known of them, column by column: read from replies, split by key, joined while they wait.
 
 The replies to k questions about n keys come as one list of n * k, key by key. Where every answer is a fact, as on
-nearly every page, the columns are plain slices of it; only where one is not are the keys looked at one by one.
+nearly every page, the columns are plain slices of it; only where one is not is each key checked by itself.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ One page of keys goes through it like this, a round trip after the other, while 
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
 5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Findings.add`: the aggregates.
 
-Two things branch off. A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED query, which is alone
-in its write so that its time can be told. Of every n-th key of a type the encoding is asked besides.
+Two things branch off. A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED query, which is
+alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked besides.
 
 What is lost with a connection is put back where it waited. A question that is refused is not asked any more, and keys
 that waited for it go on without the answer.
@@ -185,8 +185,8 @@ class InspectionPipeline:
             spent_s = round_trip_s if spent_s is None else spent_s
         self._learn_refusals(query.key_commands, found)
         if query.stage is Stage.ENCODING:
-            told = [encoding for part in found.parts for encoding in part.answers[0] or ()]
-            self.findings.add_encodings(query.batch.key_type or b"", told)
+            encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
+            self.findings.add_encodings(query.batch.key_type or b"", encodings)
             return
         if found.gone:
             self.findings.add_vanished(found.gone)

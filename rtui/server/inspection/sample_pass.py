@@ -40,7 +40,7 @@ MAX_UNDER_WAY: Final = 16
 """The same on a slow one, whose round trips they fill: 2 ms of the server's time should they all arrive at once."""
 
 HELD_POLL_S: Final = 0.05
-"""How often a run that is paused looks whether it goes on."""
+"""How often a paused run checks whether it goes on."""
 
 
 class SamplePass:

@@ -1,4 +1,4 @@
-"""The histograms of sizes that Redis 8 keeps of all keys: `INFO keysizes`."""
+"""What the server itself knows of all keys: histograms of their sizes (`INFO keysizes`), a bound on their memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ EMBEDDED_ENTRY_BYTES: Final = 8
 
 
 async def memory_bound(connection: Connection, capabilities: Capabilities) -> int | None:
-    """Ask for the bound; None where the server does not say or denies INFO. Raises ConnectionLost."""
+    """Ask how many bytes all keys have at most; None where INFO is denied. Raises ConnectionLost."""
     memory, keyspace = await Querier(connection, capabilities).run(guard.info("memory"), guard.info("keyspace"))
     entry_bytes = _entry_bytes(connection.server)
     return parse_memory_bound(memory, keyspace, connection.target.db, entry_bytes)

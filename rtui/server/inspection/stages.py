@@ -5,10 +5,10 @@
     SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths
 
 The first stage asks about all keys of a page alike. The second asks about keys of one type, which decides what the
-answers cost the server and which command tells the length. It has two variants:
+answers cost the server and which command returns the length. It has two variants:
 
     TIMED      MEMORY USAGE where nothing bounds its cost: alone in a write, between two INFO commandstats, for no more
-               keys than have proved cheap so far; the evidence says how many those are
+               keys than have proved cheap so far; the evidence contains how many those are
     ENCODING   OBJECT ENCODING of every n-th key of a type, counted by type and not kept by key
 """
 

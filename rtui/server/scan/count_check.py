@@ -1,4 +1,4 @@
-"""Compares how many keys a whole pass has found with how many the server says there are.
+"""Compares the number of keys that a whole pass has found with the server's own count.
 
 A pass returns every key that is there from its beginning to its end, and may return those that come or go meanwhile.
 So with `changes` the number of writes, expiries and evictions during the pass, the keys it found lie between the
@@ -23,7 +23,7 @@ _REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")
 """Fields of INFO stats that count keys which the server has removed by itself, or fields whose key may go with them."""
 
 UNKNOWN_FACTOR: Final = 1.5
-"""Where nothing tells how many keys came and went, counts that differ by less are not reported."""
+"""Where it is not known how many keys came and went, counts that differ by less are not reported."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class Dialect(enum.Enum):
         raise ValueError("an opaque cursor, or one of more than 64 bits, has no position")
 
     def cursor(self, position: int) -> int:
-        """The cursor that stands at `position`, 0 … 2^64 - 1; the opposite of `position`."""
+        """The cursor at `position`, 0 … 2^64 - 1; the opposite of `position`."""
         if self is Dialect.STANDALONE:
             return bitreverse64(position)
         if self is Dialect.SLOTTED:

@@ -44,7 +44,7 @@ TABLE_PROBES: Final = 12
 
 
 class NodeScan:
-    """Scans one node, over pauses and losses of the connection; `run` returns when all is seen or it is stopped."""
+    """Scans one node, over pauses and losses of the connection, until all keys are delivered or it is stopped."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ START_COUNT: Final = 20
 """COUNT of the first call: a first screen of rows after one round trip, whatever the server."""
 
 MIN_COUNT: Final = 10
-"""COUNT never falls below this; it is what a server visits when nobody says a COUNT."""
+"""COUNT never falls below this; the default of SCAN."""
 
 MAX_COUNT: Final = 1000
 """COUNT never rises above this, at any pace: the guard's bound."""
@@ -31,7 +31,7 @@ TINY_COUNT: Final = 40
 """Calls up to this COUNT are what larger ones are compared with: their round trip is nearly an idle one."""
 
 _APART: Final = 20
-"""Two calls tell the time of a key when their COUNTs differ by this much at least."""
+"""The cost of a key is computed from two calls whose COUNTs differ by this much at least."""
 
 PRIOR_KEY_US: Final = 0.7
 """Server time for one visited key until it is measured: Redis 7 with a million keys."""
@@ -40,7 +40,7 @@ _LEAST_KEY_US: Final = 0.15
 """A visited key costs at least this much; Valkey 9, the fastest measured, needs 0.17 µs."""
 
 _WINDOW: Final = 8
-"""Round trips that a judgement about the server's time rests on."""
+"""Round trips from which the cost of a key is computed."""
 
 _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""
@@ -60,7 +60,7 @@ class Limits:
     """Share of the server's time, 0 … 1: how often another client may have to wait."""
 
     ahead: int
-    """Calls that may be under way on a link without length: one at work, the others so that it never runs out of it."""
+    """Calls that may be under way on a link without latency, so that the server always has the next one."""
 
     width: int
     """Ranges of the keyspace under way at once, a power of two; each has one call in flight."""
@@ -113,7 +113,7 @@ class Pacer:
         self.count = START_COUNT
         """COUNT of the next call."""
         self.depth = 1
-        """Calls that may be under way at once: what the server has before it, and what the link holds."""
+        """Calls that may be under way at once: those at the server and those on the link."""
         self._pace = pace
         self._limits = pace.limits
         self._target = MAX_COUNT

@@ -65,7 +65,7 @@ class EarlyKeys:
 
 
 class Range:
-    """One span under way: the cursor to send next, and keys that tell repeats at its borders."""
+    """One span under way: the cursor to send next, and keys by which repeats at its borders are recognised."""
 
     __slots__ = (
         "_recent",
@@ -194,14 +194,14 @@ class Ranges:
         return found
 
     def fraction(self) -> float | None:
-        """The share of the keyspace that has been gone through, 0 … 1; None where cursors say nothing."""
+        """The share of the keyspace that has been visited, 0 … 1; None where cursors have no position."""
         if not self.dialect.is_ordered:
             return None
         left = sum(covered_share(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
         return max(0.0, min(1.0, 1.0 - left))
 
     def remaining(self) -> list[Span]:
-        """What has not been gone through, in order."""
+        """The spans that have not been visited, in order."""
         return [Span(one.position, one.end) for one in self._ranges if not one.is_done]
 
     def advance(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
@@ -279,7 +279,7 @@ class Ranges:
             self._early.append(early)
 
     def _is_under_way(self, begin: int, end: int) -> bool:
-        """Whether something between two positions has not been gone through."""
+        """Whether something between two positions has not been visited."""
         return any(not one.is_done and one.position < end and begin < one.end for one in self._ranges)
 
     def _finish(self, one: Range, reached: int, page: list[bytes]) -> list[bytes]:

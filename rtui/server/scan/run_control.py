@@ -29,7 +29,7 @@ INPUT_S: Final = 0.015
 """A key needs ten turns of the event loop until it is painted; a run takes none of them for so long."""
 
 INPUT_POLL_S: Final = 0.005
-"""How often a run that yields to input looks whether it still has to."""
+"""How often a run that yields to input checks whether it still has to."""
 
 ENDED_EARLY: Final = SafeText("it was ended before all keys were seen")
 """Why a run was stopped, unless another reason is given."""
@@ -134,7 +134,7 @@ class RunControl:
         self._input_until = time.monotonic() + seconds
 
     async def yield_loop(self, *, has_waited: bool) -> None:
-        """Give other tasks a turn after a page; `has_waited` says that they had one while the server was waited for."""
+        """Give other tasks a turn after a page; with `has_waited` they had one while the server was waited for."""
         now = time.monotonic()
         if self._input_until > now:
             while not self.is_stopped and (rest_s := self._input_until - time.monotonic()) > 0:

@@ -1,4 +1,4 @@
-"""A scan over all keys of a list of nodes, each delivered once to a sink, at a pace that others can bear."""
+"""A scan of all keys of a list of nodes, each delivered once to a sink, at a pace that other clients do not notice."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Scan:
 
     @property
     def state(self) -> ScanState:
-        """Where it stands."""
+        """The state of the scan."""
         if self._final is not None:
             return self._final
         if not self._is_running:
@@ -113,16 +113,16 @@ class Scan:
         )
 
     def remaining(self) -> list[list[Span]]:
-        """What each node has still to go through; empty lists when all is seen, no spans where cursors say nothing."""
+        """The spans that each node has still to visit; none when it is done or its cursors have no position."""
         return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
 
     @property
     def run_id(self) -> str | None:
-        """The run of the first node's server that its cursors come from; None before it has begun or told it."""
+        """The run of the first node's server that its cursors come from; None before the scan or if unknown."""
         return self._nodes[0].run_id if self._nodes else None
 
     async def run(self) -> None:
-        """Scan until all is seen, it is stopped or refused; a failure is in `progress`, only cancellation is raised."""
+        """Scan until all keys are delivered or it is stopped; only cancellation is raised, see `progress`."""
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:

@@ -65,11 +65,11 @@ PROBE_EVERY_S: Final = 2.0
 """How often the server is probed."""
 
 FIRST_PROBES_S: Final = (0.1, 0.3)
-"""Pauses between the first probes, which tell how large a SCAN may be on this server."""
+"""Pauses between the first probes, from which the first COUNTs are chosen."""
 
 COMMAND_US: Final = 0.3
 """Reading and answering a command in a pipeline, which the server does not count as the command's time: five commands a
-key took 2.7–3.2 µs of processor, of which the statistics told 0.6–1.5."""
+key took 2.7–3.2 µs of processor, of which the statistics count 0.6–1.5."""
 
 
 class ScanProbe:
@@ -79,7 +79,7 @@ class ScanProbe:
         """`now` and all other times are seconds of one monotonic clock."""
         self.clock = clock
         self.size: int | None = None
-        """Keys of the database by DBSIZE, if it tells."""
+        """Keys of the database by DBSIZE, None where that is refused."""
         self._largest_size = 0
         self._due_at = now
         self._probes = 0
@@ -91,7 +91,7 @@ class ScanProbe:
 
     @property
     def server_us(self) -> float:
-        """The server's time for our commands: as measured, with what lies around it, and an estimate of the rest."""
+        """The server's time for our commands, reading and answering included; the latest part is estimated."""
         return self.clock.us + self._around_us + self._estimated_us
 
     def reset(self) -> None:
@@ -108,7 +108,7 @@ class ScanProbe:
         return now >= self._due_at
 
     def commands(self, now: float) -> tuple[Command, Command | None]:
-        """The command whose round trip is an idle one, and the one that asks for the server's clock, if it tells."""
+        """The command whose round trip is an idle one, and INFO commandstats unless it is refused."""
         self._due_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
         self._probes += 1
         size = guard.dbsize() if self._asks_size else guard.ping()
