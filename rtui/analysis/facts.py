@@ -122,11 +122,6 @@ class Frequency:
         return (above * self.settings.log_factor + 1) / self.settings.decay_minutes
 
 
-def expiry_moment_s(asked_at_s: float, ttl: Ttl) -> float | None:
-    """Return when a key expires, in seconds since the epoch, by a TTL read at `asked_at_s`; None where it does not."""
-    return asked_at_s + ttl / 1000 if isinstance(ttl, int) else None
-
-
 def ttl_at(ttl: Ttl, asked_at_s: float, now_s: float) -> Ttl:
     """Return what is left at `now_s` of a time to live that was read at `asked_at_s`, 0 when it has run out.
 
@@ -138,8 +133,27 @@ def ttl_at(ttl: Ttl, asked_at_s: float, now_s: float) -> Ttl:
     return max(0, ttl - passed_ms)
 
 
+class _Dated:
+    """What follows from facts and from when the server was asked for them."""
+
+    __slots__ = ()
+    type: bytes | Unknown
+    ttl_ms: Ttl
+    asked_at_s: float
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the key was gone when the server was asked."""
+        return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
+
+    @property
+    def expires_at_s(self) -> float | None:
+        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
+        return self.asked_at_s + self.ttl_ms / 1000 if isinstance(self.ttl_ms, int) else None
+
+
 @dataclass(frozen=True, slots=True)
-class RowFacts:
+class RowFacts(_Dated):
     """The three facts that are shown beside the name of a listed key."""
 
     key: bytes
@@ -151,19 +165,9 @@ class RowFacts:
     """When the server was asked, in seconds since the epoch by this machine's clock."""
 
     @property
-    def is_gone(self) -> bool:
-        """Whether the key was gone when the server was asked."""
-        return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
-
-    @property
     def is_expired(self) -> bool:
         """Whether the time to live has run out: the key is gone now, unless its TTL has been extended."""
         return self.ttl_ms == 0
-
-    @property
-    def expires_at_s(self) -> float | None:
-        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
-        return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     def at(self, now_s: float) -> RowFacts:
         """Return the same facts with the time to live at a later moment."""
@@ -172,7 +176,7 @@ class RowFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyFacts:
+class KeyFacts(_Dated):
     """Everything that is known of one key besides its value."""
 
     key: bytes
@@ -191,16 +195,6 @@ class KeyFacts:
     """Whether asking counted as an access itself: NO-TOUCH was off and a length was asked for."""
     notes: tuple[str, ...] = ()
     """What a reader has to know about the facts, in safe sentences."""
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether the key was gone when the server was asked."""
-        return isinstance(self.type, Unknown) and self.type.reason is Reason.GONE
-
-    @property
-    def expires_at_s(self) -> float | None:
-        """The moment of expiry in seconds since the epoch; None where there is none or it is not known."""
-        return expiry_moment_s(self.asked_at_s, self.ttl_ms)
 
     @property
     def redis_type(self) -> RedisType:

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.target import Target
@@ -84,7 +84,8 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: 
             running = asyncio.create_task(analysis.run(), name="rtui analysis")
             try:
                 while bar.is_shown and not running.done():
-                    bar.show(analysis, is_ending=interrupts.is_interrupted)
+                    progress, cost, pace = analysis.progress, analysis.cost, analysis.control.pace
+                    bar.show(progress, cost, pace, is_ending=interrupts.is_interrupted)
                     await asyncio.wait([running], timeout=REDRAW_S)
                 await running
             finally:
@@ -169,22 +170,6 @@ class ConnectionWatch:
         self._give_up(SafeText(why))
 
 
-class Running(Protocol):
-    """What a progress bar shows: an analysis has it."""
-
-    @property
-    def progress(self) -> Progress:
-        """The state of the scan and how many keys it has inspected."""
-
-    @property
-    def cost(self) -> Cost:
-        """What it has cost the server."""
-
-    @property
-    def control(self) -> RunControl:
-        """The pace among others."""
-
-
 class ProgressBar:
     """A line on the terminal behind standard error that is erased at the end; a context manager."""
 
@@ -221,17 +206,16 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, running: Running, *, is_ending: bool = False) -> None:
+    def show(self, progress: Progress, cost: Cost, pace: Pace, *, is_ending: bool = False) -> None:
         """Redraw the line; `is_ending` after the first Ctrl-C."""
         if self._bar is None or self._task is None:
             return
-        progress = running.progress
         self._bar.update(
             self._task,
             description=ENDING if is_ending else state_text(progress),
             total=None if progress.fraction is None else 1.0,
             completed=progress.fraction or 0.0,
-            figures=figures_text(running),
+            figures=figures_text(progress, cost, pace),
             refresh=True,
         )
 
@@ -244,9 +228,8 @@ def state_text(progress: Progress) -> str:
     return state
 
 
-def figures_text(running: Running) -> str:
+def figures_text(progress: Progress, cost: Cost, pace: Pace) -> str:
     """Return progress, speed, time left, pace and load: `78% · 786k keys · 41k/s · 12s left · gentle · server 9%`."""
-    progress, cost = running.progress, running.cost
     parts = [f"{humanize.short_count(progress.keys)} {humanize.noun(progress.keys, 'key')}"]
     if progress.fraction is not None:
         parts.insert(0, f"{progress.fraction:.0%}")
@@ -254,7 +237,7 @@ def figures_text(running: Running) -> str:
         parts.append(f"{humanize.short_count(progress.keys_per_s)}/s")
         if progress.eta_s is not None:
             parts.append(f"{humanize.seconds(round(progress.eta_s))} left")
-    parts.append(running.control.pace.value)
+    parts.append(pace.value)
     if cost.elapsed_s > 0:
         parts.append(f"server {humanize.share(cost.server_share, Mark.EXACT if cost.is_measured else Mark.ABOUT)}")
     return " · ".join(parts)

@@ -53,14 +53,6 @@ def find_program() -> Path:
     return found[0]
 
 
-def _new_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="rtui-demo-"))
-    if len(os.fsencode(folder / supervisor.SOCKET_NAME)) > MAX_SOCKET_PATH:
-        folder.rmdir()
-        folder = Path(tempfile.mkdtemp(prefix="rtui-demo-", dir="/tmp"))
-    return folder
-
-
 class EmbeddedServer:
     """Starts the server and stops it; a context manager.
 
@@ -70,7 +62,10 @@ class EmbeddedServer:
 
     def __init__(self) -> None:
         program = find_program()
-        self._folder = _new_folder()
+        self._folder = Path(tempfile.mkdtemp(prefix="rtui-demo-"))
+        if len(os.fsencode(self._folder / supervisor.SOCKET_NAME)) > MAX_SOCKET_PATH:
+            self._folder.rmdir()
+            self._folder = Path(tempfile.mkdtemp(prefix="rtui-demo-", dir="/tmp"))
         try:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", supervisor.__file__, str(program), str(self._folder)],
@@ -85,7 +80,11 @@ class EmbeddedServer:
                 f"No process could be started: {error}.", "See what limits this system sets."
             ) from None
         try:
-            self.pid = self._read_pid()
+            assert self._supervisor.stdout is not None  # noqa: S101 -- it is a pipe
+            line = self._supervisor.stdout.readline()
+            if not line:
+                raise self._died()
+            self.pid = int(line)
             self._wait_ready()
         except BaseException:
             self.stop()
@@ -128,13 +127,6 @@ class EmbeddedServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-    def _read_pid(self) -> int:
-        assert self._supervisor.stdout is not None  # noqa: S101 -- it is a pipe
-        line = self._supervisor.stdout.readline()
-        if not line:
-            raise self._died()
-        return int(line)
 
     def _wait_ready(self) -> None:
         until = time.monotonic() + START_TIMEOUT_S

@@ -12,8 +12,8 @@ from rtui.analysis.facts import (
     LfuSettings,
     Reason,
     RowFacts,
+    Ttl,
     Unknown,
-    expiry_moment_s,
     gone_key,
     gone_row,
     ttl_at,
@@ -48,9 +48,12 @@ def test_a_counter_that_never_decays_tells_no_rate() -> None:
 
 
 def test_the_moment_of_expiry_is_counted_from_the_moment_of_asking() -> None:
-    assert expiry_moment_s(1_000.0, 2_500) == 1_002.5
-    assert expiry_moment_s(1_000.0, NO_TTL) is None
-    assert expiry_moment_s(1_000.0, GONE) is None
+    def facts(ttl: Ttl) -> RowFacts:
+        return RowFacts(b"k", b"string", ttl, 64, 1_000.0)
+
+    assert facts(2_500).expires_at_s == 1_002.5
+    assert facts(NO_TTL).expires_at_s is None
+    assert facts(GONE).expires_at_s is None
 
 
 def test_no_ttl_gone_and_denied_are_three_things() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -10,41 +10,34 @@ from rtui.cli.report_run import ENDING, ProgressBar, figures_text, state_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.run_control import RunControl
 from tests.bench.window import SilentError, window
-
-
-@dataclass(frozen=True)
-class Under:
-    """Something under way."""
-
-    progress: Progress
-    cost: Cost = field(default_factory=Cost)
-    control: RunControl = field(default_factory=RunControl)
-
 
 RUNNING = Progress(ScanState.RUNNING, 0.781, 786_000, 41_000.0, 12.4)
 
 
 @pytest.mark.parametrize(
-    ("under_way", "said"),
+    ("progress", "cost", "pace", "said"),
     [
-        (Under(RUNNING), "78% · 786k keys · 41.0k/s · 12s left · gentle"),
-        (Under(replace(RUNNING, fraction=None, eta_s=None)), "786k keys · 41.0k/s · gentle"),
-        (Under(replace(RUNNING, eta_s=0.2)), "78% · 786k keys · 41.0k/s · 0s left · gentle"),
-        (Under(replace(RUNNING, state=ScanState.PAUSED), control=RunControl(Pace.FULL)), "78% · 786k keys · full"),
+        (RUNNING, Cost(), Pace.GENTLE, "78% · 786k keys · 41.0k/s · 12s left · gentle"),
+        (replace(RUNNING, fraction=None, eta_s=None), Cost(), Pace.GENTLE, "786k keys · 41.0k/s · gentle"),
+        (replace(RUNNING, eta_s=0.2), Cost(), Pace.GENTLE, "78% · 786k keys · 41.0k/s · 0s left · gentle"),
+        (replace(RUNNING, state=ScanState.PAUSED), Cost(), Pace.FULL, "78% · 786k keys · full"),
         (
-            Under(RUNNING, Cost(server_us=90_000.0, elapsed_s=1.0, is_measured=True)),
+            RUNNING,
+            Cost(server_us=90_000.0, elapsed_s=1.0, is_measured=True),
+            Pace.GENTLE,
             "78% · 786k keys · 41.0k/s · 12s left · gentle · server 9%",
         ),
         (
-            Under(RUNNING, Cost(server_us=90_000.0, elapsed_s=1.0)),
+            RUNNING,
+            Cost(server_us=90_000.0, elapsed_s=1.0),
+            Pace.GENTLE,
             "78% · 786k keys · 41.0k/s · 12s left · gentle · server ≈9%",
         ),
     ],
 )
-def test_how_far_how_fast_how_hard(under_way: Under, said: str) -> None:
-    assert figures_text(under_way) == said
+def test_how_far_how_fast_how_hard(progress: Progress, cost: Cost, pace: Pace, said: str) -> None:
+    assert figures_text(progress, cost, pace) == said
 
 
 @pytest.mark.parametrize("state", list(ScanState))
@@ -60,7 +53,7 @@ def test_waiting_says_why_in_a_few_words() -> None:
 
 def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar() as bar:
-        bar.show(Under(RUNNING))
+        bar.show(RUNNING, Cost(), Pace.GENTLE)
     assert not bar.is_shown
     assert capsys.readouterr() == ("", "")
 
@@ -68,11 +61,13 @@ def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str])
 PROGRAM = """
 import sys
 from rtui.cli.report_run import ProgressBar
-from tests.cli.test_report_run import RUNNING, Under
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Cost
+from tests.cli.test_report_run import RUNNING
 with ProgressBar() as bar:
-    bar.show(Under(RUNNING))
+    bar.show(RUNNING, Cost(), Pace.GENTLE)
     sys.stdin.readline()
-    bar.show(Under(RUNNING), is_ending=True)
+    bar.show(RUNNING, Cost(), Pace.GENTLE, is_ending=True)
     sys.stdin.readline()
 sys.stderr.write("gone")
 """
