@@ -20,16 +20,16 @@ from rtui.keyspace.text.display import SafeText, display_text
 ARROW: Final = " → "
 
 LEAST_PERCENT: Final = 0.05
-"""Less than this would be written as nothing."""
+"""Smaller changes would be rounded to 0."""
 
 
 def count(value: float, mark: Mark) -> SafeText:
-    """A number of keys."""
+    """Return a number of keys."""
     return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
 
 
 def head_text(head: Head) -> str:
-    """When, where, and what the numbers rest on."""
+    """Return the time, the server and the coverage of a report."""
     server, coverage = head.server, head.coverage
     keys = humanize.keys(coverage.keys)
     rests_on = {CoverageKind.EXACT: f"{keys}, exact", CoverageKind.PARTIAL: f"≥ {keys}, partial"}
@@ -46,7 +46,7 @@ def head_text(head: Head) -> str:
 def both_text(
     change: Change, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
 ) -> str:
-    """A number before and after: `1,000 → 1,200`; once where it is the same. `states` are those of its columns."""
+    """Return a number before and after, `1,000 → 1,200`, once where both are the same; `states` are of its columns."""
     before, after = (
         _reading_text(one, spell, state) for one, state in zip((change.before, change.after), states, strict=True)
     )
@@ -67,13 +67,13 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
 
 
 def growth_text(change: Change) -> str:
-    """How much it grew or shrank, in percent of what it was."""
+    """Return the growth in percent."""
     growth = change.growth()
     return _change_text(change, growth and Interval(100 * growth.low, 100 * growth.high), "%")
 
 
 def points_text(change: Change) -> str:
-    """How a share changed, in percentage points."""
+    """Return the change of a share in percentage points."""
     return _change_text(change, change.points(), " pt")
 
 
@@ -101,7 +101,7 @@ def _signed(bound: Bound) -> str:
 
 
 DEFAULT_TOP: Final = 20
-"""Rows of a section unless somebody asks for more."""
+"""Rows of a section by default."""
 
 HEADINGS: Final = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
 """Of the rows; all but the first are numbers."""
@@ -134,7 +134,7 @@ class ComparisonLines:
     """A comparison in words, all of them safe to show."""
 
     before: str
-    """What the first report is of."""
+    """The head of the first report in a line."""
     after: str
     total: tuple[str, ...]
     """The row of the whole keyspace."""
@@ -149,7 +149,7 @@ class ComparisonLines:
 def comparison_lines(
     comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int = DEFAULT_TOP
 ) -> ComparisonLines:
-    """Put a comparison into words: namespaces down to the level `depth`, the `top` largest changes of each fate."""
+    """Return a comparison as texts: namespaces down to the level `depth`, the `top` largest changes of each fate."""
     listed = [change for change in comparison.root.outlined(depth) if change.path]
     sections = []
     for fate in SECTIONS:
@@ -170,7 +170,7 @@ def comparison_lines(
 
 
 def weight(change: NamespaceChange) -> tuple[float, float, float]:
-    """How much has changed at least: bytes, keys, points of the no-TTL share."""
+    """Return the least change that is certain, in bytes, keys and no-TTL share."""
     return _distance(change.memory), _distance(change.keys), _distance(change.no_ttl)
 
 

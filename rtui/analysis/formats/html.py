@@ -67,7 +67,7 @@ def _inline(name: str) -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    """Return who was asked, when, and how far the numbers go."""
+    """Return the server, the time, the coverage and the main figures."""
     head = report.head
     server = " · ".join(
         part for part in (f"{head.server.product} {head.server.version}".strip(), head.server.role) if part
@@ -84,7 +84,7 @@ def _header(report: Report) -> Markup:
 
 
 def _tiles(report: Report) -> list[Markup]:
-    """Return the few figures that say most."""
+    """Return the main figures."""
     stats, head = report.summary.root.stats, report.head
     mark = {CoverageKind.ESTIMATE: humanize.Mark.ABOUT, CoverageKind.PARTIAL: humanize.Mark.AT_LEAST}.get(
         head.coverage.kind, humanize.Mark.EXACT
@@ -102,19 +102,19 @@ def _tiles(report: Report) -> list[Markup]:
 def _warnings(report: Report) -> list[Markup]:
     """Return what a reader must know before any figure."""
     head = report.head
-    told = [] if head.coverage.kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
+    texts = [] if head.coverage.kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
     denied = [
         f"{name}: {column.reason or column.state}."
         for name, column in head.columns.items()
         if column.state is ColumnState.DENIED
     ]
-    told += [f"Denied, {one}" for one in denied]
-    return [element("p", one, class_="warning") for one in told]
+    texts += [f"Denied, {one}" for one in denied]
+    return [element("p", one, class_="warning") for one in texts]
 
 
 def _main(report: Report) -> Markup:
-    """Return the drawings, the tables, and what it all rests on."""
-    rows = [item for what, said in about(report).rows for item in (element("dt", str(what)), element("dd", str(said)))]
+    """Return the drawings, the tables and the head of the report."""
+    rows = [item for what, text in about(report).rows for item in (element("dt", str(what)), element("dd", str(text)))]
     rests = element("section", element("h2", "About this report"), element("dl", *rows), id="about")
     sections = [section(table) for table in tables(report) if table.rows]
     nothing = [] if sections else [element("p", headline(report))]

@@ -1,4 +1,4 @@
-"""The icicle of namespaces: a level a row, width is bytes, and colour says how much of it never expires."""
+"""The icicle of namespaces as SVG: a row for each level, width by bytes, colour by the share that never expires."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
     classes = f"c {_colour(stats)}" + (" tiny" if box.width < _TINY else "")
     return element(
         "svg",
-        element("title", _told(box, cells)),
+        element("title", _tooltip(box, cells)),
         element("rect", width="100%", height=str(ROW_HEIGHT - 1)),
         element("text", _name(box), element("tspan", text, dx="8", class_="size"), x="7", y="17"),
         class_=classes,
@@ -145,8 +145,8 @@ def _name(box: _Box) -> SafeText:
     return display(box.node.name + box.node.separator, limit=_LABEL_LIMIT)
 
 
-def _told(box: _Box, cells: Cells) -> str:
-    """Say in a line what is in a namespace."""
+def _tooltip(box: _Box, cells: Cells) -> str:
+    """Return what is in a namespace, in a line."""
     stats = box.node.stats
     name = display(box.label, limit=2 * _LABEL_LIMIT) if box.depth else "all keys"
     parts = [f"{cell_text(cells.amount(stats.keys), _KEYS)} {humanize.noun(plain(stats.keys), 'key')}"]

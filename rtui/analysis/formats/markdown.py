@@ -33,7 +33,7 @@ def _lines(report: Report) -> Iterator[str]:
     """Yield all lines."""
     yield f"# {escaped(headline(report))}"
     yield ""
-    yield from (f"- **{escaped(str(what))}**: {escaped(str(said))}" for what, said in about(report).rows)
+    yield from (f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows)
     for table in shown_tables(report):
         yield ""
         yield f"## {escaped(table.title)}"

@@ -48,8 +48,8 @@ class _Page:
         yield ""
         rows = [[self._display.text(str(part), limit=4096) for part in row] for row in about(report).rows]
         room = max(len(what) for what, _ in rows)
-        for what, said in rows:
-            yield from self._paragraph(said, before=f"{what:<{room}}  ")
+        for what, text in rows:
+            yield from self._paragraph(text, before=f"{what:<{room}}  ")
         for table in shown_tables(report):
             yield ""
             yield from self._table(table)

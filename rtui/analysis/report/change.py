@@ -1,4 +1,8 @@
-"""What a report says of one number, as the interval in which the truth lies: so reports of any kind compare."""
+"""One number in two reports as intervals that hold the truth, so that reports of any kind can be compared.
+
+1,000 keys in an exact report are the interval 1,000 … 1,000, in a partial one 1,000 … ∞, and in an estimate the 95 %
+interval. A number has changed where the two intervals do not overlap; else the change cannot be told from none.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ _SHARE_STEPS: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, both within it."""
+    """A closed interval."""
 
     low: Bound
     high: Bound
@@ -34,11 +38,11 @@ class Reading:
     """As the report has it."""
     low: float
     high: float
-    """Infinity where nothing bounds it, as in a report that was broken off."""
+    """Infinite where nothing bounds it, as in a partial report."""
     is_present: bool = True
-    """False for a namespace that the report does not have: then it is what may have been missed."""
+    """False for a namespace that the report does not have; the interval then is what may have been missed."""
     is_of_seen: bool = False
-    """Whether it is a share of some keys only, which says nothing of all."""
+    """Whether it is a share of some keys only, so that the share of all keys may be any."""
 
     @property
     def value(self) -> int | float:
@@ -57,22 +61,22 @@ class Reading:
 
 
 NONE: Final = Reading(0, 0.0, 0.0, is_present=False)
-"""Of a namespace that is not there, for certain."""
+"""The reading of a namespace that is certainly not there."""
 
 
 def reading(figure: Figure, *, at_least: bool = False) -> Reading:
-    """A count or a sum; `at_least` says that there may be more than that."""
+    """Return the reading of a count or a sum; with `at_least` there may be more."""
     low, high = (figure.low, figure.high) if isinstance(figure, Estimate) else (float(figure), float(figure))
     return Reading(figure, low, math.inf if at_least else high)
 
 
 def share_reading(figure: Figure, *, of_seen: bool = False) -> Reading:
-    """A share; `of_seen` says that it holds of some keys only and of all it may be any."""
+    """Return the reading of a share; with `of_seen` it is of some keys only."""
     return Reading(figure, 0.0, 1.0, is_of_seen=True) if of_seen else reading(figure)
 
 
 class Direction(StrEnum):
-    """What two readings of one number say together."""
+    """How a number has changed."""
 
     GREW = "grew"
     SHRANK = "shrank"
@@ -81,19 +85,19 @@ class Direction(StrEnum):
     UNCLEAR = "not distinguishable"
     """The intervals overlap."""
     UNKNOWN = "unknown"
-    """One of the reports does not have it."""
+    """A report does not have the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One number before and after; None where a report does not have it."""
+    """A number before and after; None where a report does not have it."""
 
     before: Reading | None
     after: Reading | None
 
     @property
     def direction(self) -> Direction:
-        """A change only where the intervals do not overlap."""
+        """The direction of the change; a change only where the intervals do not overlap."""
         before, after = self.before, self.after
         if before is None or after is None:
             return Direction.UNKNOWN
@@ -104,7 +108,7 @@ class Change:
         return Direction.SAME if before.is_exact and after.is_exact else Direction.UNCLEAR
 
     def difference(self) -> Interval | None:
-        """How much more it is after than before; None when a report does not have it."""
+        """Return after minus before; None where a report does not have the number."""
         if self.before is None or self.after is None:
             return None
         return Interval(
@@ -112,14 +116,14 @@ class Change:
         )
 
     def growth(self) -> Interval | None:
-        """By what share of what it was it is more; infinite from nothing to something. None as for the difference."""
+        """Return the difference as a share of before, infinite from 0; None where a report does not have the number."""
         if self.before is None or self.after is None:
             return None
         low = _growth(_exact(self.before.high), _exact(self.after.low))
         return Interval(low, max(low, _growth(_exact(self.before.low), _exact(self.after.high))))
 
     def points(self) -> Interval | None:
-        """The difference of two shares in percentage points."""
+        """Return the difference of two shares in percentage points."""
         if self.before is None or self.after is None:
             return None
         return Interval(
@@ -128,11 +132,11 @@ class Change:
         )
 
     def level(self) -> Interval | None:
-        """What it is after, whatever it was before."""
+        """Return the number after."""
         return None if self.after is None else Interval(_exact(self.after.low), _exact(self.after.high))
 
     def level_percent(self) -> Interval | None:
-        """The share that it is after, in percent."""
+        """Return the share after, in percent."""
         return None if self.after is None else Interval(100 * _share(self.after.low), 100 * _share(self.after.high))
 
 
@@ -145,7 +149,7 @@ def _share(number: float) -> Fraction:
 
 
 def _growth(before: Bound, after: Bound) -> Bound:
-    """Growth from one number to another, both at least 0; nothing of nothing is no growth."""
+    """Return the growth from one number to another, both at least 0; from 0 to 0 there is none."""
     if before == after:
         return Fraction(0)
     if before == 0 or after == math.inf:

@@ -1,4 +1,4 @@
-"""What became of a keyspace between two reports: per namespace what grew, shrank, came and went."""
+"""The comparison of two reports of a keyspace: what grew, shrank, came and went, by namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtui.analysis.report.report_side import ReportNamespace, ReportSide
 from rtui.keyspace.text.display import display, display_text
 
 ALL_KEYS: Final = "all keys"
-"""What the root is called."""
+"""The label of the root."""
 
 
 class Fate(StrEnum):
@@ -28,7 +28,7 @@ class Fate(StrEnum):
     SHIFTED = "no-TTL share changed"
     """As large as before, with another share of keys that never expire."""
     LITTLE = "changed by less than 1 %"
-    """It did grow or shrink, or its share of keys without TTL changed by less than a point: too little to be listed."""
+    """By less than 1 %, or its share of keys without TTL by less than a point: too little to be listed."""
     SAME = "same"
     UNCLEAR = "not distinguishable"
     """The intervals of both reports overlap, or one of them may have missed it."""
@@ -48,7 +48,7 @@ class NamespaceChange:
     """One namespace in two reports."""
 
     path: tuple[Node, ...]
-    """From the first level on, as one of the reports has them; empty for the whole keyspace."""
+    """Its nodes from the first level on; empty for the whole keyspace."""
     keys: Change
     memory: Change
     """Bytes."""
@@ -77,7 +77,7 @@ class NamespaceChange:
         return f"{display(above)}(other)"
 
     def is_called(self, name: str) -> bool:
-        """Whether this is its name, with or without its last separator, as bytes or as it is shown."""
+        """Tell whether this is its name: with or without its last separator, raw or displayed."""
         separator = self.path[-1].separator if self.path else b""
         names = {self.raw, self.raw.removesuffix(separator)}
         return name.encode("utf-8", "surrogateescape") in names or name in {self.label, *map(display, names)}
@@ -104,20 +104,20 @@ class NamespaceChange:
                 return _FATES[change.direction]
         if self.no_ttl.direction in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
             return Fate.SHIFTED
-        verdicts = {self.memory.direction, self.keys.direction, self.no_ttl.direction}
-        if verdicts & _FATES.keys():
+        directions = {self.memory.direction, self.keys.direction, self.no_ttl.direction}
+        if directions & _FATES.keys():
             return Fate.LITTLE
-        return Fate.UNCLEAR if Direction.UNCLEAR in verdicts else Fate.SAME
+        return Fate.UNCLEAR if Direction.UNCLEAR in directions else Fate.SAME
 
     def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
-        """Itself and all below it, down to a level."""
+        """Yield this namespace and all below it, down to a level."""
         yield self
         if depth is None or self.level < depth:
             for child in self.children:
                 yield from child.walk(depth)
 
     def outlined(self, depth: int | None = None) -> Iterator[NamespaceChange]:
-        """The same, but nothing below what came or went, and one only of those in a line that hold the same keys."""
+        """Yield the same, but nothing below what came or went, and of a chain with the same keys only the last."""
         whole = self.is_new or self.is_gone
         deeper = not whole and (depth is None or self.level < depth)
         if not (deeper and self._is_its_only_child()):
@@ -141,33 +141,33 @@ class Comparison:
     after: Head
     root: NamespaceChange
     notes: tuple[str, ...] = ()
-    """What one has to know to read it, safe sentences."""
+    """Safe sentences: what differs between the reports beside their keys, and what they lack."""
     levels: int | None = None
-    """How deep both reports go, None without a limit; 0 where their namespaces can't be compared."""
+    """Levels that both reports have, None without a limit; 0 where their namespaces can't be compared."""
 
     def find(self, name: str) -> NamespaceChange | None:
-        """The namespace of this name, see `is_called`; a key of its own only where no namespace is called so."""
+        """Return the namespace of a name (see `is_called`), a single key only where no namespace has it."""
         found = [change for change in self.root.walk() if change.path and change.is_called(name)]
         return max(found, key=lambda change: bool(change.path[-1].separator), default=None)
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """Compare two reports of any kind. Pure; takes time with the number of namespaces."""
+    """Compare two reports of any kind, in time linear in their namespaces."""
     sides = ReportSide(before), ReportSide(after)
     scopes = before.head.scope, after.head.scope
     levels = min((scope.depth for scope in scopes if scope.depth is not None), default=None)
     if scopes[0].separators != scopes[1].separators:
         levels = 0
-    places = [
+    roots = [
         ReportNamespace(side, report.summary.root, side.read(report.summary.root))
         for side, report in zip(sides, (before, after), strict=True)
     ]
-    root = _change((), (places[0], places[1]), levels)
-    return Comparison(before.head, after.head, root, notes_of(before, after), levels)
+    root = _change((), (roots[0], roots[1]), levels)
+    return Comparison(before.head, after.head, root, tuple(_notes(before, after)), levels)
 
 
 def _is_listed(change: Change) -> bool:
-    """Whether a change may be large enough to be listed, up or down."""
+    """Tell whether a change may be large enough to be listed."""
     if change.before is None or change.after is None:
         return False
     larger: float = max(change.before.high, change.after.high)
@@ -185,17 +185,17 @@ def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
 
 
 def _change(
-    path: tuple[Node, ...], places: tuple[ReportNamespace, ReportNamespace], levels: int | None
+    path: tuple[Node, ...], sides: tuple[ReportNamespace, ReportNamespace], levels: int | None
 ) -> NamespaceChange:
-    """Pair what both reports have below a namespace, which is the last of the path."""
+    """Compare a namespace, the last of the path, and those below it in either report."""
     children = []
     if levels is None or len(path) < levels:
-        named = [place.children for place in places]
+        named = [side.children for side in sides]
         apart = named[0].keys() - named[1].keys(), named[1].keys() - named[0].keys()
         for name, node in {**named[0], **named[1]}.items():
-            pair = places[0].below(name, apart[0]), places[1].below(name, apart[1])
+            pair = sides[0].below(name, apart[0]), sides[1].below(name, apart[1])
             children.append(_change((*path, node), pair, levels))
-    before, after = (place.readings for place in places)
+    before, after = (side.readings for side in sides)
     return NamespaceChange(
         path,
         Change(before.keys, after.keys),
@@ -205,22 +205,18 @@ def _change(
     )
 
 
-def notes_of(before: Report, after: Report) -> tuple[str, ...]:
-    """Safe sentences, the weightiest first: what differs beside the keys, and what is missing on either side."""
-    return tuple(_notes(before, after))
-
-
 def _notes(before: Report, after: Report) -> Iterator[str]:
+    """Yield the notes of a comparison, the most important first."""
     heads = before.head, after.head
     if heads[1].made_at_s < heads[0].made_at_s:
         yield "The first report is the later one."
-    yield from _places(*heads)
+    yield from _servers(*heads)
     yield from _scopes(*heads)
     for name, report in (("first", before), ("second", after)):
         yield from _gaps(name, report)
 
 
-def _places(before: Head, after: Head) -> Iterator[str]:
+def _servers(before: Head, after: Head) -> Iterator[str]:
     first, second = before.server, after.server
     if first.label != second.label:
         yield f"The servers differ: {display_text(first.label)} and {display_text(second.label)}."

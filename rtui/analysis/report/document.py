@@ -31,24 +31,24 @@ from rtui.keyspace.slots import SLOTS
 
 
 class CoverageKind(StrEnum):
-    """How much of the keyspace the numbers rest on."""
+    """How much of the keyspace was inspected."""
 
     EXACT = "exact"
-    """Every key that was there from beginning to end."""
+    """Every key that existed throughout the pass."""
     PARTIAL = "partial"
     """A pass that was broken off: counts and sums are at least so much, shares and quantiles are of what was seen."""
     ESTIMATE = "estimate"
-    """Keys from random places: every figure is an estimate with its 95 % interval."""
+    """A random sample of keys: every figure is an estimate with its 95 % interval."""
 
 
 class ColumnState(StrEnum):
-    """Whether a fact was had of every key."""
+    """Whether a fact is known of every key."""
 
     COMPLETE = "complete"
     SOME = "some"
     """Of some keys only; the reason says which."""
     DENIED = "denied"
-    """The user may not ask it."""
+    """The user may not run the command."""
     UNSUPPORTED = "unsupported"
     """The server has no such command or keeps no such number."""
     NOT_ASKED = "not asked"
@@ -56,7 +56,7 @@ class ColumnState(StrEnum):
 
 
 class ColumnReport(Struct, frozen=True):
-    """What became of one fact."""
+    """Of which keys a fact is known, and why not of all."""
 
     state: ColumnState
     reason: Text = ""
@@ -64,7 +64,7 @@ class ColumnReport(Struct, frozen=True):
 
 
 class ServerReport(Struct, frozen=True):
-    """Who was asked. Texts are safe to show."""
+    """The server of the report. Texts are safe to show."""
 
     label: Text
     """Host and port, or the path of the socket; never a password."""
@@ -82,7 +82,7 @@ class ServerReport(Struct, frozen=True):
 
 
 class Scope(Struct, frozen=True):
-    """What was asked for."""
+    """The options of the analysis."""
 
     separators: tuple[Name, ...] = (b":",)
     match: Name | None = None
@@ -98,17 +98,17 @@ class Scope(Struct, frozen=True):
 
 
 class Coverage(Struct, frozen=True):
-    """What the numbers rest on."""
+    """The keys that the numbers are of."""
 
     kind: CoverageKind
     keys: Count
     """Keys that were inspected and were there."""
     fraction: Number | None = None
-    """How much of the keyspace was gone through, 0 … 1, None where nobody knows; 1.0 when exact."""
+    """Share of the keyspace that was scanned, 0 … 1; 1.0 when exact, None where it is not known."""
     total_keys: Figure | None = None
     """Keys of the whole keyspace, None when not known."""
     vanished: Count = field(default=0, name="vanished_keys")
-    """Keys that went between the listing and the look."""
+    """Keys that were deleted between SCAN and inspection."""
     unread: Count = field(default=0, name="unread_keys")
     """Keys whose names are too long to be sent in bulk: counted, nothing else is known of them."""
     repeats_possible: bool = False
@@ -130,7 +130,7 @@ class CostReport(Struct, frozen=True):
     bytes_out: Count = 0
     server_us: Number = 0.0
     is_measured: bool = False
-    """Whether the server told its time itself; else it follows from round trips."""
+    """Whether the server measured its time itself; else it is inferred from round trips."""
     elapsed_s: Number = 0.0
 
     @property
@@ -140,7 +140,7 @@ class CostReport(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """When, where, how much and at what cost."""
+    """Time, server, options, coverage and cost of the analysis."""
 
     made_at_s: Number
     """Seconds since the epoch, when the last key was inspected."""
@@ -151,7 +151,7 @@ class Head(Struct, frozen=True):
     columns: dict[Text, ColumnReport] = {}
     """By the name of the fact: type, ttl, memory, idle, frequency, length, encoding."""
     notes: tuple[Text, ...] = ()
-    """What one has to know to read the numbers; safe sentences."""
+    """Safe sentences needed to read the numbers."""
     rtui_version: Text = ""
 
 
@@ -169,7 +169,7 @@ class Quantiles(Struct, frozen=True):
 
 
 class Stats(Struct, frozen=True):
-    """What a set of keys adds up to."""
+    """Totals of a set of keys."""
 
     keys: Figure
     share_keys: Figure = field(name="share_of_keys")
@@ -236,7 +236,7 @@ class TypeReport(Struct, frozen=True):
     stats: Stats
     length: Quantiles | None
     unit: Text = field(name="length_unit")
-    """What a length counts: bytes, fields, members …"""
+    """The unit of a length: bytes, fields, members …"""
 
 
 class EncodingReport(Struct, frozen=True):
@@ -274,7 +274,7 @@ class KeyRecord(Struct, frozen=True):
     encoding: Name | None = None
     asked_at_s: Number = 0.0
     note: Text = ""
-    """What one has to know of it, such as why its memory was not asked; a safe sentence."""
+    """A safe sentence, such as why its memory was not asked."""
 
     @property
     def expires_at_s(self) -> float | None:
@@ -298,7 +298,7 @@ class BigReport(Struct, frozen=True):
 
 
 class HotSource(StrEnum):
-    """Where the knowledge about hot keys comes from, best first."""
+    """How hot keys were found, best source first."""
 
     SERVER = "the server's own hot-key report"
     FREQUENCY = "LFU counters (OBJECT FREQ)"
@@ -307,13 +307,13 @@ class HotSource(StrEnum):
 
 
 class HotKey(Struct, frozen=True):
-    """A key and how hot it is by the source of its list."""
+    """A key and its value in a list of hot keys."""
 
     record: KeyRecord
     value: Number
     """In the unit of the list."""
     at_least: bool = False
-    """Whether the truth may be any amount above: the counter is at its top, so such keys have no rank."""
+    """Whether the counter is at its maximum, so that the value may be higher and such keys have no rank."""
 
 
 class HotList(Struct, frozen=True):
@@ -326,7 +326,7 @@ class HotList(Struct, frozen=True):
 
 
 class SlotLoad(Struct, frozen=True):
-    """What a server counts of one slot: CLUSTER SLOT-STATS."""
+    """Metrics of one slot from CLUSTER SLOT-STATS."""
 
     slot: SlotNumber
     values: dict[Text, Count]
@@ -340,7 +340,7 @@ class HotReport(Struct, frozen=True):
     about: Text = ""
     """What the source measures and since when; a safe sentence."""
     age_s: Number | None = None
-    """How old the source's numbers are; None where that means nothing."""
+    """Age of the source's numbers; None where it has none."""
     better: tuple[Text, ...] = ()
     """Why a better source is missing and what would enable it, each a safe sentence."""
     lists: tuple[HotList, ...] = ()
@@ -351,7 +351,7 @@ class HotReport(Struct, frozen=True):
 
 
 class ExpiryBin(Struct, frozen=True):
-    """Keys that expire within a stretch of absolute time."""
+    """Keys that expire within a range of absolute time."""
 
     start_s: Number
     """Seconds since the epoch."""
@@ -371,7 +371,7 @@ class Timeline(Struct, frozen=True):
 
 
 class Cliff(Struct, frozen=True):
-    """A stretch of time in which far more keys of a namespace expire than around it."""
+    """A range of time in which far more keys of a namespace expire than around it."""
 
     path: tuple[Name, ...]
     label: Text
@@ -384,7 +384,7 @@ class Cliff(Struct, frozen=True):
     """Of all keys of the namespace, 0 … 1."""
     memory_bytes: Figure | None
     expected_keys: Figure
-    """As many would expire in that stretch if it were like its neighbours."""
+    """Keys that would expire in that range if it were like the ranges around it."""
 
 
 class ExpiryReport(Struct, frozen=True):
@@ -407,7 +407,7 @@ class SlotTag(Struct, frozen=True):
     keys: Figure
     memory_bytes: Figure | None
     at_least: bool = False
-    """Whether it was not followed from its first key on, so that it may be more."""
+    """Whether counting began after its first key, so that it may be more."""
 
 
 class SlotsReport(Struct, frozen=True):
@@ -434,7 +434,7 @@ class SlotsReport(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """What the inspected keys add up to."""
+    """Totals and lists of the inspected keys."""
 
     root: Node
     types: tuple[TypeReport, ...] = ()
@@ -450,7 +450,7 @@ class Summary(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """All of it."""
+    """A whole report."""
 
     head: Head
     summary: Summary

@@ -50,9 +50,9 @@ class FailOn:
     number: Fraction
     unit: ThresholdUnit = ThresholdUnit.PLAIN
     is_change: bool = True
-    """Whether it is about the change, else about what is there after."""
+    """Whether the number is a change, else a value of the second report."""
     written: str = field(default="", compare=False)
-    """As the user wrote it, where a user did."""
+    """The expression as the user wrote it; empty for one made in code."""
 
     def __str__(self) -> str:
         if self.written:
@@ -81,7 +81,7 @@ _WHICH_UNIT: Final = (
 def parse_fail_on(text: str) -> FailOn:
     """Read `[NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]`. Raises FailOnError, which says what is wrong.
 
-    A number with a sign is about the change, one without about what is there after. Units are `%` (of what it was, or
+    A number with a sign is a change, one without a value of the second report. Units are `%` (of what it was, or
     as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys. Memory must have one: `B`, or
     `KiB MiB GiB TiB` (`K`, `KB` and so on mean the same, 1,024 bytes and its powers).
     """
@@ -112,7 +112,7 @@ def _scale(measure: ThresholdMeasure, unit: str) -> int:
 
 
 def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
-    """Refuse what means nothing or two things."""
+    """Raise FailOnError for a combination without a meaning, or with two."""
     if measure in {ThresholdMeasure.NEW, ThresholdMeasure.GONE}:
         if is_change or unit is not ThresholdUnit.PLAIN:
             raise FailOnError(f"{measure} is a number without sign and unit, as in '{measure}>0'")
@@ -134,7 +134,7 @@ def _decimal(number: Fraction) -> str:
 
 
 class Outcome(StrEnum):
-    """What an expression comes to."""
+    """Whether a threshold is reached."""
 
     REACHED = "reached"
     NOT_REACHED = "not reached"
@@ -143,7 +143,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What became of one threshold."""
+    """The result of one threshold."""
 
     expression: SafeText
     outcome: Outcome
@@ -160,10 +160,10 @@ _RELATIONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
 
 
 def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -> Judgement:
-    """Say whether a threshold is reached. Pure.
+    """Return whether a threshold is reached.
 
-    What is not known, and what lies within an interval, is neither reached nor passed. `depth` bounds how far down
-    namespaces are counted that came or went.
+    It can't be judged where the number is not known, or where the threshold lies within the number's interval. `depth`
+    bounds how far down namespaces are counted that came or went.
     """
     expression = display_text(str(threshold))
     change = comparison.root if threshold.namespace is None else comparison.find(threshold.namespace)
@@ -187,7 +187,7 @@ def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -
 
 
 def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:
-    """The interval to compare, and why it may not suffice."""
+    """Return the interval to compare, and why it may not suffice."""
     numbers: Change = {
         ThresholdMeasure.KEYS: change.keys,
         ThresholdMeasure.MEMORY: change.memory,
@@ -228,7 +228,7 @@ def _interval(threshold: FailOn, numbers: Change) -> Interval | None:
 def _counted(
     measure: ThresholdMeasure, change: NamespaceChange, comparison: Comparison, depth: int | None
 ) -> tuple[Interval | None, str]:
-    """How many namespaces came or went below one, those within a new one not counted; and why it may not suffice."""
+    """Return how many namespaces came or went below one (not those within a new one), and why it may not suffice."""
     if comparison.levels == 0:
         return None, "the reports split names at different separators"
     is_new = measure is ThresholdMeasure.NEW

@@ -10,7 +10,7 @@ from rtui.analysis.report.members import Figure
 
 
 def end_s(whole: Timeline) -> float:
-    """When the last bin ends, in seconds since the epoch; 0 without bins."""
+    """Return the end of the last bin in seconds since the epoch; 0 without bins."""
     return whole.bins[-1].start_s + whole.bins[-1].width_s if whole.bins else 0.0
 
 

@@ -16,7 +16,7 @@ from rtui.analysis.report.tables.cells import share_above
 from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
-from rtui.analysis.report.tables.namespaces import all_namespaces, namespaces, outline
+from rtui.analysis.report.tables.namespaces import namespaces, outline
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Step, Table, Unit, find, label, path_of
 from rtui.analysis.report.tables.types import encodings, types
@@ -91,7 +91,7 @@ def test_what_is_unknown_has_its_reason_at_hand() -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_table_of_every_report_is_whole(name: str) -> None:
-    for table in (*tables(MADE[name]), namespaces(MADE[name]), all_namespaces(MADE[name]), expiry(MADE[name])):
+    for table in (*tables(MADE[name]), namespaces(MADE[name]), expiry(MADE[name])):
         assert all(len(row) == len(table.columns) for row in table.rows)
         assert len(table.subjects) in {0, len(table.rows)}
         assert len({one.id for one in table.columns}) == len(table.columns)

@@ -1,4 +1,4 @@
-"""The one way from a cell to text: `1,204`, `≥ 1,204`, `≈ 1.20k (1.10–1.30k)`, `–`, `denied`.
+"""Cells as text: `1,204`, `≥ 1,204`, `≈ 1.20k (1.10–1.30k)`, `–`, `denied`.
 
 In this order: exact, at least, estimated with its 95 % interval, unknown.
 """

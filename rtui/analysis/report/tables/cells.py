@@ -1,4 +1,4 @@
-"""How the figures of one report become cells: with `≥` where not all was seen, with a reason where nothing is known."""
+"""Cells made of the figures of a report: lower bounds where not all was seen, a reason where nothing is known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cells:
         self.is_estimate = report.head.coverage.kind is CoverageKind.ESTIMATE
 
     def unknown(self, fact: str) -> Unknown | None:
-        """Return why a fact is not known; None where it is, only not here."""
+        """Return why a fact is not known of any key; None where it is known of others."""
         column = self._columns.get(fact)
         if column is None or column.state not in _REASONS:
             return None
@@ -39,12 +39,12 @@ class Cells:
             return self.unknown(fact)
         return AtLeast(value) if self.is_partial and not isinstance(value, Estimate) else value
 
-    def quality(self, value: Figure | None, fact: str = "") -> Cell:
-        """Return a share, a mean or a quantile: of what was seen."""
+    def known(self, value: bytes | Figure | None, fact: str) -> Cell:
+        """Return a fact of one key, or a share, mean or quantile (of what was seen); else why it is not known."""
         return self.unknown(fact) if value is None else value
 
     def highest(self, value: int | None, fact: str = "") -> Cell:
-        """Return a maximum: what was not seen may be above it."""
+        """Return a maximum; keys that were not seen may be larger."""
         if value is None:
             return self.unknown(fact)
         return AtLeast(value) if self.is_partial or self.is_estimate else value
@@ -80,10 +80,6 @@ class Cells:
         if record.ttl_ms is None:
             return self.unknown("ttl")
         return NO_TTL if record.ttl_ms <= NO_EXPIRY else record.ttl_ms / 1000
-
-    def fact(self, value: bytes | int | None, fact: str) -> Cell:
-        """Return a fact of one key."""
-        return self.unknown(fact) if value is None else value
 
 
 def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate | None:

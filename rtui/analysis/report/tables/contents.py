@@ -10,7 +10,6 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
-from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cell_text import written_keys
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl, ttl_histogram
 from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots
@@ -26,13 +25,13 @@ CLUSTER_NODES: Final = 3
 _SLOTS_SHOWN: Final = 20
 
 _WHAT = Column("what", "", Unit.TEXT, 12)
-_SAID = Column("said", "", Unit.TEXT, 0)
+_TEXT = Column("said", "", Unit.TEXT, 0)
 
 
 def about(report: Report) -> Table:
     """Return the head of the report in words, a line each."""
-    rows = tuple((what, said) for what, said in _lines(report.head) if said)
-    return Table("about", "About this report", (_WHAT, _SAID), rows)
+    rows = tuple((what, text) for what, text in _lines(report.head) if text)
+    return Table("about", "About this report", (_WHAT, _TEXT), rows)
 
 
 def headline(report: Report) -> str:
@@ -40,7 +39,7 @@ def headline(report: Report) -> str:
     stats = report.summary.root.stats
     kind = report.head.coverage.kind
     mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT
-    keys = f"{_figure(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
+    keys = f"{written_keys(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
     if stats.memory_bytes is None:
         return f"{keys} · {kind}"
     memory = stats.memory_bytes
@@ -54,7 +53,7 @@ def headline(report: Report) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Say in a sentence what the numbers rest on."""
+    """Return the kind and size of the coverage: `exact, 1,000 keys`."""
     if coverage.kind is CoverageKind.ESTIMATE:
         return f"estimated from {_sample(coverage)}, with 95 % intervals"
     if coverage.kind is CoverageKind.PARTIAL:
@@ -65,7 +64,7 @@ def coverage_text(coverage: Coverage) -> str:
 
 
 def coverage_sentence(coverage: Coverage) -> str:
-    """Say in a whole sentence what the figures rest on."""
+    """Return the same as a sentence."""
     if coverage.kind is CoverageKind.ESTIMATE:
         return f"The figures are estimated from {_sample(coverage)}; each one has its 95 % interval."
     if coverage.kind is CoverageKind.PARTIAL:
@@ -76,11 +75,11 @@ def coverage_sentence(coverage: Coverage) -> str:
 def _sample(coverage: Coverage) -> str:
     if coverage.total_keys is None:
         return f"{humanize.keys(coverage.keys)} chosen at random"
-    return f"{humanize.count(coverage.keys)} of {_figure(coverage.total_keys)} keys, chosen at random"
+    return f"{humanize.count(coverage.keys)} of {written_keys(coverage.total_keys)} keys, chosen at random"
 
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:
-    """Yield what is said, each under its heading."""
+    """Yield headings and texts, some empty."""
     server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
     yield (
         "made",
@@ -138,11 +137,6 @@ def _scope(head: Head) -> Iterator[str]:
     yield f"big by {display_text(scope.preset, limit=64)}"
 
 
-def _figure(figure: Figure, mark: Mark = Mark.EXACT) -> str:
-    """Return a number of keys."""
-    return written_keys(figure, mark)
-
-
 def tables(report: Report) -> list[Table]:
     """Return the tables of a report file below its head; some may have no rows."""
     return [
@@ -167,5 +161,5 @@ def tables(report: Report) -> list[Table]:
 
 
 def _is_one_node(report: Report) -> bool:
-    """Tell whether a cluster has to be imagined, and there are keys to imagine in it."""
+    """Tell whether the report is of a standalone server with keys, for which a cluster can be computed."""
     return not report.head.server.cluster_enabled and any(report.summary.slots.keys)

@@ -1,4 +1,4 @@
-"""What expires when, and what never does."""
+"""Tables of expiry: keys without TTL by namespace, time to live, cliffs, and keys about to expire."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
     """Return the big and the hot keys whose life ends soon after the report was made, soonest first."""
     now = report.head.made_at_s
     found: dict[bytes, tuple[float, KeyRecord, str]] = {}
-    for why, records in (("big", _big(report)), ("hot", _hot(report))):
+    summary = report.summary
+    big = (*summary.big.by_memory, *summary.big.by_length)
+    hot = (*summary.hottest, *(key.record for one in report.hot.lists for key in one.keys))
+    for why, records in (("big", big), ("hot", hot)):
         for record in records:
             at = record.expires_at_s
             if at is not None and now <= at <= now + within_s:
@@ -92,7 +95,7 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
     soonest = sorted(found.values(), key=lambda one: one[0])
     cells = Cells(report)
     rows = tuple(
-        (one.key, cells.fact(one.kind, "type"), cells.fact(one.memory_bytes, "memory"), at, at - now, why)
+        (one.key, cells.known(one.kind, "type"), cells.known(one.memory_bytes, "memory"), at, at - now, why)
         for at, one, why in soonest
     )
     title = f"Big or hot keys that expire within {humanize.seconds(within_s)}"
@@ -120,7 +123,7 @@ def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tup
         figures = (
             cells.amount(stats.keys),
             lasting,
-            cells.quality(stats.no_ttl_share, "ttl"),
+            cells.known(stats.no_ttl_share, "ttl"),
             lasting_memory,
             stats.soonest_expiry_s,
         )
@@ -136,7 +139,7 @@ def _lasting(stats: Stats) -> float:
 
 
 def _alarms(found: ExpiryReport) -> str:
-    """Say how far the list of cliffs can be trusted."""
+    """Return how many cliffs chance alone would show."""
     if not found.timelines:
         return ""
     if found.false_alarms >= 1:
@@ -144,14 +147,3 @@ def _alarms(found: ExpiryReport) -> str:
         return f"If keys expired evenly, about {cliffs} would appear by chance."
     chance = humanize.share(1 - exp(-found.false_alarms))
     return f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
-
-
-def _big(report: Report) -> Iterable[KeyRecord]:
-    """Return the biggest keys by either measure."""
-    big = report.summary.big
-    return (*big.by_memory, *big.by_length)
-
-
-def _hot(report: Report) -> Iterable[KeyRecord]:
-    """Return the hottest keys of every list."""
-    return (*report.summary.hottest, *(key.record for one in report.hot.lists for key in one.keys))

@@ -1,4 +1,4 @@
-"""The biggest keys, by memory or by length, of all types or of one."""
+"""Tables of the biggest keys, by memory or by length, and of the hottest keys and slots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
 NOTE = Column("note", "note", Unit.TEXT, 20)
 
 SizeMeasure = Literal["memory", "length"]
-"""By what keys are big."""
+"""What the biggest keys are chosen by."""
 
 
 def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = None) -> Table:
@@ -39,7 +39,7 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
 
 
 def record_table(report: Report, table_id: str, title: str, records: Iterable[KeyRecord], note: str = "") -> Table:
-    """Return keys with all that is known of each."""
+    """Return a table of keys with all known facts."""
     records = tuple(records)
     cells = Cells(report)
     use = FREQUENCY if any(record.frequency is not None for record in records) else IDLE
@@ -57,17 +57,17 @@ def record_cells(cells: Cells, record: KeyRecord, use: Column) -> tuple[Cell, ..
     """Return the cells of one key: name, type, memory, length, TTL, use, encoding."""
     return (
         record.key,
-        cells.fact(record.kind, "type"),
-        cells.fact(record.memory_bytes, "memory"),
-        cells.fact(record.length, "length"),
+        cells.known(record.kind, "type"),
+        cells.known(record.memory_bytes, "memory"),
+        cells.known(record.length, "length"),
         cells.ttl(record),
-        cells.fact(record.frequency if use is FREQUENCY else record.idle_s, use.id),
-        cells.fact(record.encoding, "encoding"),
+        cells.known(record.frequency if use is FREQUENCY else record.idle_s, use.id),
+        cells.known(record.encoding, "encoding"),
     )
 
 
 def looked_at(report: Report) -> str:
-    """Say of a list in an estimate how few keys it is of, in a sentence without a full stop; nothing of others."""
+    """Return, in an estimate, of how many keys a list is, as a sentence without a full stop; else an empty text."""
     coverage, keys = report.head.coverage, report.summary.root.stats.keys
     if coverage.kind is not CoverageKind.ESTIMATE:
         return ""
@@ -89,8 +89,8 @@ def _note(report: Report) -> str:
     mark = humanize.Mark.AT_LEAST if Cells(report).is_partial else humanize.Mark.EXACT
     if Cells(report).is_estimate:
         mark = humanize.Mark.ABOUT
-    told = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
-    return f"{unseen}Keys above the thresholds of {name}: {told}."
+    counts = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
+    return f"{unseen}Keys above the thresholds of {name}: {counts}."
 
 
 _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
@@ -123,15 +123,15 @@ def _table(report: Report, of: HotList, number: int) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for key in of.keys:
         record = key.record
-        counter: tuple[Cell, ...] = (cells.fact(record.frequency, "frequency"),) if use else ()
+        counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
         heat = AtLeast(key.value) if key.at_least else key.value
         rows.append(
             (
                 record.key,
-                cells.fact(record.kind, "type"),
+                cells.known(record.kind, "type"),
                 heat,
                 *counter,
-                cells.fact(record.memory_bytes, "memory"),
+                cells.known(record.memory_bytes, "memory"),
                 cells.ttl(record),
             )
         )
@@ -141,12 +141,12 @@ def _table(report: Report, of: HotList, number: int) -> Table:
 
 
 def of_sample(report: Report) -> str:
-    """Say of hot keys that rtui found itself in an estimate how few it looked at; nothing of others."""
+    """Return the same for hot keys that rtui itself has found; empty where the server counts them."""
     return looked_at(report) if report.hot.source in {HotSource.FREQUENCY, HotSource.IDLE} else ""
 
 
 def _hot_note(report: Report) -> str:
-    """Say where the list comes from and what would be better, and in an estimate how many keys it is of."""
+    """Return the source of the lists, its sample in an estimate, and what a better source needs."""
     hot = report.hot
     if hot.source is HotSource.NONE:
         return " ".join(hot.better)

@@ -1,4 +1,4 @@
-"""What the namespaces hold: at one level, or all of them."""
+"""Tables of namespaces: those directly below one, an outline, and every figure of every namespace."""
 
 from __future__ import annotations
 
@@ -41,14 +41,6 @@ def namespaces(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
     if not below and len(nodes) > 1:
         below = [nodes]
     return _table(report, "namespaces", "Namespaces", below)
-
-
-def all_namespaces(report: Report, depth: int | None = None) -> Table:
-    """Return every namespace down to a depth (all, where it is None), each followed by those below it."""
-    paths = (
-        nodes for nodes in report.summary.root.walk() if len(nodes) > 1 and (depth is None or len(nodes) <= depth + 1)
-    )
-    return _table(report, "all_namespaces", "Namespaces at every level", paths)
 
 
 def outline(report: Report, least_share: float = 0.01) -> Table:
@@ -105,10 +97,10 @@ def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Ce
     return (
         cells.amount(stats.keys),
         cells.memory(stats),
-        cells.quality(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
-        cells.quality(None if spread is None else spread.mean, "memory"),
-        cells.quality(stats.no_ttl_share, "ttl"),
-        cells.quality(None if spread is None else spread.p99, "memory"),
+        cells.known(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
+        cells.known(None if spread is None else spread.mean, "memory"),
+        cells.known(stats.no_ttl_share, "ttl"),
+        cells.known(None if spread is None else spread.p99, "memory"),
         _use(cells, stats, use),
         stats.types or cells.unknown("type"),
     )
@@ -117,9 +109,9 @@ def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Ce
 def _use(cells: Cells, stats: Stats, use: Column) -> Cell:
     """Return the share of keys that nobody uses, by what the server keeps of it."""
     if use is _IDLE:
-        return cells.quality(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
+        return cells.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
     counters = None if stats.frequency is None else stats.frequency[::-1]
-    return cells.quality(share_above(counters, len(counters or ()) - 1), "frequency")
+    return cells.known(share_above(counters, len(counters or ()) - 1), "frequency")
 
 
 _SPREAD = ("mean", "p50", "p90", "p99")
@@ -160,10 +152,10 @@ def _all_figures(cells: Cells, stats: Stats) -> tuple[Cell, ...]:
         cells.amount(stats.keys),
         stats.share_keys,
         cells.memory(stats),
-        cells.quality(stats.share_memory, "memory"),
+        cells.known(stats.share_memory, "memory"),
         *_spread(cells, stats.memory),
         cells.amount(stats.no_ttl_keys, "ttl"),
-        cells.quality(stats.no_ttl_share, "ttl"),
+        cells.known(stats.no_ttl_share, "ttl"),
         cells.amount(stats.no_ttl_memory_bytes, "memory"),
         stats.soonest_expiry_s,
         stats.types or cells.unknown("type"),
@@ -175,4 +167,4 @@ def _spread(cells: Cells, spread: Quantiles | None) -> tuple[Cell, ...]:
     if spread is None:
         return (cells.unknown("memory"),) * (len(_SPREAD) + 1)
     quantiles = (spread.mean, spread.p50, spread.p90, spread.p99)
-    return (*(cells.quality(one, "memory") for one in quantiles), cells.highest(spread.max, "memory"))
+    return (*(cells.known(one, "memory") for one in quantiles), cells.highest(spread.max, "memory"))

@@ -1,4 +1,4 @@
-"""How the keys lie over the 16,384 hash slots, and over the nodes of a cluster."""
+"""Tables of the fullest hash slots, the heaviest hash tags, and the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def _slots_of(found: SlotsReport) -> range | list[int]:
 
 
 def _skew_note(found: SlotsReport, cells: Cells) -> str:
-    """Say how far the fullest slot is from an even spread, and whether chance explains it."""
+    """Return how far the fullest slot is above the mean, and whether chance explains it."""
     if not any(found.keys):
         return ""
     worst = skew(found.keys, found.owned)
-    verdict = "as chance would have it" if worst.is_chance else "more than chance explains"
+    reason = "as chance would have it" if worst.is_chance else "more than chance explains"
     sampled = " of the sample" if cells.is_estimate else ""
-    return f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {verdict}."
+    return f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."

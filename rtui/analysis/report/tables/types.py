@@ -1,4 +1,4 @@
-"""Types, encodings and lengths, idle times and access counters."""
+"""Tables of types, encodings, lengths, idle times and access counters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rtui.analysis.report.tables.expiry import spans
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 
 _VAGUE = 0.5
-"""A share whose interval is wider says next to nothing."""
+"""Shares with a wider interval get a note that the keys are too few."""
 
 _TYPE = Column("type", "type", Unit.NAME, 12)
 _KEYS = Column("keys", "keys", Unit.KEYS, 11)
@@ -46,15 +46,15 @@ def types(report: Report) -> Table:
                 cells.amount(stats.keys),
                 stats.share_keys,
                 cells.memory(stats),
-                cells.quality(stats.share_memory, "memory"),
-                cells.quality(None if spread is None else spread.mean, "memory"),
-                cells.quality(None if spread is None else spread.p50, "memory"),
-                cells.quality(None if spread is None else spread.p99, "memory"),
+                cells.known(stats.share_memory, "memory"),
+                cells.known(None if spread is None else spread.mean, "memory"),
+                cells.known(None if spread is None else spread.p50, "memory"),
+                cells.known(None if spread is None else spread.p99, "memory"),
                 cells.highest(None if spread is None else spread.max, "memory"),
-                cells.quality(stats.no_ttl_share, "ttl"),
+                cells.known(stats.no_ttl_share, "ttl"),
                 one.unit,
-                cells.quality(None if length is None else length.p50, "length"),
-                cells.quality(None if length is None else length.p99, "length"),
+                cells.known(None if length is None else length.p50, "length"),
+                cells.known(None if length is None else length.p99, "length"),
                 cells.highest(None if length is None else length.max, "length"),
             )
         )
