@@ -2,7 +2,7 @@
 
 Say that the first report has `user:{id}` and the second one only `user:{*}`, since its names were too many to keep
 apart. The keys of the first may be among those of `{*}`, so the second report's interval for `user:{id}` goes from 0 to
-the keys of `user:{*}`, and the interval of `{*}` is wider by them. The same holds for what was beyond the budget of nodes
+the keys of `user:{*}`, and the interval of `{*}` is wider by them. The same holds for what exceeded the budget of nodes
 (other), for a partial report, where any namespace may have been missed, and for an estimate, which misses small ones.
 """
 
