@@ -1,4 +1,7 @@
-"""Reads one page of the value of a key, with the reader of its type."""
+"""Reads one page of the value of a key, with the reader of its type: the way into the readers of `preview`.
+
+It is a module of its own since it is above the registry of types, and the readers are below it.
+"""
 
 from __future__ import annotations
 
