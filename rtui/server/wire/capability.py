@@ -107,8 +107,6 @@ class Capabilities:
         self._found: dict[str, Capability] = {}
         self.revision = 0
         """Raised whenever a verdict changes."""
-        self.keys_limited = False
-        """Whether the user may read some keys only, so that a refusal of one key says nothing about the next."""
 
     def __getitem__(self, feature: str) -> Capability:
         return self._found.get(feature, _UNTRIED)
@@ -127,8 +125,6 @@ class Capabilities:
 
     def record(self, feature: str, reply: Reply) -> Verdict:
         """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
-        if isinstance(reply, ServerError) and is_key_refusal(reply):
-            self.keys_limited = True
         found = capability_from(reply)
         if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
             self._found[feature] = found
@@ -138,14 +134,13 @@ class Capabilities:
     def forget(self) -> None:
         """Forget everything, as after a reconnect to what may be another server."""
         self._found.clear()
-        self.keys_limited = False
         self.revision += 1
 
     async def renew(self, connection: CommandRunner) -> None:
         """Probe everything again, as after a reconnect; the old verdicts hold until then. Raises `ConnectionLost`."""
         fresh = Capabilities()
         await fresh.probe(connection)
-        self._found, self.keys_limited = fresh._found, fresh.keys_limited
+        self._found = fresh._found
         self.revision += 1
 
     async def probe(self, connection: CommandRunner) -> None:
