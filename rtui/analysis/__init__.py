@@ -1,1 +1,1 @@
-"""What a scan adds up to: estimates and aggregates. Pure: the standard library and ``rtui.keyspace``."""
+"""What a scan adds up to: estimates and aggregates. Pure: the standard library, msgspec and ``rtui.keyspace``."""

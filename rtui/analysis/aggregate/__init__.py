@@ -1,1 +1,1 @@
-"""TODO aggregate."""
+"""What the inspected keys of a pass add up to, in memory bounded by patterns."""

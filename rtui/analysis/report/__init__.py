@@ -1,1 +1,1 @@
-"""TODO report."""
+"""The report of an analysis, what is read out of it, and the comparison of two."""

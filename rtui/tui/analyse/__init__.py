@@ -1,1 +1,1 @@
-"""TODO analyse."""
+"""The Analyse screen and its panels."""

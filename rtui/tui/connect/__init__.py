@@ -1,1 +1,1 @@
-"""TODO connect."""
+"""The screen that connects."""

@@ -1,1 +1,1 @@
-"""TODO help."""
+"""The help screen."""

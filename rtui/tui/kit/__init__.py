@@ -1,1 +1,1 @@
-"""TODO kit."""
+"""What any screen could use: styled lines, views, tables, commands, themes, the terminal."""

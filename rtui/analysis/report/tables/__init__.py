@@ -1,1 +1,1 @@
-"""TODO tables."""
+"""The tables of a report, made once for the screen and for every file."""
