@@ -32,9 +32,8 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Command, Owner, bindings
 from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
-from rtui.tui.kit.command_screen import CommandScreen, is_reachable
+from rtui.tui.kit.command_screen import CommandScreen, failure_text, is_reachable
 from rtui.tui.kit.format import display_text, set_ascii_only
-from rtui.tui.kit.notices import failure_text
 from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal_driver import KeySerialiser, forget_screen, terminal_driver

@@ -13,7 +13,7 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No animation, no colours from the environment, no themes of whoever runs the tests."""
     monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setattr("rtui.tui.kit.themes.user_folder", lambda: tmp_path)
-    monkeypatch.setattr("rtui.tui.browse.cursor_detail.REST_S", 0.001)
+    monkeypatch.setattr("rtui.tui.browse.detail_fetcher.REST_S", 0.001)
     monkeypatch.setattr("rtui.tui.browse.tree_pane.FACTS_REST_S", 0.001)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()

@@ -8,7 +8,7 @@ from rtui.keyspace.text.glob import PatternError
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.errors import ConnectionLost
 from rtui.tui.app import RtuiApp
-from rtui.tui.kit.notices import failure_notice, failure_text
+from rtui.tui.kit.command_screen import failure_notice, failure_text
 from tests.tui.fixed_session import FixedSession
 
 HELD = "s3cret\x1b]0;owned\x07"

@@ -70,7 +70,7 @@ async def test_cut_while_a_value_is_read(some_server: Server, tmp_path: Path) ->
         await visitor.settled()
         proxy.hold_replies()
         await visitor.press("n")
-        await visitor.until(lambda: visitor.detail.is_turning, "a page on its way")
+        await visitor.until(lambda: visitor.detail.is_fetching_page, "a page on its way")
         await proxy.wait_held(1)
         await proxy.refuse()
         proxy.cut()

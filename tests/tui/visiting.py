@@ -23,7 +23,7 @@ from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.browse.cursor_detail import Detail
+from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
@@ -138,7 +138,7 @@ class Visitor:
         if row is None or (detail.row != row and detail.key != row.key()):
             return False
         ready = detail.key is None or detail.failure is not None or detail.preview is not None
-        return ready and not detail.is_turning and self.browse.pane.shown is detail
+        return ready and not detail.is_fetching_page and self.browse.pane.shown is detail
 
     def facts_missing(self) -> list[bytes]:
         """Keys in view of which nothing is known yet."""
@@ -256,7 +256,7 @@ def private_folders(folder: Path) -> Iterator[pytest.MonkeyPatch]:
             patch.setenv(variable, str(folder / variable.lower()))
         patch.delenv("NO_COLOR", raising=False)
         patch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
-        patch.setattr("rtui.tui.browse.cursor_detail.REST_S", 0.001)
+        patch.setattr("rtui.tui.browse.detail_fetcher.REST_S", 0.001)
         yield patch
 
 

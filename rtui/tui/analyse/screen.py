@@ -37,14 +37,13 @@ from rtui.tui.analyse.panel import Panel, PanelStates
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
-from rtui.tui.kit.banner import analyse_banner
-from rtui.tui.kit.bars import Banner, Bar, TabBar
+from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.copying import Copy, choose_copy, copy_text
-from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
+from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_file import SUFFIXES, TableFileError, write_table
 
@@ -139,7 +138,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             self._show_panel()
         if status.is_live or before != self._seen:
             self._show_bars()
-            if self.banner.warn(analyse_banner(status.outdated, status.age_s)):
+            if self.banner.show_warning(analyse_banner(status.outdated, status.age_s)):
                 self.on_resize()
             self.view.age(status.hot_since_s)
             self._refresh_hot_keys(status)
@@ -172,9 +171,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _show_commands(self) -> None:
         """Show in the footer the commands that apply, or what is typed and how it ends."""
         if self.filter_input.is_open or self.file_input.is_open:
-            self.footer_bar.offer((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
+            self.footer_bar.show_commands((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
         else:
-            self.footer_bar.offer(footer_commands(self.offered()))
+            self.footer_bar.show_commands(footer_commands(self.offered()))
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:

@@ -1,4 +1,4 @@
-"""One line on what is under the cursor, where there is no room for the detail panel."""
+"""The lines of the details of what is under the cursor, and one line with the most of it for small terminals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import counted, noun
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.cursor_detail import Detail
+from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.key_lines import age_line, explanations, fact_lines, loading_lines, slot_lines
 from rtui.tui.browse.namespace_lines import child_lines, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_lines
@@ -92,13 +92,13 @@ NAMESPACE_TABS: Final = (literal("Inside"),)
 
 @dataclass(frozen=True, slots=True)
 class DetailLines:
-    """What the detail panel says, each part for any width."""
+    """The parts of the detail pane, each for any width."""
 
     detail: Detail
     totals: Totals
     tab: Tab = Tab.VALUE
     now_s: float | None = None
-    """Seconds since the epoch; None: everything was asked just now."""
+    """Seconds since the epoch, for the age of facts; None: they have none."""
 
     def head(self, width: int) -> Sequence[Line]:
         """Return the facts."""
@@ -125,9 +125,9 @@ class DetailLines:
 
     @property
     def notes(self) -> tuple[Line, ...]:
-        """What may stand beside the tabs, the fullest first: where in the value one is, and how old all this is."""
+        """What may stand beside the tabs, the longest first: the position in the value, and the age of the facts."""
         detail = self.detail
-        if detail.is_turning:
+        if detail.is_fetching_page:
             return ((Span(literal("fetching…"), Role.FAINT),),)
         is_paged = self.tab is Tab.VALUE and detail.preview is not None
         page = page_note(detail.preview) if is_paged and detail.preview is not None else ()
@@ -140,7 +140,7 @@ class DetailLines:
         if detail.key is None:
             if detail.row is None:
                 return []
-            return child_lines(detail.row.namespace, detail.inside, self.totals, width)
+            return child_lines(detail.row.namespace, detail.children, self.totals, width)
         if self.tab is Tab.SLOT:
             return slot_lines(detail.key, width)
         lines: list[Line] = []

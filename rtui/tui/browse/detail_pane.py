@@ -11,7 +11,7 @@ from textual.message import Message
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import Page
-from rtui.tui.browse.cursor_detail import Detail, DetailFetcher, Spawn
+from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, Spawn
 from rtui.tui.browse.detail_lines import KEY_TABS, DetailLines, Tab, summary_line
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.session import Session

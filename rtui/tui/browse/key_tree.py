@@ -1,4 +1,4 @@
-"""The tree with its keys and mouse: it moves by itself and asks its screen for everything else."""
+"""The tree with its actions and mouse: it moves its cursor itself, and posts messages for everything else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rtui.tui.kit.command import Owner, bindings
 
 
 class KeyTree(TreeView):
-    """A tree that answers the keyboard and the mouse."""
+    """A tree with actions for the keyboard and the mouse."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 

@@ -1,4 +1,4 @@
-"""Which rows are shown: those of the whole keyspace, or of the names that hold what the user typed."""
+"""Chooses the rows that are shown: of the whole keyspace, or of the names that contain what the user typed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_ROWS: Final = 200
 
 
 class NameFilter:
-    """Keeps the rows of the keyspace as they are while others are shown."""
+    """The rows that are shown; those of the whole keyspace stay as they are while filtered ones are shown."""
 
     def __init__(self, store: NamespaceStore) -> None:
         self._all = VisibleRows(store)
@@ -45,7 +45,7 @@ class NameFilter:
 
     @property
     def revision(self) -> int:
-        """Grows with what was found."""
+        """Grows with each name that is found."""
         return 0 if self._filtered is None else self._filtered.store.revision
 
     def choose(self, needle: bytes, cursor: Row | None) -> None:

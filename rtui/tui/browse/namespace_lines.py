@@ -10,7 +10,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.inside import ChildCount, ChildCounts
+from rtui.tui.browse.child_counts import ChildCount, ChildCounts
 from rtui.tui.browse.key_lines import NAME_LIMIT
 from rtui.tui.browse.tree_lines import Totals, known_count, share_of
 from rtui.tui.kit import format as fmt

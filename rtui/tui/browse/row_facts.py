@@ -1,4 +1,4 @@
-"""The facts of listed keys: what is known, how it stands by now, and what is still to be asked of the server."""
+"""A cache of the facts of listed keys: their values as of now, and which of them have to be fetched."""
 
 from __future__ import annotations
 

@@ -32,15 +32,13 @@ from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.kit.banner import browse_banner
-from rtui.tui.kit.bars import Banner, Bar
+from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.copying import choose_copy, copies, copy_text
-from rtui.tui.kit.filter_input import FilterInput
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
-from rtui.tui.kit.status_lines import title_line
+from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 FILTER_HINT: Final[Line] = (
@@ -143,7 +141,7 @@ class BrowseScreen(CommandScreen[None]):
             self.trees.update_rows(self._totals())
             self.trees.show_notice(lambda width: notice_lines(status, names.needle, width))
             self.pane.update_namespace(complete=status.complete)
-            self.banner.warn(browse_banner(status))
+            self.banner.show_warning(browse_banner(status))
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
         self._tick(status)
@@ -167,7 +165,7 @@ class BrowseScreen(CommandScreen[None]):
         self.trees.tick()
         self.pane.tick()
         self._show_status()
-        self.banner.warn(browse_banner(status))
+        self.banner.show_warning(browse_banner(status))
         is_fetching = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
         if isinstance(status.link, Online) and not is_fetching:
             self.trees.refresh_expired()
@@ -408,11 +406,11 @@ class BrowseScreen(CommandScreen[None]):
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
-            self.footer_bar.offer((), FILTER_HINT)
+            self.footer_bar.show_commands((), FILTER_HINT)
             return
         is_reading = self.pane.body.has_focus
         commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
-        self.footer_bar.offer(footer_commands(commands), self._jump)
+        self.footer_bar.show_commands(footer_commands(commands), self._jump)
 
     # work
 

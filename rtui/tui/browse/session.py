@@ -1,4 +1,4 @@
-"""What the screens need of a browsing session; `rtui.server.browsing` has it, and a table of fixed values may too."""
+"""What the browse screen needs of a session: the one of `rtui.server.browsing`, or one of fixed values in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line over the tree: what its places show and how it is sorted."""
+"""The lines of the tree: its header, and a row for each namespace and key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A view of the tree: it paints the rows on screen, however many there are, and keeps them in place."""
+"""A view of the tree: paints the rows on the screen, however many there are, and keeps their positions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rtui.tui.kit.rows_view import RowsView
 from rtui.tui.kit.styled_text import Line
 
 KEPT_LINES: Final = 512
-"""What so many rows of keys say is kept, for when they are scrolled."""
+"""The lines of so many rows of keys are kept for scrolling."""
 
 KEPT_NAME_BYTES: Final = 4096
-"""What the rows of longer names say is worked out for each painting: together with such names it is not kept."""
+"""The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
 
 
 class TreeView(RowsView, can_focus=True):
@@ -47,10 +47,10 @@ class TreeView(RowsView, can_focus=True):
         self._columns = ALL_COLUMNS
         self._row_layout = lay_out_row(0)
         self._longest = 0
-        """Cells of the longest name seen in these rows, with its indent: columns give way once, not to and fro."""
+        """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
         self._cursor: Row | None = None
         self._rows_reported: list[Row] = []
-        """The rows that were in view when it was last said that others are."""
+        """The rows in view at the last `ViewChanged`."""
         self._key_lines: dict[Row, tuple[RowFacts | None, RowLayout, Line]] = {}
 
     @property
@@ -102,7 +102,7 @@ class TreeView(RowsView, can_focus=True):
 
     @contextmanager
     def keeping_position(self) -> Iterator[None]:
-        """Change rows inside of this: the row that the user looks at keeps its place on screen."""
+        """Change rows within this context: the row of the cursor, or the top one, keeps its position on the screen."""
         anchor, line = self._anchor()
         yield
         if self._rows is not None:
@@ -168,16 +168,16 @@ class TreeView(RowsView, can_focus=True):
 
     @property
     def lines_in_view(self) -> list[Line]:
-        """What the rows on the screen say."""
+        """The lines of the rows on the screen."""
         return list(map(self._line_of, self.rows_in_view))
 
     def line_at(self, number: int) -> Line | None:
-        """Return what a row says, None where there is no such row."""
+        """Return the line of a row, None where there is no such row."""
         rows = self._rows
         return None if rows is None or not 0 <= number < len(rows) else self._line_of(rows.row(number))
 
     def repaint_changes(self) -> None:
-        """Repaint what looks different, and say so when other rows are in view, whatever brought them there."""
+        """Repaint lines that have changed, and post `ViewChanged` when other rows are in view."""
         super().repaint_changes()
         rows = self.rows_in_view
         if rows != self._rows_reported:
@@ -185,14 +185,14 @@ class TreeView(RowsView, can_focus=True):
             self.post_message(self.ViewChanged())
 
     def _line_of(self, row: Row) -> Line:
-        """Return what a row says."""
+        """Return the line of a row."""
         if row.kind is RowKind.KEY:
             return self._key_line(row)
         is_open = self._rows is not None and self._rows.is_expanded(row.namespace)
         return row_line(row, self._row_layout, self._totals, is_open=is_open, facts=self._facts)
 
     def _key_line(self, row: Row) -> Line:
-        """Return what the row of a key says: the same until its facts or the columns change."""
+        """Return the line of a key, kept until its facts or the columns change."""
         if len(row.name) > KEPT_NAME_BYTES:
             return row_line(row, self._row_layout, self._totals, is_open=False, facts=self._facts)
         facts = self._facts.get(row.key())
@@ -244,14 +244,14 @@ class TreeView(RowsView, can_focus=True):
         return self._cursor_line
 
     def _recount(self) -> None:
-        """Tell the scrolling how many rows there are."""
+        """Set how many rows can be scrolled over."""
         count = 0 if self._rows is None else len(self._rows)
         if count != self.virtual_size.height:
             set_content_height(self, count)
             self.post_message(self.ViewChanged())
 
     def _make_room(self) -> None:
-        """Let columns give way where a name in view is longer than all before it."""
+        """Make room for a name in view that is longer than all before it."""
         longest = max(map(name_cells, self.rows_in_view), default=0)
         if longest > self._longest:
             self._longest = longest
@@ -259,7 +259,7 @@ class TreeView(RowsView, can_focus=True):
                 self._update_row_layout()
 
     def _update_row_layout(self) -> None:
-        """Divide the rows anew."""
+        """Lay the rows out again."""
         self._row_layout = lay_out_row(self.scrollable_content_region.width - MARGIN, self._columns, self._longest)
         self.refresh()
         self.post_message(self.ViewChanged())

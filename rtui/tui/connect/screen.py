@@ -35,7 +35,7 @@ CONNECT_COMMANDS: Final = (
 
 
 class ConnectScreen(CommandScreen[None]):
-    """Says whom it connects to, then why it could not."""
+    """Shows the server that is being connected to, then why that failed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(CONNECT_COMMANDS, Owner.CONNECT)
     SCREEN_COMMANDS = (*CONNECT_COMMANDS, *APP_COMMANDS)
@@ -69,20 +69,20 @@ class ConnectScreen(CommandScreen[None]):
         return frozenset({Condition.FAILED} if self._failed else ())
 
     def on_mount(self) -> None:
-        """Say whom it connects to."""
+        """Show the server."""
         self.title_bar.set_line(
             lambda _width: (Span(literal(" rtui"), Role.BADGE), gap(2), Span(literal("READ-ONLY"), Role.GOOD))
         )
         self.connecting()
 
     def connecting(self) -> None:
-        """Say that it is under way."""
+        """Show that connecting is under way."""
         self._failed = False
         line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
         self._show(lambda _width: [line])
 
     def waiting(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
-        """Say why it takes so long, while it is tried again by itself."""
+        """Show what is waited for while connecting is retried by itself."""
 
         def lines(width: int) -> list[Line]:
             found: list[Line] = [(gap(1), Span(title, Role.WARN)), (gap(1), Span(self._label, Role.STRONG))]
@@ -91,7 +91,7 @@ class ConnectScreen(CommandScreen[None]):
         self._show(lines)
 
     def failed(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
-        """Say what happened and what to try."""
+        """Show why connecting failed and what to try."""
         self._failed = True
 
         def lines(width: int) -> list[Line]:
@@ -120,4 +120,4 @@ class ConnectScreen(CommandScreen[None]):
         self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
         self.card.set_class(self._failed, "-failed")
         self.card.set_content(make)
-        self.footer_bar.offer(footer_commands(self.offered()))
+        self.footer_bar.show_commands(footer_commands(self.offered()))

@@ -1,12 +1,14 @@
-"""The one-line bars at the edges of the screen."""
+"""Bars of one line: title and status, a warning, the footer, tabs, and a line for typing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command
@@ -17,7 +19,7 @@ _BETWEEN: Final = 2
 
 
 class Bar(LinePanel):
-    """One line."""
+    """A line made for the width of the bar."""
 
     DEFAULT_CSS = """
     Bar { height: 1; background: $panel; }
@@ -29,7 +31,7 @@ class Bar(LinePanel):
 
 
 class Banner(Bar):
-    """A warning about everything below it, there only while there is one."""
+    """A warning above everything else; displayed only while there is one."""
 
     DEFAULT_CSS = """
     Banner { display: none; background: $surface; }
@@ -38,8 +40,8 @@ class Banner(Bar):
     def __init__(self) -> None:
         super().__init__(id="banner")
 
-    def warn(self, make: Callable[[int], Line] | None) -> bool:
-        """Show this warning, or none; returns whether the parts below have moved."""
+    def show_warning(self, make: Callable[[int], Line] | None) -> bool:
+        """Show this warning, or hide the banner for None; return whether the parts below have moved."""
         has_moved = self.display != (make is not None)
         if has_moved:
             self.display = make is not None
@@ -49,7 +51,7 @@ class Banner(Bar):
 
 
 class FooterBar(Bar):
-    """The commands that make sense just now, with their keys; a click runs one."""
+    """The commands that make sense at the moment, with their keys; a click runs one."""
 
     class Clicked(Message):
         """A command was clicked."""
@@ -63,7 +65,7 @@ class FooterBar(Bar):
         self._commands: tuple[Command, ...] = ()
         self._message: Line = ()
 
-    def offer(self, commands: Sequence[Command], message: Line = ()) -> None:
+    def show_commands(self, commands: Sequence[Command], message: Line = ()) -> None:
         """Show these commands, or a message with what is left of them behind it."""
         if (tuple(commands), message) != (self._commands, self._message):
             self._commands, self._message = tuple(commands), message
@@ -100,7 +102,7 @@ class FooterBar(Bar):
 
 
 class TabBar(Bar):
-    """Shows a line made by `tab_line`; each span that is a title can be clicked."""
+    """Titles of tabs, to be clicked; its line is made by `tab_line`."""
 
     DEFAULT_CSS = """
     TabBar { background: $background; }
@@ -129,3 +131,46 @@ class TabBar(Bar):
                 self.post_message(self.Chosen(self, index))
                 return
             x, index = end, index + is_title
+
+
+GLOB_CHARACTERS: Final = "*?[]\\"
+"""A text with one of these is a glob."""
+
+
+class FilterInput(Input):
+    """A line over the status bar; hidden until it is wanted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
+
+    def __init__(
+        self, placeholder: str = "name, part of a name, or a glob such as user:*:cart", *, id: str = "filter"
+    ) -> None:
+        super().__init__(
+            placeholder=placeholder,
+            id=id,
+            compact=True,
+            select_on_focus=False,
+            max_length=512,
+        )
+        self.cursor_blink = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a filter is being typed."""
+        return self.has_class("-open")
+
+    @property
+    def is_glob(self) -> bool:
+        """Whether the text has characters that only a server's glob understands."""
+        return any(character in GLOB_CHARACTERS for character in self.value)
+
+    def open(self, value: str = "") -> None:
+        """Show the line with a text to change, and take the keyboard at once: the next key is meant for the line."""
+        self.value = value
+        self.cursor_position = len(value)
+        self.add_class("-open")
+        self.screen.set_focus(self)
+
+    def close(self) -> None:
+        """Hide the line."""
+        self.remove_class("-open")

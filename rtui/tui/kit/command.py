@@ -164,37 +164,17 @@ def _key_name(key: str) -> str:
     return _KEY_NAMES.get(key) or format_key(key)
 
 
+# fmt: off
 APP_COMMANDS: Final[tuple[Command, ...]] = (
-    Command(
-        "redraw",
-        ("ctrl+l",),
-        "Redraw",
-        "Paint everything again, if something else wrote to the terminal.",
-        Group.APP,
-        Owner.APP,
-    ),
+    Command("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal.",
+            Group.APP, Owner.APP),
     Command("theme", ("t",), "Theme", "Choose another theme.", Group.APP, Owner.APP),
-    Command(
-        "help",
-        ("question_mark", "f1"),
-        "Help",
-        "Show every command and its keys.",
-        Group.APP,
-        Owner.APP,
-        footer=90,
-        label="?",
-    ),
-    Command(
-        "command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", Group.APP, Owner.APP, footer=91
-    ),
-    Command(
-        "quit",
-        ("q", "ctrl+q", "ctrl+c"),
-        "Quit",
-        "Leave rtui; the server is left as it was.",
-        Group.APP,
-        Owner.APP,
-        footer=92,
-    ),
+    Command("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", Group.APP, Owner.APP,
+            footer=90, label="?"),
+    Command("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", Group.APP, Owner.APP,
+            footer=91),
+    Command("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", Group.APP,
+            Owner.APP, footer=92),
 )
 """The commands of every screen."""
+# fmt: on

@@ -6,7 +6,9 @@ when another screen lies on top. `is_ready` and `is_reachable` tell; the applica
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events, on
@@ -17,9 +19,14 @@ from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import PatternError
+from rtui.server.guard.command import GuardError
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Command, Conditions
-from rtui.tui.kit.notices import failure_notice
+from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 
 
@@ -115,3 +122,27 @@ class CommandScreen(FocusScreen[ScreenResultType]):
     @on(FooterBar.Clicked)
     async def _footer_clicked(self, event: FooterBar.Clicked) -> None:
         await self.run_action(event.command.action)
+
+
+MOST_FRAMES = 12
+"""The innermost frames are told, so many of them."""
+
+
+def failure_text(error: BaseException) -> SafeText:
+    """Return the kind of the error and where it came from; neither its message nor any value."""
+    frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
+    places = [f"  {Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames]
+    lines = ["rtui has failed, the server is unharmed.", f"{type(error).__name__} at", *places]
+    return SafeText("\n".join(display_text(line) for line in lines))
+
+
+def failure_notice(error: BaseException) -> SafeText:
+    """Return one line for a failure that costs only what was asked for: its words where they are meant to be read.
+
+    What nobody foresaw is logged, and the line says where in rtui it was.
+    """
+    if isinstance(error, RtuiError):
+        return error.happened
+    if isinstance(error, PatternError | GuardError):
+        return display_text(str(error))
+    return as_rtui_error(error, "a worker of the interface").happened

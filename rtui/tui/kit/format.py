@@ -1,4 +1,4 @@
-"""How bytes and foreign text are written on this terminal: the door of `keyspace.display`, opened once at the start."""
+"""Formats values for the terminal: names and foreign text as safe text, numbers, durations, bars."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _chosen: list[Display] = [_UNICODE]
 
 
 def set_ascii_only(*, only: bool) -> None:
-    """Write everything in ASCII from now on, or not."""
+    """Choose whether everything is written in ASCII from now on."""
     _chosen[0] = _ASCII if only else _UNICODE
 
 
 def is_ascii_only() -> bool:
-    """Tell whether everything is written in ASCII, for drawings whose steps the net could not keep apart."""
+    """Return whether everything is written in ASCII, for drawings whose steps ASCII could not tell apart."""
     return _chosen[0].ascii_only
 
 
@@ -73,7 +73,7 @@ _FULL: Final = "█"
 
 
 FRESH_S: Final = 10
-"""What was learned in the last so many seconds has no age."""
+"""Facts of the last so many seconds have no age."""
 
 _MINUTE_S: Final = 60
 

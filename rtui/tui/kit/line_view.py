@@ -1,28 +1,30 @@
-"""Tells a scrolling widget how large its content is without laying the whole screen out again."""
+"""Widgets that paint lines of spans: a fast view, a panel that shows given lines, and one that is scrolled by keys."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from math import ceil
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
-from rtui.tui.kit.painter import Painter
-from rtui.tui.kit.styled_text import Line, line_width
+from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, line_width
 
 
 def set_content_height(view: ScrollView, lines: int) -> None:
-    """Say how many lines a view scrolls over.
+    """Set how many lines a view scrolls over.
 
-    Setting `virtual_size` lays out every widget of the screen, ten times a second while a scan adds rows. Nothing of
-    that is needed where the scrollbar has its place whether it is needed or not, as it must have in `view`.
+    Setting `virtual_size` alone would lay out every widget of the screen, ten times a second while a scan adds rows.
+    That is not needed in a view whose scrollbar is always displayed, as that of `view` must be.
     """
     size = Size(view.scrollable_content_region.width, lines)
     if size != view.virtual_size:
@@ -31,21 +33,21 @@ def set_content_height(view: ScrollView, lines: int) -> None:
 
 
 EIGHTHS = 8
-"""A thumb ends at eighths of a cell."""
+"""A scrollbar's thumb is drawn to an eighth of a cell."""
 
 
 class QuietScrollBar(ScrollBar):
-    """Asks for no repaint when its thumb stays where it is."""
+    """A scrollbar that is not repainted while its thumb stays where it is."""
 
     _shown: tuple[Any, ...] = ()
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Repaint if there is anything to be seen of what has changed."""
+        """Repaint if the thumb has moved, to an eighth of a cell."""
         if repaint and not (regions or layout or recompose):
-            look = self._look()
-            if look == self._shown:
+            appearance = self._appearance()
+            if appearance == self._shown:
                 return self
-            self._shown = look
+            self._shown = appearance
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def notify_style_update(self) -> None:
@@ -53,8 +55,8 @@ class QuietScrollBar(ScrollBar):
         super().notify_style_update()
         self._shown = ()
 
-    def _look(self) -> tuple[Any, ...]:
-        """Return what decides how it looks besides its colours: where the thumb is, to an eighth, and the mouse."""
+    def _appearance(self) -> tuple[Any, ...]:
+        """Return what the scrollbar shows besides colours: the thumb's position, and whether the mouse is on it."""
         cells, total, window = self.size.height, self.window_virtual_size, self.window_size
         if not (self.vertical and cells and 0 < window < total):
             return cells, total, window, self.position, self.mouse_over, self.grabbed
@@ -64,24 +66,23 @@ class QuietScrollBar(ScrollBar):
 
 
 class PaintedView(ScrollView):
-    """Its subclasses return a strip of the full width for each line, from `render_line`.
+    """A view whose subclasses return a strip of the full width for each line from `render_line`; strips are kept.
 
-    Textual has every widget under a changed region give all its lines, and for each line asks the styles for borders,
-    padding and tints first. A view that has none of these gives its lines as they are; a click through the tree paints
-    in half the time.
+    Textual has each widget under a changed region render all its lines, and for each line looks up styles of borders,
+    padding and tints. A view without these returns its lines as they are, in half the time.
     """
 
     ALLOW_SELECT = False
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         self._frame: dict[int, Strip] = {}
-        self._look: tuple[Any, ...] = ()
+        self._strips_key: tuple[Any, ...] = ()
         super().__init__(id=id, classes=classes)
         self._painter = Painter(self)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
-        """The scrollbar at the right, made when it is asked for, as Textual does it."""
+        """The scrollbar at the right, made on first use, as Textual does."""
         if self._vertical_scrollbar is None:
             bar = QuietScrollBar(vertical=True, name="vertical", thickness=self.scrollbar_size_vertical)
             bar.display = False
@@ -90,16 +91,16 @@ class PaintedView(ScrollView):
         return self._vertical_scrollbar
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines of a region, painting only those that are not there any more."""
+        """Return the lines of a region, painting only those that are not kept."""
         self._painter.begin_frame()
         if not self._is_bare:
             return super().render_lines(crop)
         background = self.background_colors[1]
         filters = self.get_line_filters()
-        look = (self.size, background, *filters)
-        if look != self._look:
+        key = (self.size, background, *filters)
+        if key != self._strips_key:
             self._frame.clear()
-            self._look = look
+            self._strips_key = key
         strips = []
         for y in crop.line_range:
             strip = self._frame.get(y)
@@ -115,12 +116,12 @@ class PaintedView(ScrollView):
 
     @property
     def _is_bare(self) -> bool:
-        """Whether nothing has to be drawn around or over the lines."""
+        """Whether there are no borders, padding, tint or opacity to apply to the lines."""
         styles = self.styles
         return not (styles.gutter or styles.tint.a) and self.opacity == 1
 
     def _set_dirty(self, *regions: Region) -> None:
-        """Paint these lines anew, or all; this is where Textual hears of every change of a widget's look."""
+        """Drop the kept strips of these regions, or all; Textual calls this for every visible change of a widget."""
         super()._set_dirty(*regions)
         if not regions:
             self._frame.clear()
@@ -129,7 +130,7 @@ class PaintedView(ScrollView):
                 self._frame.pop(y, None)
 
     def notify_style_update(self) -> None:
-        """Paint anew what was painted in the old style."""
+        """Drop what was painted in the old style."""
         super().notify_style_update()
         self._frame.clear()
         self._painter.forget()
@@ -140,7 +141,7 @@ MakeLines = Callable[[int], Sequence[Line]]
 
 
 class LinePanel(PaintedView):
-    """Shows lines of spans; setting new ones repaints the lines that differ, up to their last differing cell."""
+    """Shows lines of spans; when they are replaced, only lines that differ are repainted, up to the last such cell."""
 
     DEFAULT_CSS = """
     LinePanel { overflow-x: hidden; overflow-y: hidden; scrollbar-size-vertical: 1; }
@@ -230,3 +231,70 @@ def changed_until(old: Line, new: Line, width: int) -> int:
             break
         end -= line_width((after,))
     return min(width, end)
+
+
+_ON_HIGHLIGHTED_ROW: Final = {Role.FAINT: Role.MUTED, Role.TRACK: Role.TEXT}
+"""Roles that are replaced on the row of the cursor or mouse, whose background is too bright for them."""
+
+KEPT_STRIPS: Final = 256
+"""How many painted lines are kept: a few screens of scrolling."""
+
+KEPT_CHARACTERS: Final = 4096
+"""Longer lines, in characters, are painted each time."""
+
+
+class Painter:
+    """Paints lines in the styles of a widget and of its screen's roles, which are looked up once until `forget`.
+
+    Painted strips are kept, since most frames show old lines elsewhere; Textual keeps their rendered bytes with them.
+    """
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._plain: Style | None = None
+        self._styles: dict[tuple[Style, Role], Style] = {}
+        self._strips: LRUCache[tuple[Line, Style, int], Strip] = LRUCache(KEPT_STRIPS)
+
+    @property
+    def plain(self) -> Style:
+        """The style of the widget itself, looked up once a frame, since that goes through all its ancestors."""
+        if self._plain is None:
+            self._plain = self._widget.rich_style
+        return self._plain
+
+    def begin_frame(self) -> None:
+        """Look the widget's own style up again: an ancestor's may have changed."""
+        self._plain = None
+
+    def forget(self) -> None:
+        """Look all styles up again."""
+        self._plain = None
+        self._styles.clear()
+        self._strips.clear()
+
+    def paint(self, line: Line, base: Style, is_plain: bool = False, *, width: int) -> Strip:
+        """Return the strip of a line: each span in its role's style over `base`, cut or padded to `width` cells.
+
+        With `is_plain`, all spans are in the style of `base`.
+        """
+        key = (line, base, width)
+        strip = self._strips.get(key)
+        if strip is None:
+            styles = [base if is_plain else self._style(base, span.role) for span in line]
+            segments = [Segment(span.text, style) for span, style in zip(line, styles, strict=True) if span.text]
+            strip = Strip(segments, line_width(line)).adjust_cell_length(width, base).simplify()
+            if sum(len(span.text) for span in line) <= KEPT_CHARACTERS:
+                self._strips[key] = strip
+        return strip
+
+    def _style(self, base: Style, role: Role) -> Style:
+        """Return the style of a role over `base`."""
+        if base.bgcolor != self.plain.bgcolor:
+            role = _ON_HIGHLIGHTED_ROW.get(role, role)
+        if role is Role.TEXT:
+            return base
+        style = self._styles.get((base, role))
+        if style is None:
+            role_style = self._widget.screen.get_component_rich_style(f"{ROLE_CLASS_PREFIX}{role}", partial=True)
+            style = self._styles[base, role] = base + role_style
+        return style

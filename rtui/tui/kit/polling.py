@@ -1,4 +1,4 @@
-"""When a screen looks again whether what it shows has changed: nothing tells it, so it pulls."""
+"""Polling and slices: screens pull what has changed, and long work yields to the event loop."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from textual.timer import Timer
 from rtui.keyspace.slices import Slices
 
 FLUSH_S: Final = 0.1
-"""How often a screen looks while anything may change."""
+"""How often a screen polls while anything may change."""
 
 REST_S: Final = 1.0
-"""How often it looks when nothing is under way."""
+"""How often a screen polls when nothing is under way."""
 
 AT_ONCE_S: Final = 0.01
-"""How soon it looks when it has asked for something itself."""
+"""How soon a screen polls after a command."""
 
 
 class RefreshTimer:
-    """At most one look is due."""
+    """Calls a screen's refresh once after a while; at most one call is due."""
 
-    def __init__(self, screen: Screen[Any], look: Callable[[], None]) -> None:
+    def __init__(self, screen: Screen[Any], refresh: Callable[[], None]) -> None:
         self._screen = screen
-        self._look = look
+        self._refresh = refresh
         self._timer: Timer | None = None
 
     def after(self, seconds: float) -> None:
-        """Look once more after a while; a look that was due later is taken back."""
+        """Refresh after so many seconds, instead of when it was due so far."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._screen.set_timer(seconds, self._look)
+        self._timer = self._screen.set_timer(seconds, self._refresh)
 
 
 T = TypeVar("T")
 
 Work = Callable[[], Coroutine[Any, Any, None]]
-"""Something to do; a coroutine comes of it when it begins, so none is left over from what is cancelled before."""
+"""Work for a worker: makes its coroutine only when it starts, so that none is left unawaited by a cancellation."""
 
 PAUSE_S: Final = 0.001
-"""A real pause between slices: yielding without one would make a keypress wait for ten slices."""
+"""Pause between slices; without one a keypress would wait for ten slices."""
 
 
 async def drive(work: Slices[T], between: Callable[[], None] | None = None) -> T:

@@ -1,4 +1,4 @@
-"""A view of rows, one under the cursor and one under the mouse; what they say is up to those who show some."""
+"""A view of rows, one under the cursor and one under the mouse; subclasses return the lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rtui.tui.kit.styled_text import Line
 
 
 class RowsView(PaintedView):
-    """Paints rows, and again only those that would look different."""
+    """Paints rows, and repaints those that have changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", "rows--cursor-blurred", "rows--hover"}
     DEFAULT_CSS = """
@@ -42,21 +42,21 @@ class RowsView(PaintedView):
 
     @property
     def lines_in_view(self) -> Sequence[Line]:
-        """What the rows on the screen say, from the top; fewer than the view is high where there are no more."""
+        """The lines of the rows on the screen, from the top; fewer than the height of the view at the end."""
         raise NotImplementedError
 
     def line_at(self, number: int) -> Line | None:
-        """Return what a row says, None where there is no such row."""
+        """Return the line of a row, None where there is no such row."""
         raise NotImplementedError
 
     def hover(self, number: int | None) -> None:
-        """Light up a row, or none."""
+        """Highlight a row, or none."""
         before, self._hover_line = self._hover_line, number
         for line in {before, number} - {None}:
             self.refresh_line(line or 0)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Light up the row under the mouse."""
+        """Highlight the row under the mouse."""
         self.hover(event.y + self.scroll_offset.y)
 
     def on_leave(self) -> None:
@@ -64,7 +64,7 @@ class RowsView(PaintedView):
         self.hover(None)
 
     def repaint_changes(self) -> None:
-        """Repaint the lines in view that would look different now, and only those."""
+        """Repaint the lines in view that have changed, and only those."""
         width = self.scrollable_content_region.width
         now = dict(enumerate(self.lines_in_view))
         changed = [

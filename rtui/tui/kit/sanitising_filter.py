@@ -1,4 +1,4 @@
-"""The last nets before the terminal: hostile characters are deleted, and a plain terminal gets plain characters."""
+"""Line filters: hostile characters never reach the terminal, and an ASCII terminal gets ASCII only."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ _ONE_CELL: Final = str.maketrans(
 
 
 class SanitisingFilter(LineFilter):
-    """Takes out what must never reach a terminal, wherever it slipped through; what stands behind does not move."""
+    """Replaces characters that must never reach a terminal by blanks of the same width, wherever they come from."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments without hostile characters; the common line costs a glance."""
+        """Return the segments without hostile characters."""
         if all((segment.text.isprintable() and segment.text.isascii()) or segment.control for segment in segments):
             return segments
         return [segment if segment.control else Segment(harmless(segment.text), segment.style) for segment in segments]

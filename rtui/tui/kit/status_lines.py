@@ -1,14 +1,18 @@
-"""The title bar: which server this is, that nothing is written, and how it is doing."""
+"""The lines of the title bar and the status bar, and the warnings above the screens' content.
+
+The title says which server this is, that nothing is written, and the server's own figures; the status says how a scan
+is doing. A warning says that what is shown no longer holds, why, and what brings it up to date.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, State
 from rtui.server.wire.identity import NoTouch
@@ -61,14 +65,14 @@ _NO_TOUCH_MISSING: Final = {
 
 
 def _no_touch(state: NoTouch) -> Piece:
-    """Say whether looking leaves idle times and frequencies alone."""
+    """Return whether reading keys leaves their idle times and frequencies as they are."""
     if state is NoTouch.ON:
         return Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),))
     return Piece(1, (Span(_NO_TOUCH_MISSING[state], Role.WARN),))
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:
-    """Return the figures at the right end, the last ones that the server told while the connection is lost."""
+    """Return the server's figures; the last known ones while the connection is lost."""
     server, is_lost = status.server, isinstance(status.link, Lost)
     role = Role.MUTED if is_lost else Role.TEXT
     pieces: list[Piece] = [Piece(0, (Span(literal("last known"), Role.WARN),))] if is_lost else []
@@ -86,7 +90,7 @@ def _figures(status: BrowsingStatus) -> list[Piece]:
 
 
 def _keys(status: BrowsingStatus) -> SafeText | None:
-    """Return how many keys the database has, by its own word or by the sample."""
+    """Return how many keys the database has, by DBSIZE or as estimated from a sample."""
     if isinstance(status.total, Estimate):
         return fmt.estimated(status.total, fmt.short_count)
     return None if status.total is None else fmt.count(status.total)
@@ -129,7 +133,7 @@ def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
 
 
 def link_words(link: State, now_s: float) -> Line:
-    """Say that the connection is gone and when it is tried again, or why it is not; nothing while it is there."""
+    """Return that the connection is lost and when it is retried, or why it has ended; nothing while connected."""
     if isinstance(link, Closed) and link.reason is not None:
         return Span(literal("connection ended"), Role.BAD), Span(SafeText(f" · {link.reason.title}"), Role.WARN)
     if not isinstance(link, Lost):
@@ -151,7 +155,7 @@ def progress_bar(progress: Progress, width: int) -> list[Piece]:
 
 
 def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool) -> list[Piece]:
-    """Return what the scan has found and what it takes."""
+    """Return what the scan has found and what it costs."""
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
@@ -184,7 +188,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
 
 
 def cost_pieces(cost: Cost) -> list[Piece]:
-    """Return what the server was asked for in all, each part by itself, so that some of it fits everywhere."""
+    """Return what has been asked of the server in total, in parts of which some fit everywhere."""
     mark = "" if cost.is_measured else "≈ "
     parts = (
         (1, counted(cost.commands, "command")),
@@ -193,3 +197,28 @@ def cost_pieces(cost: Cost) -> list[Piece]:
         (1, SafeText(f"{mark}{fmt.duration(round(cost.server_us / 1000))} of its time")),
     )
     return [Piece(rank, (Span(text, Role.MUTED),)) for rank, text in parts]
+
+
+_BETWEEN: Final = Span(SafeText(" "))
+
+
+def browse_banner(status: BrowsingStatus) -> Callable[[int], Line] | None:
+    """Return the warning that the tree is outdated, for any width; None while it is not."""
+    if status.outdated is None:
+        return None
+    return _banner(status.outdated, "What is listed was seen", status.seen_age_s, "R scans again.")
+
+
+def analyse_banner(why: Outdated | None, age_s: float | None) -> Callable[[int], Line] | None:
+    """Return the warning that the figures of an analysis are outdated, for any width; None while they are not."""
+    return None if why is None else _banner(why, "These figures were taken", age_s, "r asks again.")
+
+
+def _banner(why: Outdated, what: str, age_s: float | None, remedy: str) -> Callable[[int], Line]:
+    ago = "" if age_s is None else fmt.ago(age_s)
+    pieces = [
+        Piece(0, (Span(SafeText(f"{why.value}."), Role.WARN),)),
+        Piece(2, (Span(SafeText(f"{what} {ago or 'before'}."), Role.TEXT),)),
+        Piece(1, (Span(SafeText(remedy), Role.ACCENT),)),
+    ]
+    return lambda width: clip((gap(1), *fitted(pieces, width - 2, _BETWEEN)), width)

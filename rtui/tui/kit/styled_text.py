@@ -1,4 +1,4 @@
-"""Painted text before it meets a screen: spans of safe text with a role, and lines made of them."""
+"""Styled text: spans of safe text with a role, lines made of spans, and functions to cut, pad and wrap them."""
 
 from __future__ import annotations
 

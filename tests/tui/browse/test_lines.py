@@ -24,9 +24,8 @@ from rtui.tui.browse.key_lines import explanations, fact_lines, loading_lines, m
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count, row_line, share_of
-from rtui.tui.kit.banner import browse_banner
 from rtui.tui.kit.format import Mark
-from rtui.tui.kit.status_lines import status_line, title_line
+from rtui.tui.kit.status_lines import browse_banner, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
 

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from rtui.analysis.facts import NO_TTL, RowFacts
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.row_facts import KEPT_NAME_BYTES, RowFactsCache
-from rtui.tui.kit.painter import Painter
+from rtui.tui.kit.line_view import Painter
 from rtui.tui.kit.styled_text import Span
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import COMPLETE, FixedSession

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual import events
 from textual.keys import _character_to_key
 
-from rtui.tui.kit.filter_input import FilterInput
+from rtui.tui.kit.bars import FilterInput
 from tests.server.scanned import plant
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -1,4 +1,4 @@
-"""What lies directly below a namespace, counted without opening it: looking must not make the store larger."""
+"""Counts what lies directly below a namespace without opening it, which would make the store larger."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
 from rtui.keyspace.text.segments import Separators
 
 GROWTH: Final = 1.125
-"""A namespace that has grown by this factor is looked into again while a scan goes on."""
+"""During a scan a namespace is counted again when it has grown by this factor."""
 
 LARGEST: Final = 200
-"""So many namespaces are told apart, the largest ones."""
+"""Only so many of the largest namespaces are listed."""
 
 MOST_KEYS: Final = 200_000
 """Unopened namespaces of more keys are not counted just because the cursor rests on them."""
 
 BATCH: Final = 2_048
-"""So many children are looked at between two looks at the clock."""
+"""How many children are handled between two checks of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ChildCount:
 
 @dataclass(frozen=True, slots=True)
 class ChildCounts:
-    """The parts of a namespace, largest first, and the keys directly below, when it had `of` keys."""
+    """The namespaces directly below one, largest first, and the keys directly below, when it had `of` keys in all."""
 
     parts: tuple[ChildCount, ...] = ()
     namespaces: int = 0
@@ -45,14 +45,14 @@ class ChildCounts:
 
 @dataclass(frozen=True, slots=True)
 class CountedState:
-    """When a namespace was looked into: how many keys it had, and whether it was open."""
+    """The state in which a namespace was counted: how many keys it had, and whether it was open."""
 
     node: Namespace
     keys: int
     opened: bool
 
     def is_due(self, last: CountedState, *, complete: bool) -> bool:
-        """Whether to look again since the last time; when the counts are totals, for any change."""
+        """Return whether to count again; on any change once the counts are totals (`complete`)."""
         if self.node is not last.node or self.opened != last.opened:
             return True
         return self.keys != last.keys if complete else self.keys > last.keys * GROWTH
