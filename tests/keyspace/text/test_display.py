@@ -120,9 +120,9 @@ def assert_safe(shown: str) -> None:
         ("\U0001f600".encode(), "\U0001f600", r"\U0001f600"),
     ],
 )
-def test_what_is_shown(raw: bytes, shown: str, is_ascii_only: str) -> None:
+def test_what_is_shown(raw: bytes, shown: str, in_ascii: str) -> None:
     assert display(raw) == UNICODE.name(raw) == shown
-    assert ASCII.name(raw) == is_ascii_only
+    assert ASCII.name(raw) == in_ascii
 
 
 def test_no_character_gets_through_that_should_not() -> None:
