@@ -105,7 +105,7 @@ def keyspace(chance: Random) -> list[tuple[bytes, int]]:
 @example(11774, 4096)
 @example(56, 60)
 def test_the_order_of_the_keys_says_nothing(seed: int, budget: int) -> None:
-    """Nor does it matter whether somebody looks meanwhile: `UndecidedKeys` promises both while few enough keys wait."""
+    """Nor do summaries made meanwhile matter: `UnplacedKeys` promises both while few enough keys wait."""
     keys = keyspace(Random(seed))
     others = shuffled(keys, seed)
     assert summary_of(keys, budget=budget).root == summary_of(others, budget=budget, live=True).root
@@ -141,7 +141,7 @@ def test_what_holds_a_hundredth_has_its_name(seed: int, live: bool) -> None:
 
 
 def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy() -> None:
-    """Far more undecided keys than wait at once: the names of one hundredth come out exactly nevertheless."""
+    """Far more unplaced keys than wait at once: the names of one hundredth come out exactly nevertheless."""
     keys = [(b"user%x:%s" % (number, part), 60) for number in range(30_000) for part in (b"a", b"b")]
     keys += [(b"name%d:%d" % (name, number), 60) for name in range(12) for number in range(800)]
     keys += [(b"blob", 2_000_000)]
