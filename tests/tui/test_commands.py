@@ -10,6 +10,7 @@ from textual.actions import parse
 from textual.binding import Binding
 
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
+from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp, all_commands
 from rtui.tui.browse.commands import BROWSE_COMMANDS
@@ -25,7 +26,8 @@ from rtui.tui.kit.table import TableBody
 SCREENS = {"browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS)}
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
-    Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.TABLE: TableBody,
+    Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
+    Owner.TABLE: TableBody,
 }  # fmt: skip
 
 

@@ -117,7 +117,7 @@ async def test_no_command_reaches_a_screen_that_is_taken_down() -> None:
                 assert not await app.run_action(command.action, screen)
         await desk.until(lambda: not screen.is_attached)
         screen.flush()
-        await screen.run_action("analyse.next_list")
+        await screen.run_action("panel.next_list")
 
 
 async def test_a_screen_is_left_once() -> None:

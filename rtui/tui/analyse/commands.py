@@ -16,6 +16,9 @@ _run = partial(Command, group=Group.ANALYSE, owner=Owner.ANALYSE)
 _table = partial(Command, group=Group.TABLE, owner=Owner.ANALYSE)
 """A command of the screen about its table."""
 
+_panel = partial(Command, group=Group.TABLE, owner=Owner.PANEL)
+"""A command of any panel."""
+
 _RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 
 ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
@@ -49,15 +52,15 @@ ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
     ),
     _run("leave", ("a",), "Tree", "Go back to the tree; the analysis goes on.", when=(Condition.LIVE,)),
     *MOVE_COMMANDS,
-    _table(
+    _panel(
         "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the namespace above.",
         when=(Condition.ZOOMED,), footer=4,
     ),
-    _table(
+    _panel(
         "next_list", ("right_square_bracket",), "Next list", "Show the next table of the panel.",
         when=(Condition.SEVERAL_LISTS,), footer=3,
     ),
-    _table(
+    _panel(
         "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
         when=(Condition.SEVERAL_LISTS,),
     ),

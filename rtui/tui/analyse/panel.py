@@ -82,8 +82,8 @@ def panel_command(
     label: str = "",
 ) -> PanelCommand[S]:  # fmt: skip
     """Declare a command of a panel; it is offered wherever `change` returns a state."""
-    call = f"change_panel('{id}')"
-    command = Command(id, (key,), title, help, Group.TABLE, Owner.ANALYSE, (id,), footer, label, call)
+    call = f"change('{id}')"
+    command = Command(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call)
     return PanelCommand(command, change)
 
 

@@ -129,10 +129,18 @@ class PanelView(Vertical):
         self.post_message(self.Changed())
         return True
 
-    def next_table(self, step: int) -> None:
-        """Show the table so many places further."""
+    def action_next_list(self, step: int = 1) -> None:
+        """Show the next table of the panel."""
         if self._report is not None:
             self.set_state(self.panel.with_table(self._report, self.state, step))
+
+    def action_previous_list(self) -> None:
+        """Show the table before."""
+        self.action_next_list(-1)
+
+    def action_zoom_out(self) -> None:
+        """Go to the namespace above."""
+        self.zoom_out()
 
     def zoom_in(self) -> bool:
         """Zoom into the row under the cursor; returns False where the panel can't."""
@@ -142,7 +150,7 @@ class PanelView(Vertical):
         """Zoom out by a level; returns False at the top."""
         return self._report is not None and self.set_state(self.panel.zoomed_out(self._report, self.state))
 
-    def change(self, command_id: str) -> None:
+    def action_change(self, command_id: str) -> None:
         """Carry out one of the panel's own commands, where it applies."""
         if self._report is not None:
             for one in self.panel.commands:

@@ -41,23 +41,20 @@ from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.copying import Copy, choose_copy, copy_text
+from rtui.tui.kit.copying import choose_copy, copy_text
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_file import SUFFIXES, TableFileError, write_table
+from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
 
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
-
-NOT_YET: Final = float("-inf")
-"""A time before any other."""
 
 
 class AnalyseScreen(CommandScreen[bytes | None]):
     """Shows an analysis in panels; dismissed with the key that the user wants to go to, or with None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE, Owner.PANEL)
     AUTO_FOCUS = "#table-body"
     SCREEN_COMMANDS = (*ANALYSE_COMMANDS, *APP_COMMANDS)
 
@@ -81,7 +78,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
         self._shows_cost = False
-        self._hot_keys_read_at_s = NOT_YET
+        self._hot_keys_read_at_s: float | None = None
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
         self._refresh_timer = RefreshTimer(self, self.flush)
@@ -177,8 +174,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
-        """The screen and its table."""
-        return {Owner.ANALYSE: self, Owner.TABLE: self.table.body}
+        """The screen, its panel, and the table of that."""
+        return {Owner.ANALYSE: self, Owner.PANEL: self.view, Owner.TABLE: self.table.body}
 
     @property
     def conditions(self) -> Conditions:
@@ -224,10 +221,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_pause(self) -> None:
         """Pause the analysis, or resume it."""
-        holds = self.conditions
-        if Condition.PAUSED in holds:
+        if Condition.PAUSED in self.conditions:
             self.source.control.resume()
-        elif Condition.SCANNING in holds:
+        elif Condition.SCANNING in self.conditions:
             self.source.control.pause()
         self._show_soon()
 
@@ -268,22 +264,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Show the panel before."""
         self.action_show_panel(PANELS[PANELS.index(self.panel) - 1].id)
 
-    def action_change_panel(self, command_id: str) -> None:
-        """Carry out one of the panel's own commands."""
-        self.view.change(command_id)
-
-    def action_next_list(self) -> None:
-        """Show the next table of the panel."""
-        self.view.next_table(1)
-
-    def action_previous_list(self) -> None:
-        """Show the table before."""
-        self.view.next_table(-1)
-
-    def action_zoom_out(self) -> None:
-        """Go to the namespace above."""
-        self.view.zoom_out()
-
     @on(TabBar.Chosen)
     def _tab_clicked(self, event: TabBar.Chosen) -> None:
         if event.index < len(PANELS):
@@ -310,19 +290,15 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""
-        copies = self._copies()
+        copies = row_copies(self.view.subject, self.table.body.texts)
         if copies:
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
-        copies = self._copies()
+        copies = row_copies(self.view.subject, self.table.body.texts)
         if copies:
             choose_copy(self, copies)
-
-    def _copies(self) -> list[Copy]:
-        body = self.table.body
-        return row_copies(body.subject, body.rows.texts(body.cursor_line)) if len(body.rows) else []
 
     # hot keys, found by the server itself
 
@@ -345,7 +321,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             text = " ".join(filter(None, (error.happened, error.remedy)))
             self.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
         else:
-            self._hot_keys_read_at_s = NOT_YET
+            self._hot_keys_read_at_s = None
             self._refresh_hot_keys(self.source.status)
             self.notify(notice_of_session(consent), title="The server counts its hot keys", markup=False, timeout=10)
 
@@ -353,8 +329,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Read the hot keys again now and then while they are shown: a session may have begun or ended."""
         now_s, source = asyncio.get_running_loop().time(), self.source
         is_reachable = status.is_live and isinstance(status.link, Online) and not status.is_under_way
-        is_due = source.report is not None and now_s - self._hot_keys_read_at_s >= HOT_EVERY_S
-        if self.panel.shows_hot_keys and is_reachable and is_due and source.reports_hot_keys:
+        is_due = self._hot_keys_read_at_s is None or now_s - self._hot_keys_read_at_s >= HOT_EVERY_S
+        has_hot_keys = self.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
+        if has_hot_keys and is_reachable and is_due:
             self._hot_keys_read_at_s = now_s
             self.run_worker(
                 self._read_hot_keys(), group="hot keys", exclusive=True, exit_on_error=False, description="hot keys"

@@ -112,7 +112,9 @@ def _meaning_of_path(path: Path) -> SafeText:
 
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
-    """Return what can be copied of a row: first its name, if it has one, else the row itself."""
+    """Return what can be copied of a row, first its name, if it has one; nothing where there is no row."""
+    if not texts:
+        return []
     row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
     if not isinstance(subject, bytes | tuple):
         return [row]

@@ -38,6 +38,7 @@ class Owner(StrEnum):
     DETAIL = "detail"
     SCAN = "scan"
     ANALYSE = "analyse"
+    PANEL = "panel"
     TABLE = "table"
 
 

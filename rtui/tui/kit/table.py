@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from rtui.analysis.report.tables.table import Subject, Table
+from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command, Condition, Group, Owner, bindings
 from rtui.tui.kit.line_view import LinePanel, set_content_height
 from rtui.tui.kit.rows_view import RowsView
@@ -85,6 +86,11 @@ class TableBody(RowsView, can_focus=True):
     def subject(self) -> Subject:
         """What the row under the cursor is about."""
         return self.rows.subject(self._cursor_line) if len(self.rows) else None
+
+    @property
+    def texts(self) -> tuple[SafeText, ...]:
+        """The texts of the row under the cursor; none where there is no row."""
+        return self.rows.texts(self._cursor_line) if len(self.rows) else ()
 
     def show(self, rows: TableRows, is_marked: IsMarked | None) -> None:
         """Show other rows: the cursor goes to its row of this table, else to the top.
