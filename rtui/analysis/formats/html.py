@@ -50,13 +50,11 @@ def _policy(style: str, script: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Return the hash by which a policy knows a text."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 @cache
 def _style() -> Markup:
-    """Return the style sheet."""
     return joined((_inline("page.css"), share_styles()))
 
 
@@ -67,7 +65,6 @@ def _inline(name: str) -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    """Return the server, the time, the coverage and the main figures."""
     head = report.head
     server = " · ".join(
         part for part in (f"{head.server.product} {head.server.version}".strip(), head.server.role) if part
@@ -84,7 +81,6 @@ def _header(report: Report) -> Markup:
 
 
 def _tiles(report: Report) -> list[Markup]:
-    """Return the main figures."""
     stats, head = report.summary.root.stats, report.head
     mark = {CoverageKind.ESTIMATE: humanize.Mark.ABOUT, CoverageKind.PARTIAL: humanize.Mark.AT_LEAST}.get(
         head.coverage.kind, humanize.Mark.EXACT

@@ -137,7 +137,6 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
 
 
 def _name(box: _Box) -> SafeText:
-    """Return the name of one level."""
     if box.node.kind is NodeKind.OTHER:
         return SafeText(OTHER)
     if not box.depth:
@@ -167,6 +166,5 @@ def _colour(stats: Stats) -> str:
 
 
 def _legend() -> Markup:
-    """Return what the colours mean."""
     steps = (element("i", class_=f"t{step}") for step in range(_NO_TTL_STEPS + 1))
     return element("p", "all expire ", *steps, " none ever do", class_="note legend")

@@ -1,4 +1,4 @@
-"""Elements of a page: whatever is put into one is escaped, unless it is an element itself."""
+"""HTML elements and tables: text is escaped wherever it is put, unless it is markup already."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def joined(parts: Iterable[str]) -> Markup:
 
 
 def safe(text: str) -> Markup:
-    """Return text without anything that hides or means something."""
+    """Return text escaped, without control or invisible characters."""
     return Markup(escape(display_text(text, limit=_TEXT_LIMIT)))
 
 
@@ -77,13 +77,12 @@ def section(table: Table) -> Markup:
 
 
 def _heading(column: Column) -> Markup:
-    """Return the heading of a column."""
     kind = "n" if column.numeric else None
     return element("th", column.title, scope="col", class_=kind, title=column.about or None)
 
 
 def _cell(cell: Cell, column: Column) -> Markup:
-    """Return one cell with what sorts it and what explains it."""
+    """Return one cell, with its sort key and a tooltip for its interval or reason."""
     text = cell_text(cell, column)
     title: str | None = cell_reason(cell) or None
     interval = cell_interval(cell, column)

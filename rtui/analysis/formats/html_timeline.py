@@ -1,4 +1,4 @@
-"""Coming expiries as bars over time: the next hour, day, week and what is later, with the cliffs marked and named."""
+"""The expiry forecast as bars over time: the next hour, day, week and later, with cliffs marked and listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.timeline import columns
 
 COLUMNS: Final = 60
-"""Bars of each stretch."""
+"""Bars of each chart."""
 
 _MARKS: Final = {CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT}
 """What stands before numbers that come without an interval."""
@@ -27,8 +27,8 @@ _STEP: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """A part of the time to come."""
+class _Range:
+    """A range of time with a chart of its own."""
 
     title: str
     start_s: float
@@ -45,7 +45,7 @@ def timeline(report: Report) -> Markup:
     bins = lines[0].bins
     found = report.summary.expiry.cliffs
     mark = _MARKS.get(report.head.coverage.kind, Mark.EXACT)
-    charts = [chart for stretch in _stretches(now, bins) for chart in _chart(stretch, now, lines[0], found, mark)]
+    charts = [chart for span in _ranges(now, bins) for chart in _chart(span, now, lines[0], found, mark)]
     if not charts:
         return Markup("")
     return element(
@@ -58,19 +58,19 @@ def timeline(report: Report) -> Markup:
     )
 
 
-def _stretches(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Stretch]:
-    """Yield the parts of the time to come, up to the last expiry."""
-    yield _Stretch("next hour", 0, HOUR_S)
-    yield _Stretch("then the next day", HOUR_S, DAY_S)
-    yield _Stretch("then the next week", DAY_S, 7 * DAY_S)
+def _ranges(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Range]:
+    """Yield the ranges of time that get a chart each, up to the last expiry."""
+    yield _Range("next hour", 0, HOUR_S)
+    yield _Range("then the next day", HOUR_S, DAY_S)
+    yield _Range("then the next week", DAY_S, 7 * DAY_S)
     last = max(one.start_s + one.width_s for one in bins) - now
     if last > 7 * DAY_S:
-        yield _Stretch("later", 7 * DAY_S, last)
+        yield _Range("later", 7 * DAY_S, last)
 
 
-def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff], mark: Mark) -> Iterator[Markup]:
-    """Yield the chart of a stretch, unless nothing expires in it."""
-    start, width = now + stretch.start_s, stretch.end_s - stretch.start_s
+def _chart(span: _Range, now: float, line: Timeline, found: Sequence[Cliff], mark: Mark) -> Iterator[Markup]:
+    """Yield the chart of a range, unless nothing expires in it."""
+    start, width = now + span.start_s, span.end_s - span.start_s
     (whole,), bars = columns(line, start, start + width, 1), columns(line, start, start + width, COLUMNS)
     heights = [plain(one.keys) for one in bars]
     highest = max((one.keys for one in bars), key=plain)
@@ -88,7 +88,7 @@ def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff]
     calm = [at for at in range(COLUMNS) if at not in steep]
     keys = written_keys(whole.keys, mark)
     noun = noun_of(whole.keys, "key")
-    title = f"{stretch.title}: {keys} {noun} {'expires' if noun == 'key' else 'expire'}"
+    title = f"{span.title}: {keys} {noun} {'expires' if noun == 'key' else 'expire'}"
     drawing = element(
         "svg",
         element("title", title),
@@ -103,7 +103,7 @@ def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff]
         "figure",
         element(
             "figcaption",
-            element("b", stretch.title),
+            element("b", span.title),
             element("span", f"{keys} {noun} · the highest bar is {written(highest, humanize.short_count)}"),
         ),
         drawing,
@@ -112,7 +112,6 @@ def _chart(stretch: _Stretch, now: float, line: Timeline, found: Sequence[Cliff]
 
 
 def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
-    """Return bars as one path."""
     bars = []
     for at in columns:
         height = _HEIGHT * heights[at] / top
@@ -123,7 +122,6 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
 
 
 def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
-    """Return the cliffs in words."""
     items = (
         element(
             "li",
@@ -139,6 +137,6 @@ def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
 
 
 def _clock(at_s: float, width_s: float) -> str:
-    """Return a moment as an axis needs it."""
+    """Return a moment as an axis shows it: the time of day, or the date where the range is longer than a day."""
     text = humanize.moment(at_s)
     return text[11:16] if width_s <= DAY_S else text[:10]

@@ -77,6 +77,9 @@ DEEPEST: Final = 400
 TEXT_LIMIT: Final = 4096
 """Characters of a text that are kept."""
 
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+"""Types of values that JSON has as they are."""
+
 _LABEL_BYTES: Final = 512
 _OPEN_LEVELS: Final = 3
 """Levels of objects whose members have lines of their own."""
@@ -195,15 +198,16 @@ def name_text(name: bytes) -> str:
 
 
 def _json(value: Any) -> Any:
-    """Return a value as JSON has it: bytes as the text of a name, without bounds that are infinite."""
+    """Return a value of `to_builtins` as JSON has it: bytes as the text of a name, without bounds that are infinite."""
     if isinstance(value, dict):
+        if value.get("high") == inf:
+            del value["high"]
         return {
-            name_text(name) if isinstance(name, bytes) else name: _json(one)
+            name_text(name) if isinstance(name, bytes) else name: one if type(one) in _PLAIN else _json(one)
             for name, one in value.items()
-            if one != inf
         }
     if isinstance(value, list | tuple):
-        return [_json(one) for one in value]
+        return [one if type(one) in _PLAIN else _json(one) for one in value]
     return name_text(value) if isinstance(value, bytes) else value
 
 
@@ -281,7 +285,7 @@ def _version(text: str | bytes) -> int:
 
 
 def _read(kind: type, value: Any) -> Any:
-    """Return a member with a form of its own; ValueError, with what is wrong, becomes a ValidationError of msgspec."""
+    """Return a name, text or slot counts from JSON; msgspec adds the place to the ValueError."""
     if kind is SlotCounts:
         if not isinstance(value, list) or len(value) != SLOTS or set(map(type, value)) != {int}:
             raise ValueError(f"Expected a list of {SLOTS:,} numbers")
@@ -297,7 +301,7 @@ def _read(kind: type, value: Any) -> Any:
 
 
 def _described(kind: type) -> dict[str, Any]:
-    """Return the JSON Schema of a member with a form of its own."""
+    """Return the JSON Schema of names, texts and slot counts."""
     if kind is SlotCounts:
         item = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
         return {"type": "array", "items": item, "minItems": SLOTS, "maxItems": SLOTS}
@@ -322,7 +326,7 @@ def _sentence(message: str) -> str:
 
 
 def _check_utf8(text: str | bytes) -> None:
-    """Raise ReportFormatError for bytes that are no UTF-8, of which msgspec says no more than that they are no JSON."""
+    """Raise ReportFormatError for bytes that are no UTF-8, which msgspec reports as malformed JSON only."""
     try:
         if isinstance(text, bytes):
             text.decode()

@@ -50,7 +50,6 @@ def _member(of: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _items(of: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects of a list within an object."""
     found = of.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 

@@ -30,7 +30,6 @@ def table_markdown(table: Table) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    """Yield all lines."""
     yield f"# {escaped(headline(report))}"
     yield ""
     yield from (f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows)
@@ -45,7 +44,6 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    """Yield a table: header, alignment, rows."""
     yield table_line([escaped(column.title) for column in table.columns])
     yield table_line(["--:" if column.numeric else ":--" for column in table.columns])
     for row in table.rows:
@@ -87,7 +85,6 @@ def shown_tables(report: Report, rows: int = ROWS) -> list[Table]:
 
 
 def _cut(table: Table, rows: int) -> Table:
-    """Return the table with so many rows at most."""
     more = len(table.rows) - rows
     if more <= 0:
         return table

@@ -100,7 +100,6 @@ class _Fields:
 
 
 def _text(cell: Cell) -> str:
-    """Return the field of a value."""
     if isinstance(cell, bytes):
         return guarded(display(cell))
     if isinstance(cell, str):

@@ -16,7 +16,7 @@ from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import Display
 
 DEFAULT_WIDTH: Final = 110
-"""Characters of a line where nobody knows better."""
+"""Characters of a line by default."""
 
 _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
@@ -55,7 +55,7 @@ class _Page:
             yield from self._table(table)
 
     def _paragraph(self, text: str, before: str = "") -> list[str]:
-        """Return a text in lines, what stands before the first left free in the others."""
+        """Return a text in lines, with `before` in front of the first and as much space before the others."""
         if self._width is None:
             return [before + text]
         room = max(self._width, len(before) + _NARROWEST_NAME)
@@ -80,11 +80,10 @@ class _Page:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
 
     def _texts(self, columns: Sequence[Column], row: Sequence[Cell]) -> list[str]:
-        """Return the texts of a row, uncut."""
         return [cell_text(cell, column, self._display) for cell, column in zip(row, columns, strict=True)]
 
     def _fit(self, table: Table, widths: list[int]) -> None:
-        """Narrow mixes, and then the columns that take what is left, until the line fits or they are hard to read."""
+        """Narrow mixes, then columns of flexible width, until the line fits or they would be hard to read."""
         if self._width is None:
             return
         over = _GAP + sum(widths) + _GAP * (len(widths) - 1) - self._width

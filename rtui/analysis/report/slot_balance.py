@@ -86,6 +86,5 @@ def node_loads(loads: Sequence[int], nodes: int) -> tuple[NodeLoad, ...]:
 
 
 def _single(value: float) -> float:
-    """Round to single precision."""
     rounded: float = struct.unpack("f", struct.pack("f", value))[0]
     return rounded

@@ -196,22 +196,15 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
     found = _interval(threshold, numbers)
     if found is not None:
         return found, _doubt(comparison.before, comparison.after)
-    lacking = [(name, head) for name, head, one in _sides(comparison, numbers) if one is None]
-    name, head = lacking[-1]
-    if change.path and _is_missing(change, name):
+    if numbers.after is None:
+        name, head, keys = "second", comparison.after, change.keys.after
+    else:
+        name, head, keys = "first", comparison.before, change.keys.before
+    if change.path and keys is not None and not keys.is_present:
         return None, f"the {name} report has no such namespace"
     column = head.columns.get("ttl" if threshold.measure is ThresholdMeasure.NO_TTL else threshold.measure.value)
     reason = f" ({column.state}{': ' if column.reason else ''}{display_text(column.reason)})" if column else ""
     return None, f"the {name} report does not know it{reason}"
-
-
-def _sides(comparison: Comparison, numbers: Change) -> tuple[tuple[str, Head, object], ...]:
-    return ("first", comparison.before, numbers.before), ("second", comparison.after, numbers.after)
-
-
-def _is_missing(change: NamespaceChange, name: str) -> bool:
-    keys = change.keys.before if name == "first" else change.keys.after
-    return keys is not None and not keys.is_present
 
 
 def _interval(threshold: FailOn, numbers: Change) -> Interval | None:

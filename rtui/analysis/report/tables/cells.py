@@ -6,7 +6,7 @@ from math import isinf
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
-from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Report, Stats
+from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell
 
@@ -48,6 +48,12 @@ class Cells:
         if value is None:
             return self.unknown(fact)
         return AtLeast(value) if self.is_partial or self.is_estimate else value
+
+    def quantiles(self, found: Quantiles | None, fact: str) -> tuple[Cell, ...]:
+        """Return the mean, p50, p90, p99 and the maximum of a size."""
+        if found is None:
+            return (self.unknown(fact),) * 5
+        return found.mean, found.p50, found.p90, found.p99, self.highest(found.max, fact)
 
     def memory(self, stats: Stats) -> Cell:
         """Return the bytes of a set of keys: at least so many where some of them are not known."""

@@ -114,7 +114,7 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield what the numbers do not hold, and what they may hold twice."""
+    """Yield which keys the numbers leave out, or may count twice."""
     if coverage.vanished:
         yield f"{humanize.keys(coverage.vanished)} gone before inspection"
     if coverage.unread:
@@ -124,7 +124,6 @@ def _left_out(coverage: Coverage) -> Iterator[str]:
 
 
 def _scope(head: Head) -> Iterator[str]:
-    """Yield what was asked for."""
     scope = head.scope
     if scope.match is not None:
         yield f"keys that match {display(scope.match)}"

@@ -113,7 +113,6 @@ def spans(edges_s: Sequence[int]) -> list[str]:
 
 
 def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
-    """Return the table of the last nodes of some paths."""
     cells = Cells(report)
     chosen = sorted(paths, key=lambda nodes: -_lasting(nodes[-1].stats))
     rows: list[tuple[Cell, ...]] = []
@@ -134,7 +133,6 @@ def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tup
 
 
 def _lasting(stats: Stats) -> float:
-    """Return the number of keys that never expire."""
     return plain(stats.no_ttl_keys or 0)
 
 

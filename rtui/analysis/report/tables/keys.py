@@ -113,7 +113,6 @@ def hot_slots(report: Report) -> Table:
 
 
 def _table(report: Report, of: HotList, number: int) -> Table:
-    """Return the table of one list."""
     cells = Cells(report)
     value = Column(
         "value", of.unit, Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT, max(10, len(of.unit))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Node, NodeKind, Quantiles, Report, Stats
+from rtui.analysis.report.document import Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S
 from rtui.analysis.report.tables.cells import Cells, plain, share_above
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
@@ -76,7 +76,6 @@ def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
 
 
 def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
-    """Return the table of the last nodes of some paths."""
     cells = Cells(report)
     top = report.summary.root.stats
     share = _SHARE if top.memory_bytes is not None else _SHARE_OF_KEYS
@@ -92,15 +91,14 @@ def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node
 
 
 def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Cell, ...]:
-    """Return the cells after the name."""
-    spread = stats.memory
+    mean, _, _, p99, _ = cells.quantiles(stats.memory, "memory")
     return (
         cells.amount(stats.keys),
         cells.memory(stats),
         cells.known(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
-        cells.known(None if spread is None else spread.mean, "memory"),
+        mean,
         cells.known(stats.no_ttl_share, "ttl"),
-        cells.known(None if spread is None else spread.p99, "memory"),
+        p99,
         _use(cells, stats, use),
         stats.types or cells.unknown("type"),
     )
@@ -114,8 +112,6 @@ def _use(cells: Cells, stats: Stats, use: Column) -> Cell:
     return cells.known(share_above(counters, len(counters or ()) - 1), "frequency")
 
 
-_SPREAD = ("mean", "p50", "p90", "p99")
-
 _COLUMNS = (
     Column("depth", "depth", Unit.NUMBER),
     NAMESPACE,
@@ -124,7 +120,7 @@ _COLUMNS = (
     Column("share_of_keys", "share of keys", Unit.SHARE),
     Column("memory", "bytes", Unit.BYTES),
     Column("share_of_memory", "share of bytes", Unit.SHARE),
-    *(Column(f"memory_{name}", name, Unit.BYTES) for name in (*_SPREAD, "max")),
+    *(Column(f"memory_{name}", name, Unit.BYTES) for name in ("mean", "p50", "p90", "p99", "max")),
     Column("no_ttl_keys", "no TTL", Unit.KEYS),
     Column("no_ttl_share", "no TTL share", Unit.SHARE),
     Column("no_ttl_memory", "no TTL bytes", Unit.BYTES),
@@ -147,24 +143,15 @@ def namespace_figures(report: Report) -> Table:
 
 
 def _all_figures(cells: Cells, stats: Stats) -> tuple[Cell, ...]:
-    """Return what a namespace adds up to."""
     return (
         cells.amount(stats.keys),
         stats.share_keys,
         cells.memory(stats),
         cells.known(stats.share_memory, "memory"),
-        *_spread(cells, stats.memory),
+        *cells.quantiles(stats.memory, "memory"),
         cells.amount(stats.no_ttl_keys, "ttl"),
         cells.known(stats.no_ttl_share, "ttl"),
         cells.amount(stats.no_ttl_memory_bytes, "memory"),
         stats.soonest_expiry_s,
         stats.types or cells.unknown("type"),
     )
-
-
-def _spread(cells: Cells, spread: Quantiles | None) -> tuple[Cell, ...]:
-    """Return the mean, the quantiles and the largest."""
-    if spread is None:
-        return (cells.unknown("memory"),) * (len(_SPREAD) + 1)
-    quantiles = (spread.mean, spread.p50, spread.p90, spread.p99)
-    return (*(cells.known(one, "memory") for one in quantiles), cells.highest(spread.max, "memory"))

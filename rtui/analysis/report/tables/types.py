@@ -39,7 +39,9 @@ def types(report: Report) -> Table:
     cells = Cells(report)
     rows: list[tuple[Cell, ...]] = []
     for one in report.summary.types:
-        stats, spread, length = one.stats, one.stats.memory, one.length
+        stats = one.stats
+        mean, p50, _, p99, largest = cells.quantiles(stats.memory, "memory")
+        _, length_p50, _, length_p99, longest = cells.quantiles(one.length, "length")
         rows.append(
             (
                 one.name,
@@ -47,15 +49,10 @@ def types(report: Report) -> Table:
                 stats.share_keys,
                 cells.memory(stats),
                 cells.known(stats.share_memory, "memory"),
-                cells.known(None if spread is None else spread.mean, "memory"),
-                cells.known(None if spread is None else spread.p50, "memory"),
-                cells.known(None if spread is None else spread.p99, "memory"),
-                cells.highest(None if spread is None else spread.max, "memory"),
+                *(mean, p50, p99, largest),
                 cells.known(stats.no_ttl_share, "ttl"),
                 one.unit,
-                cells.known(None if length is None else length.p50, "length"),
-                cells.known(None if length is None else length.p99, "length"),
-                cells.highest(None if length is None else length.max, "length"),
+                *(length_p50, length_p99, longest),
             )
         )
     memory = (_MEMORY, _SHARE_OF_MEMORY, _MEAN, _P50, _P99, _MAX)
@@ -101,7 +98,6 @@ def frequency_histogram(report: Report) -> Table:
 
 
 def _bins(report: Report, titles: list[str], figures: tuple[Figure, ...] | None) -> tuple[tuple[Cell, ...], ...]:
-    """Return a row for each bin of a histogram."""
     cells = Cells(report)
     total = sum(map(plain, figures or ()))
     return tuple(
