@@ -13,8 +13,8 @@ from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
-from rtui.tui.analyse.head_lines import status_line, title_line
 from rtui.tui.analyse.hot_panel import hot_lines
+from rtui.tui.analyse.screen_lines import status_line, title_line
 from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
 from rtui.tui.analyse.types_panel import types_lines
 from rtui.tui.app import all_commands

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -23,19 +23,20 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
-from rtui.tui.analyse.head_lines import (
+from rtui.tui.analyse.hot_session import HotSessionScreen, notice_of_session
+from rtui.tui.analyse.panel import Panel, PanelStates
+from rtui.tui.analyse.panel_view import PanelView
+from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.screen_lines import (
     FILE_HINT,
     FILTER_HINT,
+    KEEP_OR_REPLACE,
     empty_lines,
     offer_lines,
     panels_line,
     status_line,
     title_line,
 )  # fmt: skip
-from rtui.tui.analyse.hot_session import HotSessionScreen, notice_of_session
-from rtui.tui.analyse.panel import Panel, PanelStates
-from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
@@ -46,9 +47,6 @@ from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
-
-KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
-"""The choice before an estimate replaces exact figures."""
 
 
 class AnalyseScreen(CommandScreen[bytes | None]):
@@ -160,8 +158,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         now_s = asyncio.get_running_loop().time()
         self.title_bar.set_line(lambda width: title_line(status, report, width, self._label))
         self.status_bar.set_line(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
-        at = PANELS.index(self.panel)
-        self.tab_bar.set_line(lambda width: panels_line([panel.title for panel in PANELS], at, width))
+        chosen = PANELS.index(self.panel)
+        self.tab_bar.set_line(lambda width: panels_line([panel.title for panel in PANELS], chosen, width))
         self._show_commands()
 
     @on(PanelView.Changed)
@@ -206,9 +204,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             self._begin(estimate=True)
         elif Condition.READY in self.conditions:
             title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
-            self.app.push_screen(
-                ChoiceScreen(title, KEEP_OR_REPLACE), lambda choice: self._begin(estimate=True) if choice == 1 else None
-            )
+            self.app.push_screen(ChoiceScreen(title, KEEP_OR_REPLACE), self._replace_or_keep)
+
+    def _replace_or_keep(self, choice: int | None) -> None:
+        if choice == 1:
+            self._begin(estimate=True)
 
     def _begin(self, *, estimate: bool) -> None:
         if Condition.READY in self.conditions:
@@ -290,14 +290,12 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""
-        copies = row_copies(self.view.subject, self.table.body.texts)
-        if copies:
+        if copies := row_copies(self.view.subject, self.table.body.texts):
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
-        copies = row_copies(self.view.subject, self.table.body.texts)
-        if copies:
+        if copies := row_copies(self.view.subject, self.table.body.texts):
             choose_copy(self, copies)
 
     # hot keys, found by the server itself
@@ -382,8 +380,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.file_input.close()
         self.table.body.focus()
         self._show_commands()
-
-    # leaving
 
     def action_back(self) -> None:
         """Go back one step."""

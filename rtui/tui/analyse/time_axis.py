@@ -17,7 +17,7 @@ WEEK_S: Final = 7 * DAY_S
 
 
 class TimeRange(Enum):
-    """How far ahead to look, in seconds; 0 for as far as there is anything."""
+    """How far ahead the timeline reaches, in seconds; 0 for up to the last expiry."""
 
     HOUR = HOUR_S
     DAY = DAY_S
@@ -26,7 +26,7 @@ class TimeRange(Enum):
 
     @property
     def title(self) -> SafeText:
-        """What it is called."""
+        """Its name on the screen."""
         return _TITLES[self]
 
 
@@ -49,7 +49,7 @@ _TICKS_S: Final = (*_STEPS_S, 3_640_000 * DAY_S)
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Columns of equal time side by side, stretched over the cells that there are."""
+    """Columns of equal time, spread over the cells of a line."""
 
     start_s: float
     """Seconds since the epoch."""
@@ -60,11 +60,11 @@ class Axis:
 
     @property
     def end_s(self) -> float:
-        """Where the last column ends."""
+        """The end of the last column, in seconds since the epoch."""
         return self.start_s + self.step_s * self.columns
 
     def cell_of(self, moment_s: float) -> int:
-        """Return the first cell of the column in which a moment lies; it may be outside."""
+        """Return the first cell of the column of a moment; it may lie outside of the axis."""
         column = int((moment_s - self.start_s) // self.step_s)
         return -(-column * self.cells // self.columns)
 
@@ -74,7 +74,7 @@ class Axis:
 
 
 def axis_for(time_range: TimeRange, bins: Sequence[ExpiryBin], now_s: float, cells: int, zone: tzinfo | None) -> Axis:
-    """Return the columns for so many cells; they begin at round times of the zone, None for this machine's."""
+    """Return the axis for so many cells; columns begin at round times of the zone, None for the local one."""
     offset = offset_s(now_s, zone)
     reach = time_range.value or max([bins[-1].start_s + bins[-1].width_s - now_s if bins else 0.0, float(HOUR_S)])
     step = next((step for step in _STEPS_S if reach / step + 1 <= cells), _STEPS_S[-1])
@@ -84,7 +84,7 @@ def axis_for(time_range: TimeRange, bins: Sequence[ExpiryBin], now_s: float, cel
 
 
 def offset_s(moment_s: float, zone: tzinfo | None) -> float:
-    """Return how far the zone is ahead of UTC at a moment."""
+    """Return the offset of a zone from UTC at a moment, in seconds."""
     try:
         ahead = datetime.fromtimestamp(moment_s, UTC).astimezone(zone).utcoffset()
     except (OverflowError, ValueError, OSError):
@@ -93,7 +93,7 @@ def offset_s(moment_s: float, zone: tzinfo | None) -> float:
 
 
 def zone_name(moment_s: float, zone: tzinfo | None) -> SafeText:
-    """Return what the times are of: `UTC`, `UTC+2`."""
+    """Return the name of a zone: `UTC`, `UTC+2`."""
     offset = offset_s(moment_s, zone)
     if not offset:
         return literal("UTC")
@@ -102,18 +102,18 @@ def zone_name(moment_s: float, zone: tzinfo | None) -> SafeText:
     return SafeText(f"UTC{sign}{hours}" + (f":{minutes:02}" if minutes else ""))
 
 
-def ticks(axis: Axis, zone: tzinfo | None, room: int) -> list[tuple[int, SafeText]]:
-    """Return (cell, text) of round moments along the axis, at least `room` cells apart."""
-    apart = axis.step_s * axis.columns * room / axis.cells
+def ticks(axis: Axis, zone: tzinfo | None, cells_apart: int) -> list[tuple[int, SafeText]]:
+    """Return (cell, text) of round moments along the axis, at least `cells_apart` apart."""
+    apart = axis.step_s * axis.columns * cells_apart / axis.cells
     step = next((step for step in _TICKS_S if step >= apart), _TICKS_S[-1])
     offset = offset_s(axis.start_s, zone)
     first = -(-(axis.start_s + offset) // step) * step - offset
-    moments = (first + step * number for number in range(axis.cells // room + 2))
+    moments = (first + step * number for number in range(axis.cells // cells_apart + 2))
     return [(axis.cell_of(moment), tick_text(moment, zone, step)) for moment in moments if moment < axis.end_s]
 
 
 def tick_text(moment_s: float, zone: tzinfo | None, step_s: float) -> SafeText:
-    """Return a moment as one reads it on an axis: `14:30`, at midnight and for days `22 Sep`, for years `2031`."""
+    """Return a moment as text for an axis: `14:30`, at midnight and for days `22 Sep`, for years `Sep 2031`."""
     if step_s >= 364 * DAY_S:
         return _formatted(moment_s, zone, "%b %Y")
     is_midnight = (moment_s + offset_s(moment_s, zone)) % DAY_S == 0

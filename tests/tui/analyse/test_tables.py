@@ -12,9 +12,9 @@ from textual.geometry import Size
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis_source import AnalysisStatus
 from rtui.tui.analyse.big_panel import BigKeysState
-from rtui.tui.analyse.head_lines import offer_lines
 from rtui.tui.analyse.panel import PanelTable
 from rtui.tui.analyse.panels import BY_ID, PANELS
+from rtui.tui.analyse.screen_lines import offer_lines
 from rtui.tui.analyse.slots_panel import SlotsPanel, SlotsState
 from rtui.tui.analyse.table_notes import empty_table_lines
 from rtui.tui.kit.styled_text import Line

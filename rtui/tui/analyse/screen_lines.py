@@ -1,4 +1,4 @@
-"""The edges of the Analyse screen: whose numbers these are, what they rest on, and how the analysis is doing."""
+"""The lines around the panel of the Analyse screen: title, status, tabs, hints, and what is shown without a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rtui.tui.kit.status_lines import MIN_LABEL_CELLS, NAME, bar_line, cost_piec
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 REASON_CELLS: Final = 120
-"""So much of a reason is shown in a bar."""
+"""Longer reasons are cut in a bar."""
 
 _STATES: Final = {
     ScanState.READY: (literal("not started"), Role.MUTED),
@@ -39,7 +39,7 @@ _MISSING: Final = {
     ColumnState.UNSUPPORTED: (literal("not available"), Role.MUTED, 8),
     ColumnState.NOT_ASKED: (literal("not asked"), Role.MUTED, 7),
 }
-"""How it is said that a fact is missing, and how soon that gives way to the rest."""
+"""Text, role and rank of a piece that names the columns missing for this reason."""
 
 
 FILTER_HINT: Final[Line] = (
@@ -58,17 +58,20 @@ FILE_HINT: Final[Line] = (
 )
 """Shown while the name of a file is typed."""
 
-_LENGTHS_TOO: Final = literal(
+KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
+"""The choice before an estimate replaces exact figures."""
+
+_INTRO_WITH_LENGTHS: Final = literal(
     "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
     "when a key was last used. The tables fill while it runs, and you can pause it at any time."
 )
 
-_NO_LENGTHS: Final = literal(
+_INTRO_WITHOUT_LENGTHS: Final = literal(
     "rtui reads the type, memory, time to live and last use of every key in one gentle pass, without changing when a "
     "key was last used. Only the largest keys have their lengths read, at the end: here that counts as a use. "
     "The tables fill while it runs, and you can pause it at any time."
 )
-"""What is said where NO-TOUCH does not hold."""
+"""The introduction where NO-TOUCH is off."""
 
 
 def title_line(
@@ -77,21 +80,21 @@ def title_line(
     width: int,
     label: SafeText | None = None,
 ) -> Line:
-    """Return the title bar in exactly `width` cells; `label` stands for the server's own.
+    """Return the title bar in exactly `width` cells; `label` replaces the server's own.
 
     A report from a file says when it was made.
     """
     right = (*_coverage(status, report), gap(1))
-    room = width - line_width(NAME) - line_width(right) - 1
+    space = width - line_width(NAME) - line_width(right) - 1
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_when(status, report)]
-    who = clip(fitted(pieces, room), room)
+    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_read_only_or_date(status, report)]
+    who = clip(fitted(pieces, space), space)
     return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
 
 
 def _identity(server: ServerReport) -> list[Piece]:
-    """Return whose numbers these are."""
+    """Return which server the figures are of."""
     pieces = []
     product = display_text(f"{server.product} {server.version}".strip())
     if product:
@@ -101,8 +104,8 @@ def _identity(server: ServerReport) -> list[Piece]:
     return [*pieces, Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),))]
 
 
-def _when(status: AnalysisStatus, report: Report | None) -> list[Piece]:
-    """Return what rtui promises of a server, or when a report from a file was made; and which keys were asked for."""
+def _read_only_or_date(status: AnalysisStatus, report: Report | None) -> list[Piece]:
+    """Return that a server is only read, or when a report from a file was made; and which keys it is about."""
     scope = [] if report is None else _scope(report)
     if status.is_live:
         return [Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)), *scope]
@@ -113,7 +116,7 @@ def _when(status: AnalysisStatus, report: Report | None) -> list[Piece]:
 
 
 def _scope(report: Report) -> list[Piece]:
-    """Say which keys were asked for, where it was not all of them."""
+    """Return which keys a report is about, where those are not all."""
     scope = report.head.scope
     pieces = []
     if scope.match is not None:
@@ -125,7 +128,7 @@ def _scope(report: Report) -> list[Piece]:
 
 
 def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
-    """Say what the numbers rest on."""
+    """Return how many keys the figures rest on, and whether they are exact, estimated or partial."""
     if report is None:
         return (Span(literal("nothing is known yet"), Role.FAINT),)
     coverage = report.head.coverage
@@ -136,16 +139,16 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
         return Span(literal("≈ estimate"), Role.ACCENT), Span(
             SafeText(f" from {humanize.keys(coverage.keys)}"), Role.MUTED
         )
-    return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_of(coverage), Role.MUTED)
+    return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_seen_of(coverage), Role.MUTED)
 
 
 def _percent(coverage: Coverage) -> str:
-    """Return how much of the keyspace was gone through, where it is known."""
+    """Return the scanned part of the keyspace, where it is known."""
     return "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
 
 
-def _of(coverage: Coverage) -> SafeText:
-    """Return the keys seen, of how many."""
+def _seen_of(coverage: Coverage) -> SafeText:
+    """Return the number of keys seen, and of how many."""
     seen = fmt.short_count(coverage.keys)
     if coverage.total_keys is None:
         return SafeText(f" · {seen} {humanize.noun(coverage.keys, 'key')}")
@@ -166,18 +169,14 @@ def status_line(
 ) -> Line:
     """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
     word, role = _STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
-    word = literal("estimate") if _is_asking_a_sample(status) else word
+    word = literal("estimate") if status.is_estimate and status.progress.state is ScanState.RUNNING else word
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
 
 
-def _is_asking_a_sample(status: AnalysisStatus) -> bool:
-    return status.is_estimate and status.progress.state is ScanState.RUNNING
-
-
 def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[Piece]:
-    """Return how far and how fast it goes, what it takes, and what is missing."""
+    """Return progress, speed and cost, then the columns that are missing, then notes."""
     progress = status.progress
     state = progress.state
     pieces: list[Piece] = []
@@ -203,11 +202,11 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
         pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
     if shows_cost:
         pieces += cost_pieces(status.cost)
-    return [*pieces, *_what_is_missing(report), *_notes(status, report)]
+    return [*pieces, *_missing(report), *_notes(status, report)]
 
 
-def _what_is_missing(report: Report | None) -> list[Piece]:
-    """Name the facts that the server did not tell."""
+def _missing(report: Report | None) -> list[Piece]:
+    """Return the columns that are missing, by the reason."""
     columns = {} if report is None else report.head.columns
     pieces = []
     for state, (word, role, rank) in _MISSING.items():
@@ -218,7 +217,7 @@ def _what_is_missing(report: Report | None) -> list[Piece]:
 
 
 def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
-    """Return why it ended or waits, else the last thing that one has to know."""
+    """Return why the analysis ended or waits, else the last note about it."""
     if status.progress.reason:
         return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),))]
     if report is not None and report.head.coverage.reason and not status.is_under_way:
@@ -228,7 +227,7 @@ def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
 
 
 def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
-    """Return what stands in place of the tables before anything is known."""
+    """Return what is shown in place of the panel before there is a report."""
     state = status.progress.state
     if state is ScanState.FAILED:
         why = status.progress.reason or literal("The server did not say why.")
@@ -240,7 +239,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     if status.is_under_way:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
         return _heading(title, Role.MUTED)
-    about = _LENGTHS_TOO if status.server.no_touch == NoTouch.ON else _NO_LENGTHS
+    about = _INTRO_WITH_LENGTHS if status.server.no_touch == NoTouch.ON else _INTRO_WITHOUT_LENGTHS
     choices = (
         (literal("enter"), literal("ask every key, at the pace below")),
         (literal("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
@@ -253,7 +252,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
-    """Return what stands in place of the tables where no key was seen: there are none, or it ended too soon."""
+    """Return what is shown in place of the panel where no key was seen: there are none, or the analysis ended early."""
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
