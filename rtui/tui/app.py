@@ -47,7 +47,7 @@ CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
 
 CONNECT_POLL_S: Final = 0.2
-"""How often a connection that is being made is asked what it waits for."""
+"""How often the state of a connection that is being made is shown."""
 
 REDRAW_AFTER_S: Final = 0.05
 """The whole terminal is painted again so long after it was last resized."""

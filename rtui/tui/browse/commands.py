@@ -1,10 +1,14 @@
-"""The commands of the tree, of the details beside it, and of the screen that connects."""
+"""The commands of the tree and of the details beside it, and what holds of both for the commands that need it."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from rtui.tui.kit.command import Command, Condition, Group, Owner
+from rtui.keyspace.rows.rows import Row, RowKind
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.scan.progress import ScanState
+from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.kit.command import Command, Condition, Conditions, Group, Owner
 
 # fmt: off
 BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
@@ -81,3 +85,17 @@ BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
 )
 """The commands of the tree and its details, in the order of the help screen."""
 # fmt: on
+
+
+def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> Conditions:
+    """Return what holds of the scan, of the details and of the row under the cursor."""
+    state, preview = status.progress.state, detail.preview
+    found = {
+        Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
+        Condition.PAUSED: state is ScanState.PAUSED,
+        Condition.ON_KEY: detail.key is not None,
+        Condition.ON_ROW: cursor is not None or detail.key is not None,
+        Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
+        Condition.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
+    }
+    return frozenset(condition for condition, holds in found.items() if holds)

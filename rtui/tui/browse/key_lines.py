@@ -101,7 +101,7 @@ def _ttl(facts: KeyFacts, now_s: float | None) -> Fact:
 
 
 def age_line(asked_at_s: float, now_s: float) -> Line:
-    """Say how long ago facts were asked; nothing while they are fresh. It changes every ten seconds at most."""
+    """Return how long ago facts were fetched, changing every ten seconds at most; nothing while they are fresh."""
     ago = fmt.ago(now_s - asked_at_s)
     return (Span(SafeText(f"asked {ago}"), Role.MUTED),) if ago else ()
 

@@ -13,16 +13,16 @@ KEPT: Final = 4_000
 """Facts of so many keys are kept; the ones longest out of view go first."""
 
 KEPT_NAME_BYTES: Final = 16 << 20
-"""The names of those have at most so many bytes together: a tall screen of the longest names that are asked for."""
+"""Their names have at most so many bytes in total: enough for a tall screen of the longest names."""
 
 MOST_NAME_BYTES: Final = 1 << 16
 """Names beyond this are not sent for the sake of a row."""
 
 HOLD_S: Final = 60.0
-"""Facts that are older are asked again when their rows come into view once more."""
+"""Older facts are fetched again when their rows come into view."""
 
 AFTER_EXPIRY_S: Final = 2.0
-"""So long after its time to live has run out a key is asked for again: it is gone, or its life was prolonged."""
+"""A key is fetched again so long after its time to live has run out: it is gone, or its life was prolonged."""
 
 _SECOND_MS: Final = 1_000
 
@@ -38,8 +38,8 @@ class RowFactsCache:
         """Bytes of the names in `_asked`."""
         self._counted_down: dict[bytes, RowFacts] = {}
         """Facts as they were shown last, where a time to live runs down."""
-        self._doubted: set[bytes] = set()
-        """Keys to ask again whatever is known of them."""
+        self._invalid: set[bytes] = set()
+        """Keys to fetch again whatever is known of them."""
 
     def get(self, key: bytes) -> RowFacts | None:
         """Return the facts of a key as they stand now, the very same object within one second; None if unknown."""
@@ -53,7 +53,7 @@ class RowFactsCache:
         return now
 
     def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S) -> list[bytes]:
-        """Return the keys among the rows to ask for: unknown ones, expired ones, those asked over `hold_s` ago."""
+        """Return the keys among the rows to fetch: unknown ones, expired ones, and those fetched over `hold_s` ago."""
         wanted = []
         now_s = self._clock()
         for row in rows:
@@ -68,11 +68,11 @@ class RowFactsCache:
         return wanted
 
     def due_again(self, rows: Iterable[Row]) -> list[bytes]:
-        """Return the keys among the rows to ask for while they stay in view: their age alone is no reason."""
+        """Return the keys among the rows to fetch while they stay in view: not those that are merely old."""
         return self.missing(rows, hold_s=float("inf"))
 
     def put(self, found: Sequence[RowFacts]) -> None:
-        """Keep these facts, the latest that were heard of their keys."""
+        """Keep these facts, replacing older ones of the same keys."""
         for facts in found:
             self.forget(facts.key)
             self._asked[facts.key] = facts
@@ -86,22 +86,22 @@ class RowFactsCache:
             self._asked.clear()
             self._name_bytes = 0
             self._counted_down.clear()
-            self._doubted.clear()
+            self._invalid.clear()
         else:
             if self._asked.pop(key, None) is not None:
                 self._name_bytes -= len(key)
             self._counted_down.pop(key, None)
-            self._doubted.discard(key)
+            self._invalid.discard(key)
 
-    def doubt(self) -> None:
-        """Have everything asked again; until then what is known is still shown."""
-        self._doubted.update(self._asked)
+    def invalidate(self) -> None:
+        """Have everything fetched again; known facts are shown until then."""
+        self._invalid.update(self._asked)
 
     def _is_due(self, facts: RowFacts, now_s: float, hold_s: float) -> bool:
-        """Whether known facts are to be asked again."""
+        """Return whether known facts have to be fetched again."""
         expires_at_s = facts.expires_at_s
         has_expired = expires_at_s is not None and now_s >= expires_at_s + AFTER_EXPIRY_S
-        return has_expired or facts.key in self._doubted or now_s - facts.asked_at_s > hold_s
+        return has_expired or facts.key in self._invalid or now_s - facts.asked_at_s > hold_s
 
 
 def _is_same_second(one: RowFacts, other: RowFacts) -> bool:

@@ -16,21 +16,18 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.redis_cli import key_as_text
-from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.columns import Column, ColumnsScreen
-from rtui.tui.browse.commands import BROWSE_COMMANDS
+from rtui.tui.browse.columns import ColumnsScreen
+from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.namespace_lines import notice_lines
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
-from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
@@ -50,7 +47,6 @@ FILTER_HINT: Final[Line] = (
     Span(literal(" shows all"), Role.MUTED),
 )
 """Stands in the footer while a filter is typed."""
-
 
 TICK_S: Final = 0.95
 """What time changes is shown so often: a little less than a second, so that each second is shown."""
@@ -87,7 +83,7 @@ class BrowseScreen(CommandScreen[None]):
         super().__init__()
         self.session = session
         self.trees = TreePane(session, id="tree-pane")
-        self.pane = DetailPane(session, self._spawn_detail, self._totals, id="detail")
+        self.pane = DetailPane(session, self._spawn_detail, self.trees.totals, id="detail")
         self.title_bar = Bar(id="title")
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner()
@@ -125,7 +121,7 @@ class BrowseScreen(CommandScreen[None]):
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
 
-    # what changes by itself
+    # polling
 
     def show_changes(self) -> None:
         """Show what has changed since the last call."""
@@ -138,7 +134,7 @@ class BrowseScreen(CommandScreen[None]):
         if before[1:] != self._shown[1:]:
             self.trees.sort_untouched()
         if before != self._shown:
-            self.trees.update_rows(self._totals())
+            self.trees.update_rows(self.trees.totals())
             self.trees.show_notice(lambda width: notice_lines(status, names.needle, width))
             self.pane.update_namespace(complete=status.complete)
             self.banner.show_warning(browse_banner(status))
@@ -189,19 +185,7 @@ class BrowseScreen(CommandScreen[None]):
         if self.trees.follow_store():
             self._shown = NOTHING_SHOWN
 
-    def _totals(self) -> Totals:
-        """Return what the figures of rows are measured against."""
-        status, names = self.session.status, self.trees.names
-        total = None if names.needle is not None else status.total
-        expected = float(total) if isinstance(total, int) else None if total is None else total.value
-        complete = status.complete and not names.is_searching
-        is_part = names.needle is not None or status.match is not None or status.key_type is not None
-        is_outdated = status.outdated is not None
-        return Totals(
-            names.rows.store.keys, complete=complete, expected_keys=expected, is_part=is_part, is_outdated=is_outdated
-        )
-
-    # what the user does in the tree
+    # messages of the tree
 
     @on(KeyTree.Highlighted)
     def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
@@ -246,7 +230,7 @@ class BrowseScreen(CommandScreen[None]):
         self._offer_commands()
 
     def action_rescan(self) -> None:
-        """Begin again."""
+        """Forget what was counted and scan again."""
         self.trees.reset_for_scan()
         self._run(self.session.rescan, "scan")
 
@@ -258,8 +242,10 @@ class BrowseScreen(CommandScreen[None]):
         self._offer_commands()
 
     def action_leave_filter(self) -> None:
-        """Go into what was found so far."""
-        self._close_filter()
+        """Close the line of the filter and go into what was found so far."""
+        self.filter_input.close()
+        self.trees.key_tree.focus()
+        self._offer_commands()
 
     @on(FilterInput.Changed)
     def _filter_changes(self, event: FilterInput.Changed) -> None:
@@ -271,7 +257,7 @@ class BrowseScreen(CommandScreen[None]):
     def _filter_typed(self, event: FilterInput.Submitted) -> None:
         text = event.value.encode("utf-8", "surrogateescape")
         is_glob = self.filter_input.is_glob
-        self._close_filter()
+        self.action_leave_filter()
         if text:
             self._run(partial(self._look_up, text, is_glob=is_glob), "filter")
 
@@ -284,7 +270,7 @@ class BrowseScreen(CommandScreen[None]):
             self._run(self.trees.names.work, "search")
 
     async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
-        """Go to the key of exactly this name, if there is one; else a glob is what the server filters by."""
+        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob."""
         if await self.session.lookup(name):
             with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
                 self._search("")
@@ -295,7 +281,7 @@ class BrowseScreen(CommandScreen[None]):
             await self._filter_keys(name)
 
     async def _filter_keys(self, match: bytes | None) -> None:
-        """Have the server show keys that match, or all."""
+        """Have the server scan for keys that match, or for all."""
         self._returns_to_analysis = False
         before = self.session.store
         if match is not None or self.session.status.match is None:
@@ -306,21 +292,16 @@ class BrowseScreen(CommandScreen[None]):
             self.trees.reset_for_scan()
 
     def action_clear_filter(self) -> None:
-        """Show everything again."""
+        """Clear the filter: show everything again."""
         if self.trees.names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
             self._run(partial(self._filter_keys, None), "filter")
 
-    def _close_filter(self) -> None:
-        self.filter_input.close()
-        self.trees.key_tree.focus()
-        self._offer_commands()
-
     # panes
 
     async def action_focus_next_pane(self) -> None:
-        """Give the keyboard to the other pane."""
+        """Focus the other pane."""
         if self.pane.body.has_focus:
             await self.action_back()
         else:
@@ -329,7 +310,7 @@ class BrowseScreen(CommandScreen[None]):
     async def action_back(self) -> None:
         """Go back one step."""
         if self.filter_input.is_open:
-            self._close_filter()
+            self.action_leave_filter()
             self._search("")
         elif self.pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
@@ -351,11 +332,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_columns(self) -> None:
         """Choose columns."""
-
-        def change(columns: frozenset[Column]) -> None:
-            self.trees.choose_columns(columns)
-
-        self.app.push_screen(ColumnsScreen(self.trees.columns, change))
+        self.app.push_screen(ColumnsScreen(self.trees.columns, self.trees.choose_columns))
 
     @property
     def _name_at_cursor(self) -> bytes | None:
@@ -388,21 +365,14 @@ class BrowseScreen(CommandScreen[None]):
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
-        status, detail, cursor = self.session.status, self.pane.detail, self.trees.key_tree.cursor
-        state, preview = status.progress.state, detail.preview
-        is_filtered = self.trees.names.needle is not None or status.match is not None
-        found = {
-            Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
-            Condition.PAUSED: state is ScanState.PAUSED,
-            Condition.ON_KEY: detail.key is not None,
-            Condition.ON_ROW: cursor is not None or detail.key is not None,
-            Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
-            Condition.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
+        is_filtered = self.trees.names.needle is not None or self.session.status.match is not None
+        extra = {
             Condition.DETAIL_OPEN: self.pane.body.has_focus,
             Condition.FILTERED: is_filtered,
             Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered,
         }
-        return frozenset(condition for condition, holds in found.items() if holds)
+        held = frozenset(condition for condition, holds in extra.items() if holds)
+        return held | browse_conditions(self.session.status, self.pane.detail, self.trees.key_tree.cursor)
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
@@ -415,15 +385,15 @@ class BrowseScreen(CommandScreen[None]):
     # work
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:
-        """Do something that takes round trips; newer work of the same kind replaces it."""
+        """Start a worker; newer work with the same description replaces it."""
         return self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
-        """Look at what has come of it."""
+        """Show at once what a worker has brought."""
         if event.worker.is_finished:
             self.call_later(self.flush)
 
     def should_notify(self, error: BaseException) -> bool:
-        """Whether a failure is told in a message: a lost connection is in the status bar."""
+        """Return whether a failure needs a notification: a lost connection is in the status bar."""
         return not isinstance(error, RtuiError) or isinstance(self.session.status.link, Online)

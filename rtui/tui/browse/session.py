@@ -23,7 +23,7 @@ class Session(Protocol):
     store: NamespaceStore
 
     def clock(self) -> float:
-        """Return the time in seconds since the epoch, by which facts say when they were asked."""
+        """Return the time in seconds since the epoch, on the clock of the facts' timestamps."""
 
     @property
     def revision(self) -> int:
@@ -31,7 +31,7 @@ class Session(Protocol):
 
     @property
     def analysis(self) -> AnalysisSource:
-        """What the keyspace holds, once it is asked for; the same one each time."""
+        """The analysis of the keyspace, made on first use."""
 
     @property
     def status(self) -> BrowsingStatus:

@@ -64,6 +64,6 @@ class StatusBar(Bar):
         self.show_status()
 
     def action_cost(self) -> None:
-        """Show or hide what the server was asked for in all."""
+        """Show or hide what rtui has cost the server in total."""
         self._shows_cost = not self._shows_cost
         self.show_status()

@@ -47,7 +47,7 @@ _SHORT_REASONS: Final = {
 
 
 _EXPIRED = literal("expired")
-"""Of a key whose time to live has run out since it was asked for."""
+"""For a key whose time to live has run out since it was fetched."""
 
 
 class KnownFacts(Protocol):
@@ -66,7 +66,7 @@ class Totals:
     complete: bool
     """The scan has seen every key."""
     expected_keys: float | None = None
-    """What the sample says of the whole keyspace."""
+    """Keys in the whole keyspace, estimated from the sample."""
     is_part: bool = False
     """Only what a filter lets through is counted, and shares are of that."""
     is_outdated: bool = False
@@ -174,7 +174,7 @@ def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> Line:
 
 
 def _has_ended(facts: RowFacts) -> bool:
-    """Whether the key is no longer there, as far as anybody knows."""
+    """Return whether the key is gone or has expired, as far as is known."""
     return facts.is_gone or facts.is_expired
 
 

@@ -96,6 +96,18 @@ class TreePane(Vertical):
         self.key_tree.show(self.names.rows, self._facts, None if self.names.needle is not None else self.names.cursor)
         self._show_header()
 
+    def totals(self) -> Totals:
+        """Return what the figures of the rows are measured against."""
+        status, names = self._session.status, self.names
+        total = None if names.needle is not None else status.total
+        return Totals(
+            names.rows.store.keys,
+            complete=status.complete and not names.is_searching,
+            expected_keys=float(total) if isinstance(total, int) else None if total is None else total.value,
+            is_part=names.needle is not None or status.match is not None or status.key_type is not None,
+            is_outdated=status.outdated is not None,
+        )
+
     def update_rows(self, totals: Totals) -> None:
         """Show the rows that have come into the store since, with shares of these totals."""
         self.key_tree.set_totals(totals)
@@ -145,7 +157,7 @@ class TreePane(Vertical):
 
     def invalidate_facts(self) -> None:
         """Fetch the facts in view again, and others once they are in view; known ones are shown until then."""
-        self._facts.doubt()
+        self._facts.invalidate()
         self._want_facts()
 
     def _want_facts(self) -> None:

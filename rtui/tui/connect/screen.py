@@ -1,4 +1,4 @@
-"""The first screen: it paints at once, connects behind it, and says what to try when that fails."""
+"""The first screen: shown while connecting, and with what to try when that fails."""
 
 from __future__ import annotations
 

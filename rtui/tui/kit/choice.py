@@ -1,4 +1,4 @@
-"""A short list to choose from, over the screen that asks."""
+"""Modal screens with a short list to choose from."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class QuitScreen(ModalScreen[bool], FocusScreen[bool]):
     ]
 
     def __init__(self, lost: SafeText) -> None:
-        """`lost` is the sentence that says what is lost."""
+        """`lost` is a sentence on what is lost."""
         super().__init__()
         self.options = ChoiceList(Option(Content(lost), disabled=True), "Stay", "Quit", markup=False, id="choices")
 

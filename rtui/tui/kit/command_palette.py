@@ -27,7 +27,7 @@ class PaletteScreen(CommandPalette, FocusScreen[None]):
         return self.query_one(CommandInput)
 
     def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
-        """Run work whose failure is looked at here."""
+        """Start a worker whose failure is handled here."""
         return super().run_worker(*args, **options | {"exit_on_error": False})
 
     @on(Worker.StateChanged)

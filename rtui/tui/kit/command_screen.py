@@ -125,7 +125,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
 
 
 MOST_FRAMES = 12
-"""The innermost frames are told, so many of them."""
+"""How many of the innermost frames a failure names."""
 
 
 def failure_text(error: BaseException) -> SafeText:
@@ -137,7 +137,7 @@ def failure_text(error: BaseException) -> SafeText:
 
 
 def failure_notice(error: BaseException) -> SafeText:
-    """Return one line for a failure that costs only what was asked for: its words where they are meant to be read.
+    """Return one line for a failure that costs only a command: its own text if that is meant for users.
 
     What nobody foresaw is logged, and the line says where in rtui it was.
     """

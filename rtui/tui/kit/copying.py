@@ -22,7 +22,7 @@ class Copy(NamedTuple):
 
     title: SafeText
     text: str
-    """Printable, but it may hold what looks like something else; only for the clipboard."""
+    """Printable, but not safe to show: it may resemble something else. Only for the clipboard."""
 
 
 def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:

@@ -1,4 +1,4 @@
-"""Lines of which only part may fit: pieces have a rank, and the least important go first."""
+"""Layout of lines: pieces of which the important ones fit, labelled facts, tabs, and paragraphs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ BETWEEN = Span(SafeText(" · "), Role.FAINT)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line that is shown whole or not at all."""
+    """A part of a line that is shown in full or not at all."""
 
     rank: int
-    """The higher, the sooner it goes; 0 stays."""
+    """Pieces of the highest rank are left out first; those of rank 0 stay."""
     line: Line
 
 

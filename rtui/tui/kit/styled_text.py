@@ -13,7 +13,7 @@ from rtui.keyspace.types import type_of
 
 
 class Role(StrEnum):
-    """What a piece of text means; themes decide how each role looks."""
+    """What a piece of text means; themes define the style of each role."""
 
     TEXT = "text"
     MUTED = "muted"
@@ -140,7 +140,7 @@ def gap(cells: int, role: Role = Role.TEXT) -> Span:
 
 
 def spread(start: Line, end: Line, cells: int, middle: int = 1) -> Line:
-    """Return one line with `start` at the left and `end` at the right of `cells` cells; the start gives way."""
+    """Return one line with `start` at the left and `end` at the right of `cells` cells; the start is cut."""
     room = cells - line_width(end) - middle
     head = clip(start, room) if room > 0 else ()
     return (*head, gap(cells - line_width(head) - line_width(end)), *end)
@@ -162,7 +162,7 @@ def clip(line: Line, cells: int) -> Line:
 
 
 def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
-    """Break the text anywhere at `cells` cells into at most `max_lines` lines; the last one says when it was cut."""
+    """Break the text at `cells` cells into at most `max_lines` lines; the last one is cut in the middle if need be."""
     lines: list[SafeText] = []
     rest = str(text)
     while rest and len(lines) < max_lines:

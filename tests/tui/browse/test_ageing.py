@@ -188,7 +188,7 @@ def test_facts_in_doubt_are_shown_until_others_come() -> None:
     row = listed(KEY)
     facts = RowFacts(KEY, b"string", NO_TTL, 64, ASKED_AT_S)
     cache.put([facts])
-    cache.doubt()
+    cache.invalidate()
     assert cache.get(KEY) is facts
     assert cache.due_again([row]) == [KEY]
     cache.put([facts])

@@ -29,7 +29,7 @@ def test_facts_of_long_names_are_kept_up_to_their_bytes(size: int) -> None:
         for number in range(NAMES):
             cache.put([RowFacts(b"%0*d" % (size, number), b"string", 60_000, 64, 1.0)])
             assert cache.get(b"%0*d" % (size, number)) is not None
-        cache.doubt()
+        cache.invalidate()
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
