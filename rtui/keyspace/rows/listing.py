@@ -250,7 +250,7 @@ class Listing:
         self.key_count = self.node.key_total
 
     def _place_expanded(self) -> None:
-        """Compute the positions of the expanded children anew."""
+        """Compute the positions of the expanded children again."""
         placed = sorted((self.position_of_name(child.node.ordinal), index) for index, child in enumerate(self.expanded))
         self._expanded_positions = [position for position, _ in placed]
         self.expanded = [self.expanded[index] for _, index in placed]
@@ -261,20 +261,17 @@ class Listing:
         prefix = prefix.lower() if ignore_case else prefix
         names, total = self.name_count, self.child_count
         found: int | None = None
-        below, above = (
-            ((start, names), (max(start, names), total)),
-            ((0, min(start, names)), (names, min(start, total))),
-        )
-        for first, end in (*below, *above):
+        spans = ((start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total)))
+        for first, end in spans:
             if first < end and found is None:
                 search = self._find_name if end <= names else self._find_key
                 found = yield from search(prefix, range(first, end), ignore_case, slicer)
         return found
 
     def _find_name(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
-        labels, ordinal_at = self.node.labels, self._name_order.ordinal_at
+        labels = self.node.labels
         for count, position in enumerate(positions, 1):
-            label = labels[ordinal_at(position)]
+            label = labels[self._name_order.ordinal_at(position)]
             if (label.lower() if ignore_case else label).startswith(prefix):
                 return position
             if count % SEARCH_BATCH == 0:
