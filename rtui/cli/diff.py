@@ -92,8 +92,13 @@ def command(
     before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
-    from rtui.analysis.formats.comparison_json import write_json  # noqa: PLC0415
-    from rtui.analysis.formats.comparison_text import DEFAULT_TOP, comparison_lines, write_markdown, write_text  # noqa: PLC0415  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_json import comparison_json  # noqa: PLC0415
+    from rtui.analysis.formats.comparison_text import (  # noqa: PLC0415
+        DEFAULT_TOP,
+        comparison_lines,
+        comparison_markdown,
+        comparison_text,
+    )
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import judge  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportOutput, read_report  # noqa: PLC0415
@@ -103,10 +108,10 @@ def command(
     diff = compare(read_report(before), read_report(after))
     judgements = [judge(threshold, diff, depth) for threshold in thresholds]
     if form == "json":
-        text = write_json(diff, judgements, depth=depth, top=top)
+        text = comparison_json(diff, judgements, depth=depth, top=top)
     else:
         lines = comparison_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
-        text = write_text(lines) if form == "text" else write_markdown(lines)
+        text = comparison_text(lines) if form == "text" else comparison_markdown(lines)
     ReportOutput(STANDARD_OUTPUT).write(text)
     sys.exit(_exit_code(judgements))
 

@@ -20,7 +20,7 @@ COMPARISON_SCHEMA: Final = 1
 """Version of this document; it grows with every change that an older reader would misread."""
 
 
-def write_json(
+def comparison_json(
     comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int | None = None
 ) -> str:
     """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""

@@ -204,7 +204,7 @@ def _state(head: Head, column: str) -> ColumnState | None:
     return None if found is None else found.state
 
 
-def write_text(lines: ComparisonLines) -> str:
+def comparison_text(lines: ComparisonLines) -> str:
     """Return the comparison in aligned columns; ends with a newline."""
     return "\n".join(_text_lines(lines)) + "\n"
 
@@ -237,7 +237,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cells).rstrip()
 
 
-def write_markdown(lines: ComparisonLines) -> str:
+def comparison_markdown(lines: ComparisonLines) -> str:
     """Return the comparison as tables; names of keys can't become markup. Ends with a newline."""
     return "\n".join(_markdown_lines(lines)) + "\n"
 

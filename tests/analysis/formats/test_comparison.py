@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.comparison_json import COMPARISON_FORMAT, COMPARISON_SCHEMA, write_json
+from rtui.analysis.formats.comparison_json import COMPARISON_FORMAT, COMPARISON_SCHEMA, comparison_json
 from rtui.analysis.formats.comparison_text import (
     ComparisonLines,
     both_text,
     comparison_lines,
+    comparison_markdown,
+    comparison_text,
     count,
     growth_text,
     points_text,
-    write_markdown,
-    write_text,
 )
 from rtui.analysis.report.change import Change, Reading, reading, share_reading
 from rtui.analysis.report.comparison import compare
@@ -39,7 +39,7 @@ def lines(top: int = 20) -> ComparisonLines:
 
 
 def test_text() -> None:
-    assert write_text(lines()) == (
+    assert comparison_text(lines()) == (
         "before  2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,006 keys, exact\n"
         "after   2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,208 keys, exact\n"
         "\n"
@@ -64,7 +64,7 @@ def test_text() -> None:
 
 
 def test_markdown_holds_the_same_rows() -> None:
-    written = write_markdown(lines())
+    written = comparison_markdown(lines())
     assert "| `a:` | 1,000 → 1,200 | +20% | 100 KiB → 200 KiB | +100% | 25% → 30% | +5.0 pt |" in written
     assert "- REACHED  memory\\>+20%" in written
     assert all(re.fullmatch(r"\|( .+ \|){7}", line) for line in written.splitlines() if line.startswith("|"))
@@ -72,7 +72,7 @@ def test_markdown_holds_the_same_rows() -> None:
 
 def test_names_stay_names_in_markdown() -> None:
     evil = report(node(b"a|b`c``<script>", (1, 1, 0)), node(b"`", (1, 1, 0), last=True), node(b"\x1b[31m", (1, 1, 0)))
-    written = write_markdown(comparison_lines(compare(report(), evil)))
+    written = comparison_markdown(comparison_lines(compare(report(), evil)))
     assert "```a\\|b`c``<script>:```" in written
     assert "`` ` ``" in written
     assert not HOSTILE.search(written.replace("\n", ""))
@@ -86,23 +86,23 @@ def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
     assert came.rows[0][0] == "n0:"
     assert [row[0] for row in grew.rows] == ["n29:", "n28:", "n27:", "n26:", "n25:"]
     assert grew.left_off == 24
-    assert "… and 24 more" in write_text(made)
-    assert "… and 24 more" in write_markdown(made)
+    assert "… and 24 more" in comparison_text(made)
+    assert "… and 24 more" in comparison_markdown(made)
 
 
 @pytest.mark.parametrize("other", [made_report(), estimate_report(), partial_report(), denied_report()])
 def test_every_kind_of_report_has_its_words(other: object) -> None:
     diff = compare(made_report(), other)  # type: ignore[arg-type]
-    written = write_text(comparison_lines(diff))
+    written = comparison_text(comparison_lines(diff))
     for note in diff.notes:
         assert note in written
     assert not HOSTILE.search(written.replace("\n", ""))
-    assert json.loads(write_json(diff))["notes"] == list(diff.notes)
+    assert json.loads(comparison_json(diff))["notes"] == list(diff.notes)
 
 
 def test_json_has_every_namespace_and_its_bounds() -> None:
     diff = compare(BEFORE, AFTER)
-    document = json.loads(write_json(diff, [judge(parse_fail_on("memory>+20%"), diff)]))
+    document = json.loads(comparison_json(diff, [judge(parse_fail_on("memory>+20%"), diff)]))
     assert (document["format"], document["schema"]) == (COMPARISON_FORMAT, COMPARISON_SCHEMA)
     assert document["total"]["keys"]["after"] == {"value": 1208, "low": 1208, "high": 1208, "is_present": True}
     by_name = {one["namespace"]: one for one in document["namespaces"]}
@@ -114,14 +114,14 @@ def test_json_has_every_namespace_and_its_bounds() -> None:
 
 
 def test_json_keeps_the_first_and_counts_the_rest() -> None:
-    document = json.loads(write_json(compare(BEFORE, AFTER), top=1))
+    document = json.loads(comparison_json(compare(BEFORE, AFTER), top=1))
     assert len(document["namespaces"]) == 1
     assert document["namespaces_left_off"] == 3
 
 
 def test_json_is_ascii_and_names_are_exact() -> None:
     evil = report(node(b'\x1b\xff"\\', (1, 1, 0)))
-    written = write_json(compare(report(), evil))
+    written = comparison_json(compare(report(), evil))
     assert written.isascii()
     (found,) = json.loads(written)["namespaces"]
     assert unescape(found["namespace_quoted"].encode()) == b'\x1b\xff"\\:'
@@ -166,7 +166,7 @@ def test_the_words_of_a_share() -> None:
 
 def test_a_long_name_is_cut_in_tables() -> None:
     long = report(node(b"x" * 3000, (1, 1, 0)))
-    assert max(map(len, write_text(comparison_lines(compare(report(), long))).splitlines())) < 200
+    assert max(map(len, comparison_text(comparison_lines(compare(report(), long))).splitlines())) < 200
 
 
 def test_the_kind_of_coverage_is_said() -> None:
