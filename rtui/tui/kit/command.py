@@ -136,26 +136,11 @@ PRIORITY_KEYS: Final = frozenset({"ctrl+c", "ctrl+q"})
 """These keys work whatever has the focus, also while text is typed."""
 
 _KEY_NAMES: Final = {
-    "up": "↑",
-    "down": "↓",
-    "left": "←",
-    "right": "→",
-    "enter": "enter",
-    "escape": "esc",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "space": "space",
-    "backspace": "bksp",
-    "slash": "/",
-    "question_mark": "?",
-    "asterisk": "*",
-    "plus": "+",
-    "minus": "-",
-    "equals_sign": "=",
-    "right_square_bracket": "]",
-    "left_square_bracket": "[",
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "enter": "enter", "escape": "esc", "pageup": "pgup",
+    "pagedown": "pgdn", "space": "space", "backspace": "bksp", "slash": "/", "question_mark": "?", "asterisk": "*",
+    "plus": "+", "minus": "-", "equals_sign": "=", "right_square_bracket": "]", "left_square_bracket": "[",
     "tab": "tab",
-}
+}  # fmt: skip
 
 
 def _key_name(key: str) -> str:

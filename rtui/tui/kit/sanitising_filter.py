@@ -15,51 +15,14 @@ from rtui.keyspace.text.display import HOSTILE
 _TWO_CELLS: Final = {"≥ ": ">=", "≤ ": "<=", "≈ ": "~ "}
 """Pairs with a closer rendering in two plain characters."""
 
-_ONE_CELL: Final = str.maketrans(
-    {
-        **dict.fromkeys("█▉▊▋▌", "#"),
-        **dict.fromkeys("▍▎▏", "|"),
-        **dict.fromkeys("▐▕│┃║╎┆┊╏", "|"),
-        **dict.fromkeys("─━═╌┄┈╍▔▁", "-"),
-        **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝┏┓┗┛╺╸╴╶", "+"),
-        **dict.fromkeys("▀▄▂▃▅▆▇░▒▓", " "),
-        "▾": "v",
-        "▸": ">",
-        "▼": "v",
-        "▲": "^",
-        "▶": ">",
-        "◀": "<",
-        "●": "*",
-        "○": "o",
-        "•": "*",
-        "·": "-",
-        "…": "~",
-        "–": "-",
-        "—": "-",
-        "×": "x",
-        "µ": "u",
-        "±": "+",
-        "→": ">",
-        "›": ">",
-        "‹": "<",
-        "←": "<",
-        "↑": "^",
-        "↓": "v",
-        "⏎": "/",
-        "≈": "~",
-        "≥": ">",
-        "≤": "<",
-        "✓": "+",
-        "✗": "x",
-        "‖": "|",
-        "⟳": "@",
-        "“": '"',
-        "”": '"',
-        "‘": "'",
-        "’": "'",
-        "\u00a0": " ",
-    }
-)
+_LOOKALIKES: Final = {
+    "#": "█▉▊▋▌", "|": "▍▎▏▐▕│┃║╎┆┊╏‖", "-": "─━═╌┄┈╍▔▁·–—", "+": "┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝┏┓┗┛╺╸╴╶±✓",
+    " ": "▀▄▂▃▅▆▇░▒▓\u00a0", "v": "▾▼↓", ">": "▸▶→›≥", "^": "▲↑", "<": "◀‹←≤", "*": "●•", "o": "○", "~": "…≈",
+    "x": "×✗", "u": "µ", "/": "⏎", "@": "⟳", '"': "“”", "'": "‘’",
+}  # fmt: skip
+"""Characters beyond ASCII of one cell, by the ASCII character that stands for them."""
+
+_ONE_CELL: Final = {ord(character): plain for plain, characters in _LOOKALIKES.items() for character in characters}
 
 
 class SanitisingFilter(LineFilter):

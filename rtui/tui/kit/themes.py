@@ -58,35 +58,14 @@ def first_theme(palette: Palette) -> str:
 
 
 VARIABLE_DEFAULTS: Final[Mapping[str, str]] = {
-    "ink-muted": "#8b95a5",
-    "ink-faint": "#566070",
-    "ink-strong": "#f2f5f9",
-    "bar": "#4f8fd0",
-    "bar-track": "#222b38",
-    "rule": "#2b3546",
-    "cursor": "#24344d",
-    "cursor-blurred": "#1d2532",
-    "cursor-ink": "transparent",
-    "hover": "#19212d",
-    "badge": "#8fd3a0",
-    "type-string": "#9ecb8b",
-    "type-hash": "#7fb4ee",
-    "type-list": "#dcae74",
-    "type-set": "#c79be0",
-    "type-zset": "#e594ad",
-    "type-stream": "#72c8c0",
-    "type-json": "#d8cb7c",
-    "type-other": "#a7b0bd",
-    "heat-1": "#1a2432",
-    "heat-2": "#1f3147",
-    "heat-3": "#254160",
-    "heat-4": "#2c527c",
-    "heat-5": "#356499",
-    "heat-ink": "#f2f5f9",
-    "heat-hot-ink": "#f2f5f9",
-    "heat-on": "#6cb2f5",
-    "heat-on-ink": "#10141b",
-}
+    "ink-muted": "#8b95a5", "ink-faint": "#566070", "ink-strong": "#f2f5f9", "bar": "#4f8fd0",
+    "bar-track": "#222b38", "rule": "#2b3546", "cursor": "#24344d", "cursor-blurred": "#1d2532",
+    "cursor-ink": "transparent", "hover": "#19212d", "badge": "#8fd3a0", "type-string": "#9ecb8b",
+    "type-hash": "#7fb4ee", "type-list": "#dcae74", "type-set": "#c79be0", "type-zset": "#e594ad",
+    "type-stream": "#72c8c0", "type-json": "#d8cb7c", "type-other": "#a7b0bd", "heat-1": "#1a2432",
+    "heat-2": "#1f3147", "heat-3": "#254160", "heat-4": "#2c527c", "heat-5": "#356499", "heat-ink": "#f2f5f9",
+    "heat-hot-ink": "#f2f5f9", "heat-on": "#6cb2f5", "heat-on-ink": "#10141b",
+}  # fmt: skip
 """The variables that rtui adds to a theme; a theme file may set each of them in its `[variables]`."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
