@@ -252,7 +252,7 @@ class Monkey:
         for browse in self.app.screen_stack:
             if isinstance(browse, BrowseScreen):
                 check_counts(browse.session.store)
-                rows = browse.trees.key_tree.rows
+                rows = browse.tree_pane.key_tree.rows
                 if rows is not None:
                     check_rows(rows)
 

@@ -99,8 +99,8 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
         await doing()(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, BrowseScreen)
-        screen.trees.reveal(keys.encode())
-        await until(pilot, lambda: screen.pane.detail.key == keys.encode() and is_settled(screen))
+        screen.tree_pane.reveal(keys.encode())
+        await until(pilot, lambda: screen.detail_pane.detail.key == keys.encode() and is_settled(screen))
 
     assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
 

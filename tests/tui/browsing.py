@@ -29,7 +29,7 @@ class Desk:
 
     @property
     def cursor(self) -> Row:
-        row = self.screen.trees.key_tree.cursor
+        row = self.screen.tree_pane.key_tree.cursor
         assert row is not None
         return row
 
@@ -41,7 +41,7 @@ class Desk:
     @property
     def listed(self) -> list[bytes]:
         """The rows in view."""
-        return [row.key() for row in self.screen.trees.key_tree.rows_in_view]
+        return [row.key() for row in self.screen.tree_pane.key_tree.rows_in_view]
 
     @property
     def footer(self) -> str:
@@ -50,7 +50,7 @@ class Desk:
     @property
     def body(self) -> str:
         """What the body of the details says."""
-        return "\n".join("".join(span.text for span in line) for line in self.screen.pane.body.lines)
+        return "\n".join("".join(span.text for span in line) for line in self.screen.detail_pane.body.lines)
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
@@ -65,7 +65,7 @@ class Desk:
 
     async def go(self, key: bytes) -> None:
         """Open what a key lies in and go to it."""
-        self.screen.trees.reveal(key)
+        self.screen.tree_pane.reveal(key)
         await self.until(lambda: self.name == key and is_settled(self.screen))
 
 
@@ -80,12 +80,12 @@ async def until(pilot: Pilot[int], holds: Callable[[], bool]) -> None:
 
 def is_settled(screen: BrowseScreen) -> bool:
     """Whether nothing more will come of what was pressed."""
-    detail, tree = screen.pane.detail, screen.trees.key_tree
+    detail, tree = screen.detail_pane.detail, screen.tree_pane.key_tree
     is_complete = detail.key is None or detail.preview is not None or detail.failure is not None
-    has_facts = not screen.trees._facts.due_again(tree.rows_in_view)
+    has_facts = not screen.tree_pane._facts.due_again(tree.rows_in_view)
     is_idle = not any(worker.is_running for worker in screen.app.workers)
     is_shown = detail.row == tree.cursor or (detail.row is None and detail.key is not None)
-    return is_shown and is_complete and has_facts and is_idle and screen.pane.shown is detail
+    return is_shown and is_complete and has_facts and is_idle and screen.detail_pane.shown is detail
 
 
 @asynccontextmanager

@@ -97,14 +97,14 @@ async def test_no_command_reaches_a_screen_under_another() -> None:
         browse = next(screen for screen in app.screen_stack if isinstance(screen, BrowseScreen))
         session = browse.session
         assert isinstance(session, FixedSession)
-        line = browse.trees.key_tree.cursor_line
+        line = browse.tree_pane.key_tree.cursor_line
         for command in browse.SCREEN_COMMANDS:
             if command.owner is not Owner.APP:
                 assert not await app.run_action(command.action, browse)
                 assert not await app.run_action(command.id, browse)
-                assert not await app.run_action(command.id, browse.trees.key_tree)
+                assert not await app.run_action(command.id, browse.tree_pane.key_tree)
         assert session.asked == []
-        assert browse.trees.key_tree.cursor_line == line
+        assert browse.tree_pane.key_tree.cursor_line == line
         assert app.screen is desk.screen
 
 
@@ -178,7 +178,7 @@ async def test_a_terminal_that_was_resized_over_a_covered_screen_is_found_again(
         await desk.pilot.press("a")
         await desk.until(lambda: app.screen is browse)
         await desk.until(lambda: browse.has_class("-narrow"))
-        await desk.until(lambda: browse.trees.region.width == 70)
+        await desk.until(lambda: browse.tree_pane.region.width == 70)
 
 
 @pytest.mark.parametrize("key", ["ctrl+p", "t"])

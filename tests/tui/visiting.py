@@ -78,7 +78,7 @@ class Visitor:
     @property
     def detail(self) -> Detail:
         """What is known of the thing under the cursor."""
-        return self.browse.pane.detail
+        return self.browse.detail_pane.detail
 
     @property
     def row(self) -> Row:
@@ -138,11 +138,11 @@ class Visitor:
         if row is None or (detail.row != row and detail.key != row.key()):
             return False
         ready = detail.key is None or detail.failure is not None or detail.preview is not None
-        return ready and not detail.is_fetching_page and self.browse.pane.shown is detail
+        return ready and not detail.is_fetching_page and self.browse.detail_pane.shown is detail
 
     def facts_missing(self) -> list[bytes]:
         """Keys in view of which nothing is known yet."""
-        return self.browse.trees._facts.due_again(self.tree.rows_in_view)
+        return self.browse.tree_pane._facts.due_again(self.tree.rows_in_view)
 
     async def down(self) -> bool:
         """Move to the next row and wait for its detail; False on the last row."""

@@ -82,8 +82,8 @@ class BrowseScreen(CommandScreen[None]):
         """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
         super().__init__()
         self.session = session
-        self.trees = TreePane(session, id="tree-pane")
-        self.pane = DetailPane(session, self._spawn_detail, self.trees.totals, id="detail")
+        self.tree_pane = TreePane(session, id="tree-pane")
+        self.detail_pane = DetailPane(session, self._spawn_detail, self.tree_pane.totals, id="detail")
         self.title_bar = Bar(id="title")
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner()
@@ -103,9 +103,9 @@ class BrowseScreen(CommandScreen[None]):
         yield self.title_bar
         yield self.banner
         with Panes(id="body"):
-            yield self.trees
-            yield self.pane
-        yield self.pane.summary
+            yield self.tree_pane
+            yield self.detail_pane
+        yield self.detail_pane.summary
         yield self.filter_input
         yield self.status_bar
         yield self.footer_bar
@@ -113,11 +113,11 @@ class BrowseScreen(CommandScreen[None]):
     @property
     def focus_home(self) -> Widget:
         """The tree, or the details where they may be all that is shown."""
-        return self.pane.body if self.has_class("-reading") else self.trees.key_tree
+        return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.key_tree
 
     def on_mount(self) -> None:
         """Show what there is and begin to poll."""
-        self.trees.show_rows()
+        self.tree_pane.show_rows()
         self.session.on_change(lambda: self.call_later(self.flush))
         self.show_changes()
 
@@ -126,17 +126,17 @@ class BrowseScreen(CommandScreen[None]):
     def show_changes(self) -> None:
         """Show what has changed since the last call."""
         self._follow_store()
-        status, names = self.session.status, self.trees.names
+        status, names = self.session.status, self.tree_pane.names
         if self.status_bar.has_just_been_filled():
             self.action_rescan()
         before = self._shown
         self._shown = (self.session.revision + names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._shown[1:]:
-            self.trees.sort_untouched()
+            self.tree_pane.sort_untouched()
         if before != self._shown:
-            self.trees.update_rows(self.trees.totals())
-            self.trees.show_notice(lambda width: notice_lines(status, names.needle, width))
-            self.pane.update_namespace(complete=status.complete)
+            self.tree_pane.update_rows(self.tree_pane.totals())
+            self.tree_pane.show_notice(lambda width: notice_lines(status, names.needle, width))
+            self.detail_pane.update_namespace(complete=status.complete)
             self.banner.show_warning(browse_banner(status))
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
@@ -158,21 +158,21 @@ class BrowseScreen(CommandScreen[None]):
         if not self.is_current or now_s - self._ticked_at_s < TICK_S:
             return
         self._ticked_at_s = now_s
-        self.trees.tick()
-        self.pane.tick()
+        self.tree_pane.tick()
+        self.detail_pane.tick()
         self._show_status()
         self.banner.show_warning(browse_banner(status))
         is_fetching = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
         if isinstance(status.link, Online) and not is_fetching:
-            self.trees.refresh_expired()
-            self.pane.refresh_expired()
+            self.tree_pane.refresh_expired()
+            self.detail_pane.refresh_expired()
 
     def _refresh_after_reconnect(self, status: BrowsingStatus) -> None:
         """Fetch what is shown again after a reconnection: it may be another server."""
         if isinstance(status.link, Online) and status.generation != self._generation:
             self._generation = status.generation
-            self.trees.invalidate_facts()
-            self.pane.fetcher.refresh(at_once=True)
+            self.tree_pane.invalidate_facts()
+            self.detail_pane.fetcher.refresh(at_once=True)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
@@ -182,19 +182,19 @@ class BrowseScreen(CommandScreen[None]):
 
     def _follow_store(self) -> None:
         """Show the rows of the session's store if it is another one."""
-        if self.trees.follow_store():
+        if self.tree_pane.follow_store():
             self._shown = NOTHING_SHOWN
 
     # messages of the tree
 
     @on(KeyTree.Highlighted)
     def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
-        self.pane.fetcher.show(event.row)
+        self.detail_pane.fetcher.show(event.row)
 
     @on(KeyTree.Chosen)
     def _enter_detail(self) -> None:
         self.add_class("-reading")
-        self.pane.body.focus()
+        self.detail_pane.body.focus()
 
     @on(KeyTree.Jumping)
     def _show_jump(self, event: KeyTree.Jumping) -> None:
@@ -210,10 +210,10 @@ class BrowseScreen(CommandScreen[None]):
 
     async def _fetch_facts(self, keys: list[bytes]) -> None:
         found = await self.session.row_facts(keys)
-        self.trees.put_facts(found)
-        shown = self.pane.detail.facts
+        self.tree_pane.put_facts(found)
+        shown = self.detail_pane.detail.facts
         if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
-            self.pane.fetcher.refresh()
+            self.detail_pane.fetcher.refresh()
 
     # the details
 
@@ -226,12 +226,12 @@ class BrowseScreen(CommandScreen[None]):
         facts = event.detail.facts
         if facts is not None and facts is not self._listed_facts:
             self._listed_facts = facts
-            self.trees.put_facts([facts.row])
+            self.tree_pane.put_facts([facts.row])
         self._offer_commands()
 
     def action_rescan(self) -> None:
         """Forget what was counted and scan again."""
-        self.trees.reset_for_scan()
+        self.tree_pane.reset_for_scan()
         self._run(self.session.rescan, "scan")
 
     # filters
@@ -244,7 +244,7 @@ class BrowseScreen(CommandScreen[None]):
     def action_leave_filter(self) -> None:
         """Close the line of the filter and go into what was found so far."""
         self.filter_input.close()
-        self.trees.key_tree.focus()
+        self.tree_pane.key_tree.focus()
         self._offer_commands()
 
     @on(FilterInput.Changed)
@@ -264,18 +264,20 @@ class BrowseScreen(CommandScreen[None]):
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
         self._returns_to_analysis = self._returns_to_analysis and not text
-        self.trees.filter_names(text.encode("utf-8", "surrogateescape"))
+        self.tree_pane.filter_names(text.encode("utf-8", "surrogateescape"))
         self._shown = NOTHING_SHOWN
-        if self.trees.names.needle is not None:
-            self._run(self.trees.names.work, "search")
+        if self.tree_pane.names.needle is not None:
+            self._run(self.tree_pane.names.work, "search")
 
     async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
         """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob."""
         if await self.session.lookup(name):
-            with self.trees.key_tree.prevent(KeyTree.Highlighted):  # the row that the tree falls back to is not wanted
+            with self.tree_pane.key_tree.prevent(
+                KeyTree.Highlighted
+            ):  # the row that the tree falls back to is not wanted
                 self._search("")
-            self.pane.fetcher.show_key(name)
-            self.trees.reveal(name)
+            self.detail_pane.fetcher.show_key(name)
+            self.tree_pane.reveal(name)
         elif is_glob:
             self._search("")
             await self._filter_keys(name)
@@ -285,15 +287,15 @@ class BrowseScreen(CommandScreen[None]):
         self._returns_to_analysis = False
         before = self.session.store
         if match is not None or self.session.status.match is None:
-            self.trees.reset_for_scan()
+            self.tree_pane.reset_for_scan()
         await self.session.filter(match)
         self._follow_store()
         if match is None and self.session.store is before:
-            self.trees.reset_for_scan()
+            self.tree_pane.reset_for_scan()
 
     def action_clear_filter(self) -> None:
         """Clear the filter: show everything again."""
-        if self.trees.names.needle is not None:
+        if self.tree_pane.names.needle is not None:
             self._search("")
         if self.session.status.match is not None:
             self._run(partial(self._filter_keys, None), "filter")
@@ -302,7 +304,7 @@ class BrowseScreen(CommandScreen[None]):
 
     async def action_focus_next_pane(self) -> None:
         """Focus the other pane."""
-        if self.pane.body.has_focus:
+        if self.detail_pane.body.has_focus:
             await self.action_back()
         else:
             self._enter_detail()
@@ -312,9 +314,9 @@ class BrowseScreen(CommandScreen[None]):
         if self.filter_input.is_open:
             self.action_leave_filter()
             self._search("")
-        elif self.pane.body.has_focus or self.has_class("-reading"):
+        elif self.detail_pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
-            self.trees.key_tree.focus()
+            self.tree_pane.key_tree.focus()
         elif self._returns_to_analysis:
             await self.run_action("app.analyse")
         else:
@@ -332,13 +334,13 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_columns(self) -> None:
         """Choose columns."""
-        self.app.push_screen(ColumnsScreen(self.trees.columns, self.trees.choose_columns))
+        self.app.push_screen(ColumnsScreen(self.tree_pane.columns, self.tree_pane.choose_columns))
 
     @property
     def _name_at_cursor(self) -> bytes | None:
         """The key under the cursor, or the prefix of a namespace."""
-        row = self.trees.key_tree.cursor
-        return self.pane.detail.key if row is None else row.key()
+        row = self.tree_pane.key_tree.cursor
+        return self.detail_pane.detail.key if row is None else row.key()
 
     def action_copy_name(self) -> None:
         """Copy the name as text."""
@@ -348,7 +350,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_copy_menu(self) -> None:
         """Choose what to copy."""
-        name, facts = self._name_at_cursor, self.pane.detail.facts
+        name, facts = self._name_at_cursor, self.detail_pane.detail.facts
         if name is not None:
             choose_copy(self, copies(self.session.target, name, facts if facts and facts.key == name else None))
 
@@ -357,28 +359,28 @@ class BrowseScreen(CommandScreen[None]):
         """The screen, its tree, the details and the status bar."""
         return {
             Owner.BROWSE: self,
-            Owner.TREE: self.trees.key_tree,
-            Owner.DETAIL: self.pane,
+            Owner.TREE: self.tree_pane.key_tree,
+            Owner.DETAIL: self.detail_pane,
             Owner.SCAN: self.status_bar,
         }
 
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
-        is_filtered = self.trees.names.needle is not None or self.session.status.match is not None
+        is_filtered = self.tree_pane.names.needle is not None or self.session.status.match is not None
         extra = {
-            Condition.DETAIL_OPEN: self.pane.body.has_focus,
+            Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
             Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered,
         }
         held = frozenset(condition for condition, holds in extra.items() if holds)
-        return held | browse_conditions(self.session.status, self.pane.detail, self.trees.key_tree.cursor)
+        return held | browse_conditions(self.session.status, self.detail_pane.detail, self.tree_pane.key_tree.cursor)
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), FILTER_HINT)
             return
-        is_reading = self.pane.body.has_focus
+        is_reading = self.detail_pane.body.has_focus
         commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
         self.footer_bar.show_commands(footer_commands(commands), self._jump)
 

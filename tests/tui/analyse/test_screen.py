@@ -185,7 +185,7 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
         await desk.until(lambda: isinstance(app.screen, BrowseScreen))
         browse = app.screen
         assert isinstance(browse, BrowseScreen)
-        await desk.until(lambda: browse.pane.detail.key == b"shop:user:7:orders")
+        await desk.until(lambda: browse.detail_pane.detail.key == b"shop:user:7:orders")
         await desk.press("a")
         await desk.until(lambda: isinstance(app.screen, AnalyseScreen))
         assert isinstance(app.screen, AnalyseScreen)

@@ -53,14 +53,14 @@ class Expiring(FixedSession):
 
 def row_text(desk: Desk, key: bytes = KEY) -> str:
     """What the row of a key says, as it is painted."""
-    tree = desk.screen.trees.key_tree
+    tree = desk.screen.tree_pane.key_tree
     number = next(at for at, row in enumerate(tree.rows_in_view) if row.key() == key)
     return "".join(span.text for span in tree._painted.get(number, ()))
 
 
 def detail_text(desk: Desk) -> str:
     """What head, tabs and one-line summary of the details say."""
-    panels = (desk.screen.pane._head, desk.screen.pane._tabs, desk.screen.pane.summary)
+    panels = (desk.screen.detail_pane._head, desk.screen.detail_pane._tabs, desk.screen.detail_pane.summary)
     return "\n".join("".join(span.text for span in line) for panel in panels for line in panel.lines)
 
 
@@ -114,7 +114,7 @@ async def test_a_key_that_the_details_found_gone_is_gone_in_the_tree() -> None:
         session.is_gone = True
         asked = len(session.rows_asked)
         await desk.go(b"other")
-        desk.screen.pane.fetcher.show_key(KEY)
+        desk.screen.detail_pane.fetcher.show_key(KEY)
         await desk.until(lambda: "gone" in row_text(desk))
         assert len(session.rows_asked) == asked
 
@@ -124,7 +124,7 @@ async def test_a_key_that_its_row_found_gone_is_gone_in_the_details() -> None:
     async with browsing(session) as desk:
         await desk.go(KEY)
         session.is_gone = True
-        desk.screen.trees.invalidate_facts()
+        desk.screen.tree_pane.invalidate_facts()
         await desk.until(lambda: "no longer there" in detail_text(desk))
 
 
@@ -156,10 +156,10 @@ async def test_a_second_in_which_nothing_changes_paints_nothing() -> None:
         await desk.go(KEY)
         desk.session.now_s += 2
         painted: list[object] = []
-        tree = desk.screen.trees.key_tree
+        tree = desk.screen.tree_pane.key_tree
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tree, "refresh", lambda *regions, **_: painted.append(regions))
-            desk.screen.trees.tick()
+            desk.screen.tree_pane.tick()
         assert painted == []
 
 

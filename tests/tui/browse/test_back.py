@@ -36,7 +36,7 @@ async def test_escape_after_a_glob_finds_the_tree_as_it_was(valkey: Server, tmp_
         assert visitor.session.status.complete
         assert visitor.session.status.match is None
         assert commands.keys <= visitor.session.status.cost.keys
-        assert browse.trees.key_tree.has_focus
+        assert browse.tree_pane.key_tree.has_focus
 
 
 async def test_facts_of_rows_come_after_sorting_what_a_filter_found(valkey: Server, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valke
         await visitor.until(lambda: visitor.is_browsing and visitor.detail.key == b"shop:huge", "the key")
         await visitor.until_shown("esc Back")
         await visitor.press("enter")
-        await visitor.until(lambda: visitor.browse.pane.body.has_focus, "the details")
+        await visitor.until(lambda: visitor.browse.detail_pane.body.has_focus, "the details")
         await visitor.press("escape")
         await visitor.until(lambda: visitor.tree.has_focus, "the tree")
         await visitor.press("escape")

@@ -47,13 +47,13 @@ async def test_arrows_and_letters_open_close_and_move() -> None:
 async def test_the_cursor_stays_on_its_row_whatever_arrives_above() -> None:
     async with browsing(FixedSession(RUNNING)) as desk:
         await desk.press("right", "end")
-        name, line = desk.name, desk.screen.trees.key_tree.cursor_line
-        top = desk.screen.trees.key_tree.scroll_offset.y
+        name, line = desk.name, desk.screen.tree_pane.key_tree.cursor_line
+        top = desk.screen.tree_pane.key_tree.scroll_offset.y
         desk.session.store.add([b"shop:new%04d:x" % number for number in range(500)])
         desk.session.revision += 1
-        await desk.until(lambda: desk.screen.trees.key_tree.cursor_line == line + 500)
+        await desk.until(lambda: desk.screen.tree_pane.key_tree.cursor_line == line + 500)
         assert desk.name == name
-        assert desk.screen.trees.key_tree.scroll_offset.y == top + 500
+        assert desk.screen.tree_pane.key_tree.scroll_offset.y == top + 500
 
 
 async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
@@ -70,7 +70,7 @@ async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
 async def test_sorting_by_name_and_back() -> None:
     async with browsing() as desk:
         await desk.press("s")
-        names = [row.name for row in desk.screen.trees.key_tree.rows_in_view if row.kind is RowKind.NAMESPACE]
+        names = [row.name for row in desk.screen.tree_pane.key_tree.rows_in_view if row.kind is RowKind.NAMESPACE]
         assert names == sorted(names, key=natural)
         await desk.press("s", "home")
         assert desk.name == b"shop:"
@@ -121,21 +121,21 @@ async def test_an_exact_name_is_looked_up_and_gone_to_without_a_scan() -> None:
 async def test_enter_goes_into_the_details_and_escape_comes_back() -> None:
     async with browsing(size=(80, 24)) as desk:
         await desk.go(b"plain")
-        assert not is_displayed(desk.screen.pane)
+        assert not is_displayed(desk.screen.detail_pane)
         await desk.press("enter")
-        assert is_displayed(desk.screen.pane)
-        assert not is_displayed(desk.screen.trees)
-        assert desk.screen.pane.body.has_focus
+        assert is_displayed(desk.screen.detail_pane)
+        assert not is_displayed(desk.screen.tree_pane)
+        assert desk.screen.detail_pane.body.has_focus
         await desk.press("escape")
-        assert desk.screen.trees.key_tree.has_focus
-        assert not is_displayed(desk.screen.pane)
+        assert desk.screen.tree_pane.key_tree.has_focus
+        assert not is_displayed(desk.screen.detail_pane)
 
 
 async def test_tabs_and_the_slot() -> None:
     async with browsing() as desk:
         await desk.go(b"{user:7}:cart")
         await desk.press("2")
-        assert desk.screen.pane.tab is Tab.SLOT
+        assert desk.screen.detail_pane.tab is Tab.SLOT
         assert "{user:7}:cart" in desk.body
         await desk.press("1")
         assert '"id": 106' in desk.body
@@ -170,7 +170,7 @@ async def test_columns_can_be_switched_off() -> None:
         await desk.pilot.press("enter")
         await desk.pilot.press("escape")
         await desk.settled()
-        header = desk.screen.trees._header.lines[0]
+        header = desk.screen.tree_pane._header.lines[0]
         assert "keys" not in "".join(span.text for span in header)
 
 
@@ -201,7 +201,7 @@ async def test_a_lost_connection_is_said_once_and_costs_the_details_only() -> No
         desk.session.failure = ConnectionLost("the server closed the connection")
         desk.session.status = replace(desk.session.status, link=Lost(None, 1, 0.0))
         desk.session.revision += 1
-        desk.screen.trees.reveal(b"plain")
+        desk.screen.tree_pane.reveal(b"plain")
         await desk.until(lambda: "the server closed the connection" in desk.body)
         assert len(desk.pilot.app._notifications) == 0
         assert "connection lost" in "".join(span.text for span in desk.screen.status_bar.lines[0])
@@ -239,7 +239,7 @@ async def test_a_namespace_says_what_is_inside_without_being_opened() -> None:
 
 async def test_an_empty_database_says_so_and_names_others() -> None:
     async with browsing(FixedSession(COMPLETE, [])) as desk:
-        said = "\n".join("".join(span.text for span in line) for line in desk.screen.trees._notice.lines)
+        said = "\n".join("".join(span.text for span in line) for line in desk.screen.tree_pane._notice.lines)
         assert "db0 is empty" in said
         assert "db1 has 120" in said
 
@@ -248,7 +248,7 @@ async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = SafeText("NOPERM SCAN is not allowed")
     status = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.FAILED, fraction=None, reason=reason))
     async with browsing(FixedSession(status, [])) as desk:
-        said = "\n".join("".join(span.text for span in line) for line in desk.screen.trees._notice.lines)
+        said = "\n".join("".join(span.text for span in line) for line in desk.screen.tree_pane._notice.lines)
         assert "NOPERM" in said
 
 
@@ -268,13 +268,13 @@ async def test_a_terminal_may_change_its_size_at_any_time() -> None:
             await desk.pilot.resize_terminal(width, height)
             await desk.settled()
         assert '"id": 106' in desk.body
-        assert desk.screen.trees.key_tree.cursor_line in range(desk.screen.trees.key_tree.virtual_size.height)
+        assert desk.screen.tree_pane.key_tree.cursor_line in range(desk.screen.tree_pane.key_tree.virtual_size.height)
 
 
 async def test_what_a_filter_lets_through_is_not_told_as_everything() -> None:
     async with browsing() as desk:
         await desk.press("slash", *"cart", "down")
-        head = "".join(span.text for line in desk.screen.pane._head.lines for span in line)
+        head = "".join(span.text for line in desk.screen.detail_pane._head.lines for span in line)
         assert "exact, of what the filter shows" in head
 
 
@@ -294,7 +294,7 @@ LONG_LEAF = b"shop:cart:3f2b8c1e-77aa-4d10-9c55-0123456789ab"
 
 async def test_a_name_that_is_whole_at_80_columns_is_whole_at_120() -> None:
     async with browsing(FixedSession(names=[LONG_LEAF, b"short"]), size=(80, 24)) as desk:
-        tree = desk.screen.trees.key_tree
+        tree = desk.screen.tree_pane.key_tree
         name = LONG_LEAF.rsplit(b":")[-1].decode()
 
         def is_shown() -> bool:
