@@ -16,7 +16,7 @@ from tests.made_report import denied_report, empty_report, estimate_report, made
 from tests.monkey import Monkey
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.test_live_analysis import fill
+from tests.tui.analyse.test_live import fill
 from tests.tui.visiting import private_folders, visiting
 
 ONE = os.environ.get("RTUI_MONKEY_SEED")

@@ -327,10 +327,10 @@ def tag_name(tag: SlotTag, cells: int) -> SafeText:
     return cut_middle(SafeText("{" + display(tag.tag, limit=cells * 2) + "}"), cells)
 
 
-def tag_keys(tag: SlotTag, kind: CoverageKind) -> SafeText:
+def tag_keys(tag: SlotTag, coverage: CoverageKind) -> SafeText:
     """Return the keys of a tag: at least so many where it was not counted from the start, or those of the sample."""
-    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _exact_of_sample(kind))
-    return SafeText(f"{text} sampled") if kind is CoverageKind.ESTIMATE else text
+    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _exact_of_sample(coverage))
+    return SafeText(f"{text} sampled") if coverage is CoverageKind.ESTIMATE else text
 
 
 def skew_text(report: Report) -> SafeText:

@@ -131,7 +131,7 @@ def test_charts_stay_within_their_cells_and_are_safe(report: str, chart: str, wi
 
 
 @given(st.sampled_from(list(REPORTS)), st.sampled_from(list(CHARTS)), st.integers(40, 220))
-def test_a_chart_says_the_same_each_time(report: str, chart: str, width: int) -> None:
+def test_a_chart_is_the_same_each_time(report: str, chart: str, width: int) -> None:
     assert CHARTS[chart](REPORTS[report], width, 24) == CHARTS[chart](REPORTS[report], width, 24)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from rtui.tui.analyse.screen import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.analyse.test_live import fill
 from tests.tui.analyse.visiting_analysis import ask, open_analysis
-from tests.tui.test_live_analysis import fill
 from tests.tui.visiting import visiting
 
 

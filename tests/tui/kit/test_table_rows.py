@@ -105,12 +105,12 @@ def test_lines_have_the_same_width_in_every_row_and_are_harmless(
 ) -> None:
     rows = TableRows(table, TableState(sort))
     wants = [max(map(len, texts)) for texts in zip(*map(rows.texts, range(len(rows))), strict=True)]
-    plan = layout_table(table, width, sort, wants)
-    header = header_line(table, plan, Order(sort) if sort else None)
+    layout = layout_table(table, width, sort, wants)
+    header = header_line(table, layout, Order(sort) if sort else None)
     if width >= MIN_NAME_CELLS + 2 * MARGIN:
         assert line_width(header) <= width
     for line in range(len(rows)):
-        painted = table_line(rows.cells(line), rows.texts(line), table, plan, is_marked=is_marked)
+        painted = table_line(rows.cells(line), rows.texts(line), table, layout, is_marked=is_marked)
         assert line_width(painted) == line_width(header)
         check_text("".join(span.text for span in painted))
 
@@ -124,11 +124,11 @@ def test_columns_go_from_the_right_and_the_one_sorted_by_stays() -> None:
 
 def test_a_title_is_found_by_its_cells() -> None:
     table = table_of([(b"key", 1, 0.5, 3.0, ((b"hash", 1),), "")])
-    plan = layout_table(table, 120)
-    text = "".join(span.text for span in header_line(table, plan, None))
-    for shown in plan.columns:
-        assert plan.column_at(text.index(table.columns[shown.index].title)) == shown.index
-    assert plan.column_at(400) is None
+    layout = layout_table(table, 120)
+    text = "".join(span.text for span in header_line(table, layout, None))
+    for shown in layout.columns:
+        assert layout.column_at(text.index(table.columns[shown.index].title)) == shown.index
+    assert layout.column_at(400) is None
 
 
 @given(TABLES)
