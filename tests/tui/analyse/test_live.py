@@ -116,7 +116,7 @@ def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
 async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
     session_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.tui.analyse.hot_session_desk.HOT_EVERY_S", 0.1)
+    monkeypatch.setattr("rtui.tui.analyse.screen.HOT_EVERY_S", 0.1)
     fill(session_server, 100)
     async with visiting(target_of(session_server), tmp_path, size=(120, 36)) as visitor:
         await visitor.whole()
