@@ -1,4 +1,4 @@
-"""The pure parts of an inspection: columns without holes, keys that wait, the watch on costs, what memory costs."""
+"""The pure parts of an inspection: columns without holes, keys that wait, the limits on costly queries."""
 
 from __future__ import annotations
 
