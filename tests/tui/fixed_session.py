@@ -189,7 +189,12 @@ def row_facts(key: bytes) -> RowFacts:
         return gone_row(key, ASKED_AT_S)
     if key == b"secret":
         return RowFacts(key, kind_of(key), Unknown(Reason.DENIED), Unknown(Reason.DENIED), ASKED_AT_S)
-    return RowFacts(key, kind_of(key), ttl_of(key), 96 + 8 * len(key), ASKED_AT_S)
+    return RowFacts(key, kind_of(key), ttl_of(key), memory_of(key), ASKED_AT_S)
+
+
+def memory_of(key: bytes) -> int:
+    """The same in a row and beside it, whichever answer comes last."""
+    return 320 << 20 if key == b"huge" else 96 + 8 * len(key)
 
 
 def ttl_of(key: bytes) -> Ttl:
@@ -213,7 +218,7 @@ def key_facts(key: bytes) -> KeyFacts:
             kind, b"raw"
         ),
         length=268_435_456 if key == b"huge" else 3,
-        memory_bytes=denied if key == b"secret" else 320 << 20 if key == b"huge" else 96 + 8 * len(key),
+        memory_bytes=denied if key == b"secret" else memory_of(key),
         ttl_ms=ttl_of(key),
         idle_s=10_920,
         frequency=Unknown(Reason.UNSUPPORTED, "the server keeps idle times: its policy is not an LFU one"),
