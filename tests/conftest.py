@@ -75,7 +75,7 @@ class Pool:
     """The servers of this test process, started when first asked for."""
 
     def __init__(self) -> None:
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[tuple[object, ...], Server] = {}
 
     def take(
         self,
@@ -87,11 +87,12 @@ class Pool:
         users: tuple[str, ...] = (),
         cluster: bool = False,
     ) -> Server:
-        """The server kept under `key`, as it was after its start."""
-        server = self._servers.get(key)
+        """The server of this configuration that is kept under `key`, as it was after its start."""
+        configuration = (key, name, args, tls, unix, users, cluster)
+        server = self._servers.get(configuration)
         if server is None:
             server = start(require(name), *args, tls=tls, unix=unix, users=users, cluster=cluster)
-            self._servers[key] = server
+            self._servers[configuration] = server
         else:
             server.reset()
         return server

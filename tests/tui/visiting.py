@@ -146,11 +146,11 @@ class Visitor:
 
     async def down(self) -> bool:
         """Move to the next row and wait for its detail; False on the last row."""
-        rows, line = self.tree.rows, self.tree.cursor_line + 1
-        if rows is None or line >= len(rows):
+        rows, before = self.tree.rows, self.tree.cursor
+        if rows is None or self.tree.cursor_line + 1 >= len(rows):
             return False
         await self.press("down")
-        await self.until(partial(self._is_on_line, line), "the next row")
+        await self.until(lambda: self.tree.cursor != before, "the next row")
         await self.settled()
         return True
 
