@@ -32,6 +32,9 @@ Z_95: Final = 1.959963984540054
 FEWEST_DEGREES: Final = 3.0
 """At least so many degrees of freedom are assumed, or the interval of a single key would be boundless."""
 
+MOST_REACH: Final = 64 * math.log(2)
+"""An interval that reaches further, to 2^64 times the value, has no upper bound."""
+
 UNSEEN_LARGEST: Final = 3
 """So many keys as large as the largest may be missing in a sample: the rule of three for what was not seen."""
 
@@ -149,7 +152,7 @@ def total(
     value = sum_ / n * max(n, among.value)
     below, above = _log_reach(sum_, squares, n, population, largest)
     doubt = math.log(among.high / among.low) / 2 if among.low > 0 else 0.0
-    low, high = value * math.exp(-math.hypot(below, doubt)), value * math.exp(math.hypot(above, doubt))
+    low, high = value * math.exp(-math.hypot(below, doubt)), _grown(value, math.hypot(above, doubt))
     return Estimate(max(min(sum_, value), low), value, high)
 
 
@@ -161,7 +164,7 @@ def mean(
         return None
     value = sum_ / n
     below, above = _log_reach(sum_, squares, n, population, largest)
-    return Estimate(value * math.exp(-below), value, value * math.exp(above))
+    return Estimate(value * math.exp(-below), value, _grown(value, above))
 
 
 def quantile(
@@ -220,7 +223,14 @@ def _log_reach(
         + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * degrees**3)
     )
     reach = student * error
+    if reach > MOST_REACH:
+        return reach, reach
     return reach, math.log(math.exp(reach) + UNSEEN_LARGEST * unseen * (largest or 0.0) / sum_)
+
+
+def _grown(value: float, reach: float) -> float:
+    """Return a value times the exponential of `reach`; infinite where that says as much as no bound at all."""
+    return value * math.exp(reach) if reach <= MOST_REACH else math.inf
 
 
 def binomial_tail(at_least: int, n: int, p: float) -> float:

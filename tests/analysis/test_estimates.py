@@ -149,6 +149,12 @@ def test_every_interval_holds_its_value(some: list[int], population: Population,
         assert is_in_order(total(*whole, n, population, largest=largest))
 
 
+def test_a_sum_that_rounding_has_made_tiny_has_no_upper_bound() -> None:
+    for found in (mean(1e-9, 1e6, 10, 1_000, largest=1e3), total(1e-9, 1e6, 10, 1_000, largest=1e3)):
+        assert found is not None
+        assert 0 <= found.low <= found.value < found.high == math.inf
+
+
 @given(sizes)
 def test_all_keys_are_no_sample(some: list[int]) -> None:
     n, whole = len(some), moments(some)
