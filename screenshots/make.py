@@ -82,7 +82,8 @@ async def search(visitor: Visitor) -> None:
     await visitor.press("slash")
     await visitor.until(lambda: visitor.app.focused is visitor.browse.filter_input, "the filter line")
     await visitor.paste("lock")
-    await visitor.until(lambda: visitor.browse._names.rows and not visitor.browse._names.is_searching, "matches")
+    names = visitor.browse.tree_pane.names
+    await visitor.until(lambda: names.rows and not names.is_searching, "matches")
     await visitor.until_shown("Names with", "ecm", "lock:*")
     await visitor.settled()
 
