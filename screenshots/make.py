@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from rtui.demo.load import demo_server  # noqa: E402 - the checkout has to be found first
 from rtui.server.wire.target import Target  # noqa: E402
+from rtui.tui.help.screen import HelpScreen  # noqa: E402
 from tests.tui.visiting import Visitor, visiting  # noqa: E402
 
 Steps = Callable[[Visitor], Awaitable[None]]
@@ -91,7 +92,8 @@ async def search(visitor: Visitor) -> None:
 async def help_page(visitor: Visitor) -> None:
     """Every command."""
     await visitor.press("question_mark")
-    await visitor.until_shown("Help")
+    await visitor.until(lambda: isinstance(visitor.app.screen, HelpScreen), "the help")
+    await visitor.until_shown("esc closes", "Move", "pgup")
 
 
 async def analysed(visitor: Visitor) -> None:
