@@ -20,7 +20,7 @@ from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.redis_cli import copied_commands
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
-from rtui.tui.browse.key_lines import fact_lines
+from rtui.tui.browse.fact_lines import fact_lines
 from rtui.tui.kit.styled_text import Role, type_role
 from tests.module_server import LENGTH, ModuleServer
 from tests.server.targets import connected

@@ -31,15 +31,14 @@ from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Command, Owner, bindings
-from rtui.tui.kit.command_palette import CommandProvider, PaletteScreen
-from rtui.tui.kit.command_screen import CommandScreen, failure_text, is_reachable
+from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
 from rtui.tui.kit.format import display_text, set_ascii_only
-from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal_driver import KeySerialiser, forget_screen, terminal_driver
+from rtui.tui.kit.terminal import AsciiFilter, KeySerialiser, SanitisingFilter, forget_screen, terminal_driver
 from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of
 
 if TYPE_CHECKING:
+    from rtui.analysis.report.document import Report
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.session import Session
 
@@ -302,26 +301,46 @@ class RtuiApp(App[int]):
         self.theme = wanted
 
 
+class ReportApp(RtuiApp):
+    """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
+
+    def __init__(self, report: Report, options: BrowseOptions, *, palette: Palette = Palette.TRUE) -> None:
+        """Of the options only those of the look count."""
+        super().__init__(options, palette=palette)
+        self._report = report
+
+    async def begin(self) -> None:
+        """Show the report, instead of connecting."""
+        from rtui.server.analysis_source import FixedAnalysis  # noqa: PLC0415 - not for browsing
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
+
+        await self.push_screen(AnalyseScreen(FixedAnalysis(self._report)))
+
+
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
     return RtuiApp(options, palette=terminal_palette()).run() or 0
 
 
+def run_report(report: Report, options: BrowseOptions) -> int:
+    """Show a report that was saved, without a server, until the user leaves; returns the exit code."""
+    return ReportApp(report, options, palette=terminal_palette()).run() or 0
+
+
 def all_css() -> str:
     """Return the application's sheet and those of every widget it uses, one after the other."""
     from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
-    from textual.command import CommandPalette  # noqa: PLC0415
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
 
     from rtui.tui.analyse import panel_view  # noqa: PLC0415
     from rtui.tui.browse import detail_pane, key_tree  # noqa: PLC0415
-    from rtui.tui.kit import bars, line_view, rows_view, table  # noqa: PLC0415
+    from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
-        CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, rows_view.RowsView, detail_pane.DetailPane,
+        CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
         line_view.ScrollingPanel, bars.TabBar, panel_view.Chart, panel_view.PanelView,
         table.TableBody, table.ReportTable,
     )  # fmt: skip

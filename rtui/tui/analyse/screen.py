@@ -39,10 +39,9 @@ from rtui.tui.analyse.screen_lines import (
 )  # fmt: skip
 from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.copying import choose_copy, copy_text
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.table import ReportTable, TableBody
@@ -57,18 +56,12 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     SCREEN_COMMANDS = (*ANALYSE_COMMANDS, *APP_COMMANDS)
 
     def __init__(
-        self,
-        source: AnalysisSource,
-        *,
-        start_panel: str | None = None,
-        states: PanelStates | None = None,
-        label: SafeText | None = None,
+        self, source: AnalysisSource, *, states: PanelStates | None = None, label: SafeText | None = None
     ) -> None:
         """`states` are those of the panels when the screen was left; `label` replaces the server's."""
         super().__init__()
         self.source = source
         states = PanelStates() if states is None else states
-        states.panel_id = start_panel or states.panel_id
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
         self.view = PanelView(states, id="panel")

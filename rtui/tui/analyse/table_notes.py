@@ -12,7 +12,7 @@ from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.redis_cli import key_as_text
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
-from rtui.tui.kit.copying import Copy
+from rtui.tui.kit.choice import Copy
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, width_of

@@ -11,8 +11,15 @@ from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.key_lines import age_line, explanations, fact_lines, loading_lines, slot_lines
-from rtui.tui.browse.namespace_lines import child_lines, namespace_lines
+from rtui.tui.browse.fact_lines import (
+    age_line,
+    child_lines,
+    explanations,
+    fact_lines,
+    loading_lines,
+    namespace_lines,
+    slot_lines,
+)
 from rtui.tui.browse.preview_lines import page_note, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.kit import format as fmt

@@ -24,15 +24,15 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
+from rtui.tui.browse.fact_lines import notice_lines
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.namespace_lines import notice_lines
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
+from rtui.tui.kit.choice import choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.copying import choose_copy, copies, copy_text
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
 from rtui.tui.kit.status_lines import browse_banner, title_line

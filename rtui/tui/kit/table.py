@@ -16,11 +16,9 @@ from textual.message import Message
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Command, Condition, Group, Owner, bindings
-from rtui.tui.kit.line_view import LinePanel, set_content_height
-from rtui.tui.kit.rows_view import RowsView
+from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, width_of
-from rtui.tui.kit.table_lines import TableLayout, header_line, layout_table, table_line
-from rtui.tui.kit.table_rows import Order, TableRows, TableState
+from rtui.tui.kit.table_rows import Order, TableLayout, TableRows, TableState, header_line, layout_table, table_line
 
 EMPTY: Final = Table("", "", (), ())
 """Shown before there is a report."""

@@ -39,8 +39,8 @@ from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, map_for, ske
 from rtui.tui.analyse.time_axis import TimeRange, axis_for, ticks, zone_name
 from rtui.tui.analyse.types_panel import types_lines
 from rtui.tui.kit.format import set_ascii_only
-from rtui.tui.kit.sanitising_filter import plain
 from rtui.tui.kit.styled_text import Line, Role, line_width
+from rtui.tui.kit.terminal import plain
 from tests.made_report import (
     MADE_AT_S,
     denied_report,

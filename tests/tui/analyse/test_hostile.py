@@ -27,7 +27,7 @@ from rtui.tui.analyse.panel import Panel, PanelState
 from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.analyse.time_axis import TimeRange
-from rtui.tui.report_app import ReportApp
+from rtui.tui.app import ReportApp
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server

@@ -15,7 +15,7 @@ from rtui.keyspace.rows.rows import Row, VisibleRows
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server.wire.connection import Lost
 from rtui.tui.browse.columns import FACT_COLUMNS, Column, lay_out_row
-from rtui.tui.browse.key_lines import age_line
+from rtui.tui.browse.fact_lines import age_line
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
 from rtui.tui.browse.tree_lines import Totals, row_line
 from tests.tui.browsing import Desk, browsing

@@ -9,7 +9,7 @@ from rich.segment import ControlType, Segment
 from textual.color import Color
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.tui.kit.sanitising_filter import AsciiFilter, SanitisingFilter, plain
+from rtui.tui.kit.terminal import AsciiFilter, SanitisingFilter, plain
 
 BLACK = Color(0, 0, 0)
 CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}

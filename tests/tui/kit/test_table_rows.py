@@ -16,8 +16,16 @@ from rtui.analysis.formats.markdown import table_markdown
 from rtui.analysis.formats.table_values import table_csv, table_json
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.kit.table_lines import MARGIN, MIN_NAME_CELLS, header_line, layout_table, table_line
-from rtui.tui.kit.table_rows import Order, TableRows, TableState
+from rtui.tui.kit.table_rows import (
+    MARGIN,
+    MIN_NAME_CELLS,
+    Order,
+    TableRows,
+    TableState,
+    header_line,
+    layout_table,
+    table_line,
+)
 from tests.tui.visiting import check_text
 
 COLUMNS = (

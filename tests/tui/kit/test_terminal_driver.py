@@ -9,7 +9,7 @@ from textual.message import Message
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.kit.terminal_driver import terminal_driver
+from rtui.tui.kit.terminal import terminal_driver
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import FixedSession
 

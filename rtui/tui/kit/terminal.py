@@ -1,18 +1,23 @@
-"""The terminal: a driver that writes only what differs from the screen, and keys that arrive in one packet."""
+"""The terminal: a driver that writes only differences, keys that arrive in one packet, filters of what is painted."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import events
 from textual.app import App
+from textual.color import Color
 from textual.dom import DOMNode
 from textual.driver import Driver
+from textual.filter import LineFilter
 from textual.message import Message
 
+from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.kit.output_diff import OutputDiff
 
 
@@ -89,3 +94,54 @@ class KeySerialiser:
             if self._waiting:
                 self._current, self._since_s = self._waiting.popleft(), self._now_s()
                 self._app.post_message(self._current)
+
+
+_TWO_CELLS: Final = {"≥ ": ">=", "≤ ": "<=", "≈ ": "~ "}
+"""Pairs with a closer rendering in two plain characters."""
+
+_LOOKALIKES: Final = {
+    "#": "█▉▊▋▌", "|": "▍▎▏▐▕│┃║╎┆┊╏‖", "-": "─━═╌┄┈╍▔▁·–—", "+": "┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝┏┓┗┛╺╸╴╶±✓",
+    " ": "▀▄▂▃▅▆▇░▒▓\u00a0", "v": "▾▼↓", ">": "▸▶→›≥", "^": "▲↑", "<": "◀‹←≤", "*": "●•", "o": "○", "~": "…≈",
+    "x": "×✗", "u": "µ", "/": "⏎", "@": "⟳", '"': "“”", "'": "‘’",
+}  # fmt: skip
+"""Characters beyond ASCII of one cell, by the ASCII character that stands for them."""
+
+_ONE_CELL: Final = {ord(character): plain for plain, characters in _LOOKALIKES.items() for character in characters}
+
+
+class SanitisingFilter(LineFilter):
+    """Replaces characters that must never reach a terminal by blanks of the same width, wherever they come from."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments without hostile characters."""
+        if all((segment.text.isprintable() and segment.text.isascii()) or segment.control for segment in segments):
+            return segments
+        return [segment if segment.control else Segment(harmless(segment.text), segment.style) for segment in segments]
+
+
+class AsciiFilter(LineFilter):
+    """Writes every character beyond ASCII as a plain one of the same width, for terminals that draw nothing else."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments in ASCII; what has no likeness becomes question marks."""
+        return [
+            segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+@lru_cache(4096)
+def harmless(text: str) -> str:
+    """Return the text without hostile characters, blanks for those that take room."""
+    return HOSTILE.sub(lambda found: " " * cell_len(found[0]), text)
+
+
+@lru_cache(4096)
+def plain(text: str) -> str:
+    """Return the text in ASCII, cell for cell."""
+    for pair, likeness in _TWO_CELLS.items():
+        text = text.replace(pair, likeness)
+    text = text.translate(_ONE_CELL)
+    if text.isascii():
+        return text
+    return "".join(ch if ch.isascii() else "?" * cell_len(ch) for ch in text)
