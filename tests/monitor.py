@@ -1,4 +1,4 @@
-"""A witness at the server: what other clients ask, as MONITOR tells it."""
+"""A recorder at the server: what other clients ask, as MONITOR tells it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from tests.bench.door import door
+from tests.bench.connection_recorder import recorded_connections
 from tests.bench.row import Row, time_row
 from tests.bench.seed import KEYS, seeded
 from tests.bench.window import COLUMNS, LINES, Window, environment, window
@@ -87,12 +87,12 @@ def command_times(*arguments: str) -> list[float]:
 def starts(server: Server) -> Iterator[Row]:
     """From the command to the first paint, and from the connection to the first rows."""
     painted, listed, empty = [], [], []
-    with door(server.socket) as entrance:
+    with recorded_connections(server.socket) as recorder:
         for _ in range(STARTS):
-            before = len(entrance.opened_at)
-            with window(["-m", "rtui", "-p", str(entrance.port), "--no-resume"]) as screen:
+            before = len(recorder.opened_at)
+            with window(["-m", "rtui", "-p", str(recorder.port), "--no-resume"]) as screen:
                 painted.append(screen.wait_for(b"READ-ONLY") - screen.started_at)
-                listed.append(screen.wait_for(b"shop") - entrance.opened_at[before])
+                listed.append(screen.wait_for(b"shop") - recorder.opened_at[before])
             with window(["-c", EMPTY_APP]) as screen:
                 empty.append(screen.wait_for(b"READ-ONLY") - screen.started_at)
     beside = f"{statistics.median(empty) * 1000:.0f} ms for an empty Textual app"

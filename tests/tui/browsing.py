@@ -19,7 +19,7 @@ MOST_LOOKS = 300
 """How often a condition is looked at before it counts as not coming."""
 
 
-class Desk:
+class BrowseUser:
     """A screen, its session, and a hand on the keyboard."""
 
     def __init__(self, pilot: Pilot[int], screen: BrowseScreen, session: FixedSession) -> None:
@@ -91,13 +91,13 @@ def is_settled(screen: BrowseScreen) -> bool:
 @asynccontextmanager
 async def browsing(
     session: FixedSession | None = None, size: tuple[int, int] = (120, 36), *, notifications: bool = False
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[BrowseUser]:
     """Open the main screen and wait until it rests."""
     session = FixedSession() if session is None else session
     app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5")), session)
     async with app.run_test(size=size, notifications=notifications) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
         assert isinstance(app.screen, BrowseScreen)
-        desk = Desk(pilot, app.screen, session)
-        await desk.settled()
-        yield desk
+        user = BrowseUser(pilot, app.screen, session)
+        await user.settled()
+        yield user

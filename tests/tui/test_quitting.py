@@ -38,38 +38,38 @@ def test_only_what_took_long_is_lost(status: AnalysisStatus, said: str | None) -
 @asynccontextmanager
 async def asked(key: str) -> AsyncIterator[Analyst]:
     """The question that the key brings up during a long analysis."""
-    async with analysing(FixedAnalysis(made_report(), LONG)) as desk:
-        await desk.press(key)
-        await desk.until(lambda: isinstance(desk.screen.app.screen, QuitScreen))
-        yield desk
+    async with analysing(FixedAnalysis(made_report(), LONG)) as user:
+        await user.press(key)
+        await user.until(lambda: isinstance(user.screen.app.screen, QuitScreen))
+        yield user
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c", "ctrl+q"])
 async def test_quitting_during_a_long_analysis_asks_and_the_same_key_again_quits(key: str) -> None:
-    async with asked(key) as desk:
-        app = desk.screen.app
-        await desk.until_shown("An analysis is under way: 430,000 keys in 30m 12s.", "Stay", "Quit?")
+    async with asked(key) as user:
+        app = user.screen.app
+        await user.until_shown("An analysis is under way: 430,000 keys in 30m 12s.", "Stay", "Quit?")
         assert app.is_running
-        await desk.press(key)
-        await desk.until(lambda: app.return_code == 0)
+        await user.press(key)
+        await user.until(lambda: app.return_code == 0)
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("n",), ("enter",)], ids=" ".join)
 async def test_the_first_answer_stays(keys: tuple[str, ...]) -> None:
-    async with asked("q") as desk:
-        await desk.press(*keys)
-        await desk.until(lambda: desk.screen.app.screen is desk.screen)
-        assert desk.screen.app.return_code is None
-        assert desk.screen.app._exit is False
+    async with asked("q") as user:
+        await user.press(*keys)
+        await user.until(lambda: user.screen.app.screen is user.screen)
+        assert user.screen.app.return_code is None
+        assert user.screen.app._exit is False
 
 
 async def test_the_second_answer_quits() -> None:
-    async with asked("q") as desk:
-        await desk.press("down", "enter")
-        await desk.until(lambda: desk.screen.app._exit)
+    async with asked("q") as user:
+        await user.press("down", "enter")
+        await user.until(lambda: user.screen.app._exit)
 
 
 async def test_quitting_asks_nothing_when_nothing_is_lost() -> None:
-    async with browsing() as desk:
-        await desk.pilot.press("q")
-        assert desk.screen.app._exit
+    async with browsing() as user:
+        await user.pilot.press("q")
+        assert user.screen.app._exit

@@ -22,7 +22,7 @@ from tests.tui.tour import BYSTANDERS, PLANTED_IDLE_S, WORD, Tour, minimal_user,
 from tests.tui.visiting import check_text
 
 NOT_MONITORED = frozenset({b"AUTH", b"HELLO", b"CLIENT", b"CONFIG"})
-"""What servers do not tell a witness, besides commands that they do not know: those are tried on the probe's key."""
+"""What MONITOR does not tell, besides commands that they do not know: those are tried on the probe's key."""
 
 NOT_FILLED = ("denied", "Not allowed", "no such command", "failed", "refused", "not asked")
 """Words of panels that miss something."""
@@ -75,7 +75,7 @@ def test_a_session_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
 
 
 def _check_what_was_sent(done: Tour) -> None:
-    """Everything on the wire is on the list and harmless, and a witness at the server has heard of nothing else."""
+    """Everything on the wire is on the list and harmless, and MONITOR at the server has told of nothing else."""
     for argv in done.wire:
         assert find_spec(argv) is not None, argv
         assert is_harmless(argv), argv

@@ -18,7 +18,7 @@ from rtui.tui.browse.columns import FACT_COLUMNS, Column, lay_out_row
 from rtui.tui.browse.fact_lines import age_line
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
 from rtui.tui.browse.tree_lines import Totals, row_line
-from tests.tui.browsing import Desk, browsing
+from tests.tui.browsing import BrowseUser, browsing
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, row_facts
 
 KEY = b"job"
@@ -51,115 +51,115 @@ class Expiring(FixedSession):
         return replace(row_facts(key), ttl_ms=self.ttl if key == KEY else NO_TTL, asked_at_s=self.now_s)
 
 
-def row_text(desk: Desk, key: bytes = KEY) -> str:
+def row_text(user: BrowseUser, key: bytes = KEY) -> str:
     """What the row of a key says, as it is painted."""
-    tree = desk.screen.tree_pane.key_tree
+    tree = user.screen.tree_pane.key_tree
     number = next(at for at, row in enumerate(tree.rows_in_view) if row.key() == key)
     return "".join(span.text for span in tree._painted.get(number, ()))
 
 
-def detail_text(desk: Desk) -> str:
+def detail_text(user: BrowseUser) -> str:
     """What head, tabs and one-line summary of the details say."""
-    panels = (desk.screen.detail_pane._head, desk.screen.detail_pane._tabs, desk.screen.detail_pane.summary)
+    panels = (user.screen.detail_pane._head, user.screen.detail_pane._tabs, user.screen.detail_pane.summary)
     return "\n".join("".join(span.text for span in line) for panel in panels for line in panel.lines)
 
 
-async def pass_time(desk: Desk, seconds: float) -> None:
+async def pass_time(user: BrowseUser, seconds: float) -> None:
     """Let time go by, and the screen look at the clock."""
-    desk.session.now_s += seconds
-    desk.screen._ticked_at_s = 0.0
-    desk.screen.flush()
-    await desk.pilot.pause()
+    user.session.now_s += seconds
+    user.screen._ticked_at_s = 0.0
+    user.screen.flush()
+    await user.pilot.pause()
 
 
 @BOTH_SIZES
 async def test_a_time_to_live_runs_down_in_the_row_and_in_the_details(size: tuple[int, int]) -> None:
-    async with browsing(Expiring(), size) as desk:
-        await desk.go(KEY)
-        await desk.until(lambda: "7s" in row_text(desk))
-        assert "7s" in detail_text(desk)
-        desk.session.now_s += 3
+    async with browsing(Expiring(), size) as user:
+        await user.go(KEY)
+        await user.until(lambda: "7s" in row_text(user))
+        assert "7s" in detail_text(user)
+        user.session.now_s += 3
         async with asyncio.timeout(20):
-            while "4s" not in row_text(desk) or "4s" not in detail_text(desk):
-                await desk.pilot.pause(0.02)
+            while "4s" not in row_text(user) or "4s" not in detail_text(user):
+                await user.pilot.pause(0.02)
 
 
 async def test_what_has_expired_says_so_and_is_asked_again() -> None:
     session = Expiring()
-    async with browsing(session) as desk:
-        await desk.go(KEY)
+    async with browsing(session) as user:
+        await user.go(KEY)
         session.is_gone = True
-        await pass_time(desk, 7.5)
-        await desk.until(lambda: "expired" in row_text(desk))
-        await desk.until(lambda: "expired" in detail_text(desk))
-        await pass_time(desk, 2)
-        await desk.until(lambda: "gone" in row_text(desk))
-        await desk.until(lambda: "no longer there" in detail_text(desk))
+        await pass_time(user, 7.5)
+        await user.until(lambda: "expired" in row_text(user))
+        await user.until(lambda: "expired" in detail_text(user))
+        await pass_time(user, 2)
+        await user.until(lambda: "gone" in row_text(user))
+        await user.until(lambda: "no longer there" in detail_text(user))
 
 
 async def test_a_life_that_was_prolonged_counts_down_anew() -> None:
     session = Expiring()
-    async with browsing(session) as desk:
-        await desk.go(KEY)
+    async with browsing(session) as user:
+        await user.go(KEY)
         session.ttl = 50_000
-        await pass_time(desk, 10)
-        await desk.until(lambda: "50s" in row_text(desk))
-        await desk.until(lambda: "50s" in detail_text(desk))
+        await pass_time(user, 10)
+        await user.until(lambda: "50s" in row_text(user))
+        await user.until(lambda: "50s" in detail_text(user))
 
 
 async def test_a_key_that_the_details_found_gone_is_gone_in_the_tree() -> None:
     session = Expiring()
-    async with browsing(session) as desk:
-        await desk.go(KEY)
+    async with browsing(session) as user:
+        await user.go(KEY)
         session.is_gone = True
         asked = len(session.rows_asked)
-        await desk.go(b"other")
-        desk.screen.detail_pane.fetcher.show_key(KEY)
-        await desk.until(lambda: "gone" in row_text(desk))
+        await user.go(b"other")
+        user.screen.detail_pane.fetcher.show_key(KEY)
+        await user.until(lambda: "gone" in row_text(user))
         assert len(session.rows_asked) == asked
 
 
 async def test_a_key_that_its_row_found_gone_is_gone_in_the_details() -> None:
     session = Expiring()
-    async with browsing(session) as desk:
-        await desk.go(KEY)
+    async with browsing(session) as user:
+        await user.go(KEY)
         session.is_gone = True
-        desk.screen.tree_pane.invalidate_facts()
-        await desk.until(lambda: "no longer there" in detail_text(desk))
+        user.screen.tree_pane.invalidate_facts()
+        await user.until(lambda: "no longer there" in detail_text(user))
 
 
 @BOTH_SIZES
 async def test_old_facts_say_how_old_they_are(size: tuple[int, int]) -> None:
-    async with browsing(Expiring(NO_TTL), size) as desk:
-        await desk.go(KEY)
-        assert "asked" not in detail_text(desk)
-        await pass_time(desk, 25)
-        await desk.until(lambda: "asked 20s ago" in detail_text(desk))
-        await pass_time(desk, 100)
-        await desk.until(lambda: "asked 2m ago" in detail_text(desk))
+    async with browsing(Expiring(NO_TTL), size) as user:
+        await user.go(KEY)
+        assert "asked" not in detail_text(user)
+        await pass_time(user, 25)
+        await user.until(lambda: "asked 20s ago" in detail_text(user))
+        await pass_time(user, 100)
+        await user.until(lambda: "asked 2m ago" in detail_text(user))
 
 
 async def test_nothing_is_asked_of_a_server_that_is_lost() -> None:
     session = Expiring()
-    async with browsing(session) as desk:
-        await desk.go(KEY)
+    async with browsing(session) as user:
+        await user.go(KEY)
         asked = len(session.rows_asked)
         session.status = replace(session.status, link=Lost(None, 1, 0.0))
-        await pass_time(desk, 60)
-        await desk.until(lambda: "expired" in row_text(desk))
-        await pass_time(desk, 1)
+        await pass_time(user, 60)
+        await user.until(lambda: "expired" in row_text(user))
+        await pass_time(user, 1)
         assert len(session.rows_asked) == asked
 
 
 async def test_a_second_in_which_nothing_changes_paints_nothing() -> None:
-    async with browsing(Expiring(5 * 3_600_000 + 90_000)) as desk:
-        await desk.go(KEY)
-        desk.session.now_s += 2
+    async with browsing(Expiring(5 * 3_600_000 + 90_000)) as user:
+        await user.go(KEY)
+        user.session.now_s += 2
         painted: list[object] = []
-        tree = desk.screen.tree_pane.key_tree
+        tree = user.screen.tree_pane.key_tree
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tree, "refresh", lambda *regions, **_: painted.append(regions))
-            desk.screen.tree_pane.tick()
+            user.screen.tree_pane.tick()
         assert painted == []
 
 

@@ -56,8 +56,8 @@ def test_facts_that_are_put_again_or_forgotten_take_no_room() -> None:
 @SIZES
 async def test_what_rows_of_long_names_say_is_not_kept(size: int) -> None:
     names = [b"%0*d" % (size, number) for number in range(NAMES if size < 1 << 20 else 40)]
-    async with browsing(FixedSession(COMPLETE, names)) as desk:
-        tree = desk.screen.tree_pane.key_tree
+    async with browsing(FixedSession(COMPLETE, names)) as user:
+        tree = user.screen.tree_pane.key_tree
         assert tree.rows is not None
         listed = tree.rows.window(0, len(names))
         before = [getrefcount(row.name) for row in listed]

@@ -1,4 +1,4 @@
-"""The witnesses of the tests: the recorder at the server, the proxy before it, the reader of the wire."""
+"""The recorders of the tests: MONITOR at the server, the proxy before it, the reader of the wire."""
 
 from __future__ import annotations
 

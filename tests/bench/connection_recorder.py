@@ -1,4 +1,4 @@
-"""A door before a server: it passes connections on and notes when each came in, as the server would see it."""
+"""A proxy before a server that passes connections on and notes when each came in, as the server would see it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK_BYTES = 1 << 18
 
 
 @dataclass(slots=True)
-class Door:
+class ConnectionRecorder:
     """Where to connect to, and who did."""
 
     port: int
@@ -24,17 +24,17 @@ class Door:
 
 
 @contextmanager
-def door(socket_path: str) -> Iterator[Door]:
+def recorded_connections(socket_path: str) -> Iterator[ConnectionRecorder]:
     """Listen on a free loopback port and pass everything on to a server's unix socket."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found = Door(listener.getsockname()[1])
+        found = ConnectionRecorder(listener.getsockname()[1])
         threading.Thread(target=_accept, args=(listener, socket_path, found), daemon=True).start()
         yield found
         with contextlib.suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket, socket_path: str, found: Door) -> None:
+def _accept(listener: socket.socket, socket_path: str, found: ConnectionRecorder) -> None:
     while True:
         try:
             client, _ = listener.accept()
