@@ -12,7 +12,7 @@ import redis
 
 from rtui.analysis.report.members import TTL_EDGES_S
 from tests.oracles.keyspaces import Path
-from tests.server.zoo import LENGTHS
+from tests.server.every_type import LENGTHS
 
 
 @dataclass(frozen=True, slots=True)

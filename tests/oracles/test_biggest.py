@@ -12,7 +12,7 @@ from tests.oracles.analysed import report_on
 from tests.oracles.counted import Fact, by_type, facts
 from tests.oracles.keyspaces import grown
 from tests.oracles.redis_cli import told
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.targets import target_of
 from tests.servers import Server
 
@@ -34,7 +34,7 @@ async def test_as_memkeys_and_bigkeys_find_them(server: Server) -> None:
     for kind, (key, size) in by_memory.biggest.items():
         is_first(key, size, [(one.key, one.memory_bytes) for one in big.by_type_memory[kind]])
     assert big.by_memory[0].memory_bytes == max(size for _, size in by_memory.biggest.values())
-    if not zoo.has_no_touch(server):
+    if not every_type.has_no_touch(server):
         return
     for kind, (key, size) in by_length.biggest.items():
         is_first(key, size, [(one.key, one.length) for one in big.by_type_length[kind]])
@@ -62,9 +62,9 @@ async def test_the_lists_are_the_head_of_all_keys_in_order(server: Server) -> No
     for kind, total in by_type(found.values()).items():
         ofs = [fact for fact in found.values() if fact.kind == kind]
         is_head(big.by_type_memory[kind], ofs, lambda fact: fact.memory_bytes, lambda record: record.memory_bytes)
-        if zoo.has_no_touch(server) and total.lengths:
+        if every_type.has_no_touch(server) and total.lengths:
             is_head(big.by_type_length[kind], ofs, lambda fact: fact.length or 0, lambda record: record.length)
-    if zoo.has_no_touch(server):
+    if every_type.has_no_touch(server):
         elements = [fact for fact in found.values() if fact.kind != b"string"]
         is_head(big.by_length, elements, lambda fact: fact.length or 0, lambda record: record.length)
     records_are_true(report, found)

@@ -10,7 +10,7 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, Quantiles, 
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import Total, by_namespace, by_type, facts
 from tests.oracles.keyspaces import Path, grown
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.targets import target_of
 from tests.servers import Server
 
@@ -26,8 +26,8 @@ def zoo_path(key: bytes) -> Path:
 async def test_every_namespace_at_every_level_and_every_type(server: Server) -> None:
     client = server.client()
     paths = {key: one.path for key, one in grown(client, keys=KEYS, seed=server.version[0]).items()}
-    paths |= {key: zoo_path(key) for key in zoo.fill(server, client) if key not in paths}
-    for key in zoo.UNSTEADY_MEMORY & paths.keys():
+    paths |= {key: zoo_path(key) for key in every_type.fill(server, client) if key not in paths}
+    for key in every_type.UNSTEADY_MEMORY & paths.keys():
         client.unlink(key)
     report = await report_on(target_of(server), encoding_every=1)
     found = facts(client)
@@ -40,7 +40,7 @@ async def test_every_namespace_at_every_level_and_every_type(server: Server) -> 
         agrees(nodes[path].stats, total, whole=namespaces[()])
     types = by_type(found.values())
     assert {one.name: one.stats.keys for one in summary.types} == {kind: one.keys for kind, one in types.items()}
-    has_lengths = zoo.has_no_touch(server)
+    has_lengths = every_type.has_no_touch(server)
     assert (report.head.columns["length"].state is ColumnState.COMPLETE) is has_lengths
     for one in summary.types:
         agrees(one.stats, types[one.name], whole=namespaces[()])

@@ -12,7 +12,7 @@ from tests.monitor import Recorder, escapes_quotes
 from tests.oracles.analysed import report_on
 from tests.oracles.keyspaces import grown
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.guard.harmless import is_harmless
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -41,7 +41,7 @@ def changes(server: Server) -> int:
 
 async def test_by_the_minimal_user(server: Server) -> None:
     grown(server.admin, keys=KEYS, seed=11)
-    zoo.fill(server, server.admin)
+    every_type.fill(server, server.admin)
     plant_idle(server)
     user, password = minimal_user(server)
     server.admin.execute_command("ACL", "LOG", "RESET")
@@ -65,7 +65,7 @@ async def test_by_the_minimal_user(server: Server) -> None:
     idle = usage(server, "IDLETIME")
     touched = {key for key, seconds in idle.items() if seconds < PLANTED_IDLE_S}
     asked = {record.key for report in (whole, sampled) for record in report.summary.big.by_memory}
-    assert touched <= (set() if zoo.has_no_touch(server) else asked)
+    assert touched <= (set() if every_type.has_no_touch(server) else asked)
     before = dumps(server.admin)
     await report_on(target_of(server, user=user, password=password))
     assert dumps(server.admin) == before

@@ -22,7 +22,7 @@ from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -50,7 +50,7 @@ async def until_keys(analysis: AnalysisRun, keys: int) -> None:
 
 async def test_a_report_of_everything_on_every_version(server: Server) -> None:
     client = server.client()
-    types = zoo.fill(server, client)
+    types = every_type.fill(server, client)
     plant(server, numbered(500, b"app:session:"))
     async with connected(target_of(server)) as connection:
         report = await reported(analysing(connection))
@@ -62,7 +62,7 @@ async def test_a_report_of_everything_on_every_version(server: Server) -> None:
     assert head.columns["ttl"].state is ColumnState.COMPLETE
     assert head.columns["encoding"].state is ColumnState.SOME
     is_asked = head.columns["length"].state is ColumnState.COMPLETE
-    assert is_asked is zoo.has_no_touch(server)
+    assert is_asked is every_type.has_no_touch(server)
     assert {one.name for one in summary.types} == set(types.values())
     is_exact = server.product == "redis" and server.version >= (8, 4)
     assert (SAMPLED_NOTE in head.notes) is not is_exact

@@ -15,7 +15,7 @@ from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.targets import connected, target_of, turning
 from tests.servers import Server
 
@@ -48,7 +48,7 @@ async def look(session: BrowsingSession, keys: list[bytes]) -> None:
 
 
 async def test_previews_that_are_denied_are_asked_once_a_connection(server: Server) -> None:
-    keys = sorted(zoo.fill(server, server.client()))
+    keys = sorted(every_type.fill(server, server.client()))
     let_in(server, "+@all", *READS)
     session = BrowsingSession(target_of(server, **POOR), resume=False)
     await session.start()
@@ -67,7 +67,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     server: Server, monkeypatch: pytest.MonkeyPatch, rules: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.001)
-    keys = sorted(zoo.fill(server, server.client()))
+    keys = sorted(every_type.fill(server, server.client()))
     let_in(server, *rules)
     session = BrowsingSession(target_of(server, **POOR), resume=False)
     session.connection._heartbeat_s = 0.001
@@ -117,7 +117,7 @@ async def test_a_cluster_s_node_that_denies_what_it_is_asks_once(
 
 
 async def test_another_analysis_tries_once_more_what_the_last_one_was_denied(valkey: Server) -> None:
-    zoo.fill(valkey, valkey.client())
+    every_type.fill(valkey, valkey.client())
     let_in(valkey, "+@all", "-memory", "-object", "-config", "-strlen", "-hlen")
     async with connected(target_of(valkey, **POOR)) as connection:
         for turn in range(1, 4):

@@ -37,7 +37,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Secret
 from tests.faults import FAULTS, Fault, FaultProxy, Words
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.hot.summaries import summary_of
 from tests.server.scanned import numbered, plant
 from tests.server.targets import target_of
@@ -283,7 +283,7 @@ async def sent_by(work: Work, server: Server) -> list[Words]:
 
 
 def fill(server: Server) -> None:
-    types = zoo.fill(server, server.client())
+    types = every_type.fill(server, server.client())
     plant(server, numbered(KEYS - len(types)))
     assert server.admin.dbsize() == KEYS
 
@@ -344,7 +344,7 @@ async def test_the_matrix_holds_every_command_but_those_of_modules_and_of_other_
     for server in (redis810, valkey):
         for work in WORKS.values():
             struck.update(await sent_by(work, server))
-    zoo.fill(redis62, redis62.client())
+    every_type.fill(redis62, redis62.client())
     struck.update(await sent_by(details, redis62))
     for work in (browse, hot_keys):
         struck.update(await sent_by(work, cluster_node))

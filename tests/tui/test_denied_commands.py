@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from rtui.server.wire.target import Secret
+from tests.server.every_type import fill, lists_names
 from tests.server.targets import target_of
-from tests.server.zoo import fill, lists_names
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 

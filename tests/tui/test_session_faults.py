@@ -11,8 +11,8 @@ from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.target import Target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
+from tests.server.every_type import fill
 from tests.server.targets import target_of
-from tests.server.zoo import fill
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 

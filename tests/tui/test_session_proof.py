@@ -15,7 +15,7 @@ from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret
 from tests.monitor import escapes_quotes
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.guard.harmless import is_harmless
 from tests.servers import Server
 from tests.tui.tour import BYSTANDERS, PLANTED_IDLE_S, WORD, Tour, minimal_user, plant, plant_idle, tour
@@ -123,11 +123,11 @@ def _check_what_was_touched(done: Tour, touched: set[bytes]) -> None:
     assert done.previews.keys() <= read
     assert not [key for key in read if key.startswith(b"bystander:")]
     assert len([key for key in done.after if key.startswith(b"bystander:")]) == BYSTANDERS
-    assert touched == (set() if zoo.has_no_touch(done.server) else read & done.after.keys())
+    assert touched == (set() if every_type.has_no_touch(done.server) else read & done.after.keys())
 
 
 def _check_that_previews_tell_of_touching(done: Tour) -> None:
-    touches = not zoo.has_no_touch(done.server)
+    touches = not every_type.has_no_touch(done.server)
     assert done.no_touch is (NoTouch.UNSUPPORTED if touches else NoTouch.ON)
     for key, preview in done.previews.items():
         assert preview.touched is touches, key

@@ -25,7 +25,7 @@ from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 
@@ -77,7 +77,7 @@ class Tour:
 def plant(server: Server) -> None:
     """A key of every type, names and values that break careless tools, and some in which nobody takes an interest."""
     client = server.client()
-    zoo.fill(server, client)
+    every_type.fill(server, client)
     pipeline = client.pipeline(transaction=False)
     for group in awkward.write_groups(Random(1)):
         for write in (*group.own, *group.shared):

@@ -27,9 +27,9 @@ from rtui.server.wire.own_reads import IDLE_NOTE
 from rtui.server.wire.target import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
+from tests.server.every_type import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
-from tests.server.zoo import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch
 from tests.servers import Server
 
 PATIENCE_MS = 60_000

@@ -15,11 +15,11 @@ from rtui.server.hot.report import hot_report
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
+from tests.server.every_type import has_no_touch
 from tests.server.hot.sessions import session_of
 from tests.server.hot.summaries import counted, idle, summary_of
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
-from tests.server.zoo import has_no_touch
 from tests.servers import Server
 
 NASTY = b"\x1b[31m\xff[bold]\r\n"

@@ -15,7 +15,7 @@ from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.inspection.gathered import Gathered, inspecting
 from tests.server.scanned import numbered, plant, uproot
 from tests.server.targets import connected, target_of, until
@@ -27,7 +27,7 @@ MANY = 20_000
 def asked(client: Any, key: bytes, *, lengths: bool) -> dict[str, Any]:
     """What an independent client is told of a key."""
     kind = client.type(key)
-    length = zoo.LENGTHS.get(kind) if lengths else None
+    length = every_type.LENGTHS.get(kind) if lengths else None
     return {
         "type": kind,
         "memory": client.memory_usage(key),
@@ -37,9 +37,9 @@ def asked(client: Any, key: bytes, *, lengths: bool) -> dict[str, Any]:
 
 async def test_every_type_as_another_client_sees_it(server: Server) -> None:
     client = server.client()
-    types = zoo.fill(server, client)
+    types = every_type.fill(server, client)
     plant(server, numbered(300))
-    has_lengths = zoo.has_no_touch(server)
+    has_lengths = every_type.has_no_touch(server)
     found = Gathered()
     async with connected(target_of(server)) as connection:
         scan, pipeline = await inspecting(connection, found)
@@ -50,7 +50,7 @@ async def test_every_type_as_another_client_sees_it(server: Server) -> None:
     assert {key: facts["type"] for key, facts in found.facts.items() if key in types} == types
     for key in types:
         facts, said = found.facts[key], asked(client, key, lengths=has_lengths)
-        if key not in zoo.UNSTEADY_MEMORY:
+        if key not in every_type.UNSTEADY_MEMORY:
             assert facts["memory"] == said["memory"], key
         assert facts["length"] == said["length"], key
         assert 0 <= facts["idle"] < 100
@@ -85,7 +85,7 @@ async def test_frequencies_where_the_policy_keeps_them(lfu_server: Server) -> No
 
 async def test_inspecting_touches_nothing(server: Server) -> None:
     client = server.client()
-    zoo.fill(server, client)
+    every_type.fill(server, client)
     before = {key: client.object("idletime", key) for key in client.keys("*")}
     found = Gathered()
     async with connected(target_of(server)) as connection:

@@ -19,7 +19,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
 from tests.proxy import DelayProxy
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.inspection.gathered import Gathered
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, target_of
@@ -132,7 +132,7 @@ def records(client_keys: Sequence[bytes], types: dict[bytes, bytes]) -> tuple[Ke
 
 async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(server: Server) -> None:
     client = server.client()
-    types = zoo.fill(server, client)
+    types = every_type.fill(server, client)
     learnt = Learnt()
     async with connected(target_of(server)) as connection:
         capabilities = Capabilities()
@@ -142,11 +142,11 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
         own_reads = OwnReads()
         await complete_largest(await connection.bulk(), plan, big, learnt, top=5, own_reads=own_reads)
     asked = sorted(types)[:5]
-    touched = [] if zoo.has_no_touch(server) else asked
+    touched = [] if every_type.has_no_touch(server) else asked
     assert learnt.notes == dict.fromkeys(touched, READ_BY_RTUI)
     assert [key for key in types if own_reads.get(key) is not None] == touched
     assert set(learnt.lengths) == set(learnt.encodings) == set(asked)
-    assert learnt.lengths == {key: client.execute_command(zoo.LENGTHS[types[key]], key) for key in asked}
+    assert learnt.lengths == {key: client.execute_command(every_type.LENGTHS[types[key]], key) for key in asked}
     assert learnt.encodings == {key: client.object("encoding", key) for key in asked}
 
 

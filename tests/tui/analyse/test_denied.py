@@ -15,8 +15,8 @@ from rtui.analysis.report.document import ColumnState, Report
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import AtLeast, Cell, Table, Unit
 from rtui.server.scan.progress import ScanState
+from tests.server.every_type import fill, has_no_touch
 from tests.server.targets import target_of
-from tests.server.zoo import fill, has_no_touch
 from tests.servers import Server
 from tests.tui.analyse.visiting_analysis import analysis, ask, open_analysis, panels, report
 from tests.tui.test_denied_commands import user

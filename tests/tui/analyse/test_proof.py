@@ -16,7 +16,7 @@ from rtui.server.guard.table import TABLE, find_spec
 from rtui.server.wire.target import Secret
 from rtui.tui.analyse.panels import PANELS
 from tests.monitor import escapes_quotes
-from tests.server import zoo
+from tests.server import every_type
 from tests.server.guard.harmless import is_harmless
 from tests.servers import Server
 from tests.tui.analyse.analysis_tour import AnalysisTour, analysis_tour
@@ -135,7 +135,7 @@ def _check_what_was_touched(done: AnalysisTour, touched: set[bytes]) -> None:
     assert done.before.keys() - done.after.keys() <= {b"awkward:values:soon-gone"}
     assert done.report is not None
     assert done.estimate is not None
-    if zoo.has_no_touch(done.server):
+    if every_type.has_no_touch(done.server):
         assert touched == set()
         return
     tops = (done.report.summary.big.by_memory, done.estimate.summary.big.by_memory)

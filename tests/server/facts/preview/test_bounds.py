@@ -12,10 +12,10 @@ from rtui.server.facts.preview.hashes import VALUES_BYTES
 from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
 from rtui.server.guard.key_entries import MAX_RANDOM
 from rtui.server.wire.capability import Capabilities
+from tests.server.every_type import lists_names
 from tests.server.facts.preview.pages import all_pages
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
-from tests.server.zoo import lists_names
 from tests.servers import Server
 
 HUGE = 8_000_000

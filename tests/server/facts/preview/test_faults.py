@@ -12,10 +12,10 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
+from tests.server.every_type import VECTOR_SETS, fill
 from tests.server.facts.preview.pages import looked_at
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
-from tests.server.zoo import VECTOR_SETS, fill
 from tests.servers import Server
 
 

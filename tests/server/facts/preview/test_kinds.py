@@ -10,9 +10,9 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
 from rtui.server.facts.preview.strings import HyperLogLogEncoding
 from tests.monitor import Recorder
+from tests.server.every_type import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
 from tests.server.facts.preview.pages import all_pages, looked_at
 from tests.server.targets import connected, target_of
-from tests.server.zoo import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
 from tests.servers import Server
 
 KINDS = {
@@ -27,7 +27,7 @@ KINDS = {
     b"string:hll:dense": PreviewKind.HYPERLOGLOG,
     b"vectors": PreviewKind.DESCRIPTION,
 }
-"""What the keys of the zoo are shown as, where that is not their type."""
+"""What the keys of the every_type are shown as, where that is not their type."""
 
 
 async def first_page(server: Server, key: bytes) -> Preview:
