@@ -30,7 +30,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
-from rtui.tui.kit.command import APP_COMMANDS, Command, Owner, bindings
+from rtui.tui.kit.command import APP_COMMANDS, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
 from rtui.tui.kit.format import display_text, set_ascii_only
 from rtui.tui.kit.styled_text import literal
@@ -347,7 +347,7 @@ def all_css() -> str:
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
 
 
-def all_commands() -> tuple[Command, ...]:
+def all_commands() -> tuple[ScreenCommand, ...]:
     """Return all commands of the interface, in the order of the help screen."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415

@@ -20,7 +20,7 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.help.screen import help_lines
-from rtui.tui.kit.command import APP_COMMANDS, Command, Condition, Owner, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.table import TableBody
 
 SCREENS = {"browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS)}
@@ -32,14 +32,14 @@ OWNERS = {
 
 
 @pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.action)
-def test_every_command_is_an_action_of_its_owner(command: Command) -> None:
+def test_every_command_is_an_action_of_its_owner(command: ScreenCommand) -> None:
     namespace, name, parameters = parse(command.action)
     assert namespace == command.owner
     action = getattr(OWNERS[command.owner], f"action_{name}")
     signature(action).bind(None, *parameters)
 
 
-def keys_of(commands: Sequence[Command], owner: Owner) -> Counter[str]:
+def keys_of(commands: Sequence[ScreenCommand], owner: Owner) -> Counter[str]:
     return Counter(binding.key for binding in bindings(commands, owner) if isinstance(binding, Binding))
 
 
@@ -49,7 +49,7 @@ def test_no_key_means_two_things_in_one_place() -> None:
 
 
 @pytest.mark.parametrize("commands", SCREENS.values(), ids=SCREENS)
-def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[Command]) -> None:
+def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCommand]) -> None:
     keys = [set(keys_of(commands, owner)) for owner in Owner]
     for one, other in combinations(keys, 2):
         assert one & other == set()

@@ -7,13 +7,14 @@ from itertools import groupby, zip_longest
 from math import isinf
 from typing import Final, NamedTuple
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import highest, lowest
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, is_ascii_only
+from rtui.tui.kit.format import bar, is_ascii_only
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
 
@@ -157,7 +158,7 @@ def _bar_line(one: HorizontalBar, cells: Sequence[int], names: int, bar_cells: i
         spans += (gap(2), Span(right(text, size), Role.TEXT if at == 0 else Role.MUTED))
         cells_left -= size + 2
     if one.fraction is not None and bar_cells >= MIN_BAR_CELLS and cells_left >= bar_cells + 2:
-        filled, blank = fmt.bar(one.fraction, bar_cells)
+        filled, blank = bar(one.fraction, bar_cells)
         if not filled and one.fraction > 0:
             filled, blank = SLIVER, SafeText(blank[1:])
         spans += (gap(2), Span(filled, one.role), Span(blank))

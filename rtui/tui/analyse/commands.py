@@ -7,21 +7,21 @@ from typing import Final
 
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.tui.analyse.panels import PANELS
-from rtui.tui.kit.command import Command, Condition, Group, Owner
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
 
-_run = partial(Command, group=Group.ANALYSE, owner=Owner.ANALYSE)
+_run = partial(ScreenCommand, group=Group.ANALYSE, owner=Owner.ANALYSE)
 """A command about the analysis."""
 
-_table = partial(Command, group=Group.TABLE, owner=Owner.ANALYSE)
+_table = partial(ScreenCommand, group=Group.TABLE, owner=Owner.ANALYSE)
 """A command of the screen about its table."""
 
-_panel = partial(Command, group=Group.TABLE, owner=Owner.PANEL)
+_panel = partial(ScreenCommand, group=Group.TABLE, owner=Owner.PANEL)
 """A command of any panel."""
 
 _RUNNING: Final = (Condition.SCANNING, Condition.PAUSED)
 
-ANALYSE_COMMANDS: Final[tuple[Command, ...]] = (
+ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     *(
         _run(panel.id, (panel.key,), panel.title, panel.help, call=f"show_panel('{panel.id}')") for panel in PANELS
     ),

@@ -10,6 +10,7 @@ from typing import Final
 
 from textual.geometry import Size
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import Cliff, CoverageKind, Node, NodeKind, Report, Timeline
@@ -37,7 +38,6 @@ from rtui.tui.analyse.chart_lines import (
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
 from rtui.tui.analyse.time_axis import Axis, TimeRange, axis_for, clock, day_and_clock, ticks, zone_name
-from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of

@@ -9,16 +9,16 @@ from typing import Final
 
 from textual.geometry import Size
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Frequency
-from rtui.analysis.humanize import counted, decimal, rate
+from rtui.analysis.humanize import Mark, counted, decimal, rate
 from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, beside_each_other, chart_lines, inset
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display, display_text
+from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, joined, literal, type_role, width_of
 

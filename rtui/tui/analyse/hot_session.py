@@ -12,9 +12,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.evidence import Consent
-from rtui.tui.kit import format as fmt
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import ScrollingPanel

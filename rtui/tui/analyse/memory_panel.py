@@ -13,6 +13,8 @@ from typing import Final
 
 from textual.geometry import Size
 
+from rtui.analysis import humanize as fmt
+from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Node, Report
 from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.analysis.report.tables.cells import plain
@@ -21,8 +23,7 @@ from rtui.analysis.report.tables.table import Path, find, label, path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.icicle import Block, block_at, icicle_lines, icicle_rows, row_heights
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display
+from rtui.tui.kit.format import display
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 

@@ -16,7 +16,7 @@ from textual.geometry import Size
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.command import Command, Group, Owner
+from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order, TableState
@@ -72,7 +72,7 @@ S = TypeVar("S", bound=PanelState)
 class PanelCommand(Generic[S]):
     """A command of a panel."""
 
-    command: Command
+    command: ScreenCommand
     change: Callable[[Report, S, Size], S | None]
     """Returns the state after the command, given the size of the chart; None where it does not apply."""
 
@@ -83,7 +83,7 @@ def panel_command(
 ) -> PanelCommand[S]:  # fmt: skip
     """Declare a command of a panel; it is offered wherever `change` returns a state."""
     call = f"change('{id}')"
-    command = Command(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call)
+    command = ScreenCommand(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call)
     return PanelCommand(command, change)
 
 

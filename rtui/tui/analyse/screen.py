@@ -40,7 +40,7 @@ from rtui.tui.analyse.screen_lines import (
 from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.status_lines import analyse_banner
@@ -161,7 +161,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if self.filter_input.is_open or self.file_input.is_open:
             self.footer_bar.show_commands((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
         else:
-            self.footer_bar.show_commands(footer_commands(self.offered()))
+            self.footer_bar.show_commands(self.offered())
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:

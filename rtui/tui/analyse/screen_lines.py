@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rtui.analysis import humanize
+from rtui.analysis import humanize as fmt
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report, ServerReport
 from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.keyspace.text.display import SafeText
@@ -14,8 +14,7 @@ from rtui.server.analysis_source import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.format import ago, display, display_text
 from rtui.tui.kit.layout import Piece, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import MIN_LABEL_CELLS, NAME, bar_line, cost_pieces, link_words, progress_bar
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
@@ -111,7 +110,7 @@ def _read_only_or_date(status: AnalysisStatus, report: Report | None) -> list[Pi
         return [Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)), *scope]
     if report is None:
         return []
-    made = SafeText(f"{humanize.moment(report.head.made_at_s)} UTC")
+    made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
     return [Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
 
 
@@ -134,11 +133,9 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.EXACT:
         role = Role.GOOD if status.outdated is None else Role.MUTED
-        return Span(literal("exact"), role), Span(SafeText(f" · {humanize.keys(coverage.counted_keys)}"), Role.MUTED)
+        return Span(literal("exact"), role), Span(SafeText(f" · {fmt.keys(coverage.counted_keys)}"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
-        return Span(literal("≈ estimate"), Role.ACCENT), Span(
-            SafeText(f" from {humanize.keys(coverage.keys)}"), Role.MUTED
-        )
+        return Span(literal("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {fmt.keys(coverage.keys)}"), Role.MUTED)
     return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_seen_of(coverage), Role.MUTED)
 
 
@@ -151,7 +148,7 @@ def _seen_of(coverage: Coverage) -> SafeText:
     """Return the number of keys seen, and of how many."""
     seen = fmt.short_count(coverage.keys)
     if coverage.total_keys is None:
-        return SafeText(f" · {seen} {humanize.noun(coverage.keys, 'key')}")
+        return SafeText(f" · {seen} {fmt.noun(coverage.keys, 'key')}")
     total = coverage.total_keys
     return SafeText(f" · {seen} of {written(total, fmt.short_count)} {noun_of(total, 'key')}")
 
@@ -180,7 +177,7 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     progress = status.progress
     state = progress.state
     pieces: list[Piece] = []
-    nouns = SafeText(f" {humanize.noun(progress.keys, 'key')}")
+    nouns = SafeText(f" {fmt.noun(progress.keys, 'key')}")
     if status.is_under_way:
         pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
     elif state.is_over and not shows_cost:
@@ -197,9 +194,9 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
     if state.is_over and status.cost.elapsed_s and not shows_cost:
         took = fmt.duration(round(status.cost.elapsed_s * fmt.SECOND_MS))
         pieces.append(Piece(5, (Span(literal("took "), Role.MUTED), Span(took))))
-    ago = fmt.ago(status.age_s) if status.age_s is not None else ""
-    if ago:
-        pieces.append(Piece(3, (Span(SafeText(f"asked {ago}"), Role.MUTED),)))
+    age = ago(status.age_s)
+    if age:
+        pieces.append(Piece(3, (Span(SafeText(f"asked {age}"), Role.MUTED),)))
     if shows_cost:
         pieces += cost_pieces(status.cost)
     return [*pieces, *_missing(report), *_notes(status, report)]
@@ -210,7 +207,7 @@ def _missing(report: Report | None) -> list[Piece]:
     columns = {} if report is None else report.head.columns
     pieces = []
     for state, (word, role, rank) in _MISSING.items():
-        names = [display_text(humanize.fact_name(name)) for name, column in columns.items() if column.state is state]
+        names = [display_text(fmt.fact_name(name)) for name, column in columns.items() if column.state is state]
         if names:
             pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
     return pieces

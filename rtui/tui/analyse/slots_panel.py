@@ -9,6 +9,7 @@ from typing import Final
 
 from textual.geometry import Size
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import share
 from rtui.analysis.humanize import counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
@@ -32,7 +33,6 @@ from rtui.tui.analyse.chart_lines import (
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
 from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend_line, map_lines, owned_slots
-from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display
 from rtui.tui.kit.layout import Piece, fitted, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal

@@ -8,6 +8,7 @@ from typing import Final
 
 from textual.geometry import Size
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeySizes, Report, TypeReport
 from rtui.analysis.report.tables.cell_text import written
@@ -27,7 +28,6 @@ from rtui.tui.analyse.chart_lines import (
     value_of,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
-from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, joined, left, line_width, literal, type_role, width_of

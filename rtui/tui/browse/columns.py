@@ -22,7 +22,7 @@ from rtui.tui.kit.choice import LIST_BINDINGS, ChoiceList
 from rtui.tui.kit.command_screen import FocusScreen
 
 
-class Column(StrEnum):
+class TreeColumn(StrEnum):
     """What a row can show beside its name; the first three belong to namespaces, the others to keys."""
 
     KEYS = "keys"
@@ -33,10 +33,10 @@ class Column(StrEnum):
     SIZE = "size"
 
 
-ALL_COLUMNS: Final = frozenset(Column)
+ALL_COLUMNS: Final = frozenset(TreeColumn)
 """What is shown unless the user switches something off."""
 
-FACT_COLUMNS: Final = frozenset({Column.TYPE, Column.TTL, Column.SIZE})
+FACT_COLUMNS: Final = frozenset({TreeColumn.TYPE, TreeColumn.TTL, TreeColumn.SIZE})
 """The columns whose figures are asked of the server."""
 
 GAP_CELLS: Final = 2
@@ -52,12 +52,12 @@ LONG_NAME_CELLS: Final = 44
 """Names that need it get up to this width, which is what a terminal of 80 columns gives; places go before."""
 
 _WIDTHS: Final = {
-    Column.KEYS: 11,
-    Column.SHARE: 5,
-    Column.BAR: 8,
-    Column.TYPE: 8,
-    Column.TTL: 5,
-    Column.SIZE: 10,
+    TreeColumn.KEYS: 11,
+    TreeColumn.SHARE: 5,
+    TreeColumn.BAR: 8,
+    TreeColumn.TYPE: 8,
+    TreeColumn.TTL: 5,
+    TreeColumn.SIZE: 10,
 }
 
 
@@ -65,14 +65,14 @@ _WIDTHS: Final = {
 class RowField:
     """A stretch of each row: what namespaces show there, what keys show there, and how wide it is."""
 
-    namespace: Column | None
-    key: Column | None
+    namespace: TreeColumn | None
+    key: TreeColumn | None
     cells: int
 
     @property
     def title(self) -> str:
         """What stands over it."""
-        named = [column for column in (self.namespace, self.key) if column not in (None, Column.BAR)]
+        named = [column for column in (self.namespace, self.key) if column not in (None, TreeColumn.BAR)]
         return " / ".join(str(column) for column in named)
 
 
@@ -85,13 +85,13 @@ class RowLayout:
 
 
 _SHARED: Final = (
-    (Column.KEYS, Column.TYPE),
-    (Column.SHARE, Column.TTL),
-    (Column.BAR, Column.SIZE),
+    (TreeColumn.KEYS, TreeColumn.TYPE),
+    (TreeColumn.SHARE, TreeColumn.TTL),
+    (TreeColumn.BAR, TreeColumn.SIZE),
 )
 
 
-def lay_out_row(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: int = 0) -> RowLayout:
+def lay_out_row(width: int, enabled: frozenset[TreeColumn] = ALL_COLUMNS, longest: int = 0) -> RowLayout:
     """Divide `width` cells among the name and the enabled columns, as many as fit.
 
     `longest` is what the longest name takes with its indent: so that it is shown whole, or in `LONG_NAME_CELLS`, all
@@ -102,7 +102,7 @@ def lay_out_row(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: i
         RowField(
             None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column]
         )
-        for column in Column
+        for column in TreeColumn
         if column in enabled
     )
     if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
@@ -115,7 +115,7 @@ def lay_out_row(width: int, enabled: frozenset[Column] = ALL_COLUMNS, longest: i
     return RowLayout(_rest(width, fields), fields)
 
 
-def _shared(namespace: Column, key: Column, enabled: frozenset[Column]) -> RowField | None:
+def _shared(namespace: TreeColumn, key: TreeColumn, enabled: frozenset[TreeColumn]) -> RowField | None:
     """Return the place that two columns share, or None when neither is wanted."""
     columns = [column for column in (namespace, key) if column in enabled]
     if not columns:
@@ -138,11 +138,11 @@ class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
 
-    def __init__(self, chosen: frozenset[Column], on_change: Callable[[frozenset[Column]], None]) -> None:
+    def __init__(self, chosen: frozenset[TreeColumn], on_change: Callable[[frozenset[TreeColumn]], None]) -> None:
         super().__init__()
         self._chosen = chosen
         self._on_change = on_change
-        self.options = ChoiceList(*map(self._prompt, Column), markup=False, id="choices")
+        self.options = ChoiceList(*map(self._prompt, TreeColumn), markup=False, id="choices")
 
     @property
     def focus_home(self) -> Widget:
@@ -157,11 +157,11 @@ class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
 
     @on(OptionList.OptionSelected)
     def _switched(self, event: OptionList.OptionSelected) -> None:
-        column = list(Column)[event.option_index]
+        column = list(TreeColumn)[event.option_index]
         self._chosen ^= {column}
         event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(column))
         self._on_change(self._chosen)
 
-    def _prompt(self, column: Column) -> Content:
+    def _prompt(self, column: TreeColumn) -> Content:
         sign: Literal["x", " "] = "x" if column in self._chosen else " "
         return Content(f"[{sign}] {column.value}")

@@ -2,86 +2,75 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.kit.command import Command, Condition, Conditions, Group, Owner
+from rtui.tui.kit.command import Condition, Conditions, Group, Owner, ScreenCommand
+
+_move = partial(ScreenCommand, group=Group.MOVE, owner=Owner.TREE)
+_tree = partial(ScreenCommand, group=Group.TREE, owner=Owner.TREE)
+_rows = partial(ScreenCommand, group=Group.TREE, owner=Owner.BROWSE)
+_key = partial(ScreenCommand, group=Group.KEY, owner=Owner.BROWSE)
+_detail = partial(ScreenCommand, group=Group.KEY, owner=Owner.DETAIL)
+_scan = partial(ScreenCommand, group=Group.SCAN, owner=Owner.SCAN)
 
 # fmt: off
-BROWSE_COMMANDS: Final[tuple[Command, ...]] = (
-    Command("cursor_up", ("up", "k"), "Up", "Move to the row above.", Group.MOVE, Owner.TREE),
-    Command("cursor_down", ("down", "j"), "Down", "Move to the row below.", Group.MOVE, Owner.TREE),
-    Command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful.", Group.MOVE, Owner.TREE),
-    Command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful.", Group.MOVE, Owner.TREE),
-    Command("first", ("home", "g"), "First", "Move to the first row.", Group.MOVE, Owner.TREE),
-    Command("last", ("end", "G"), "Last", "Move to the last row.", Group.MOVE, Owner.TREE),
-    Command("parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row.", Group.MOVE,
-            Owner.TREE),
-    Command("first_sibling", ("left_curly_bracket",), "First sibling", "Move to the first row of this namespace.",
-            Group.MOVE, Owner.TREE, label="{"),
-    Command("last_sibling", ("right_curly_bracket",), "Last sibling", "Move to the last row of this namespace.",
-            Group.MOVE, Owner.TREE, label="}"),
-    Command("jump", ("f", "apostrophe"), "Jump to",
-            "Type the beginning of a name to jump to it among the rows beside this one.", Group.MOVE, Owner.TREE,
-            label="f '"),
-    Command("enter", ("enter",), "Open", "Open or close a namespace; on a key, go to its details.", Group.TREE,
-            Owner.TREE, (Condition.ON_ROW,), footer=1),
-    Command("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one.", Group.TREE, Owner.TREE),
-    Command("collapse", ("left", "h"), "Close", "Close a namespace, or go to the one that holds this row.",
-            Group.TREE, Owner.TREE),
-    Command("open_close", ("space",), "Open or close", "Open or close a namespace and stay on it.", Group.TREE,
-            Owner.TREE),
-    Command("expand_all", ("asterisk",), "Open all below",
-            "Open every namespace below this one, as far as a screenful of work allows.", Group.TREE, Owner.TREE,
-            (Condition.ON_NAMESPACE,)),
-    Command("sort", ("s",), "Sort", "Sort by number of keys, then by name, and back.", Group.TREE, Owner.TREE,
-            footer=4),
-    Command("sort_again", ("S",), "Sort again",
-            "Put what arrived since into its place; rows never move by themselves.", Group.TREE, Owner.TREE),
-    Command("columns", ("c",), "Columns", "Choose the columns of the tree.", Group.TREE, Owner.BROWSE, footer=8),
-    Command("filter", ("slash",), "Filter",
-            "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, "
-            "an exact name is looked up at once.", Group.TREE, Owner.BROWSE, footer=3),
-    Command("clear_filter", (), "Clear the filter", "Show everything again.", Group.TREE, Owner.BROWSE,
-            (Condition.FILTERED,)),
-    Command("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details.", Group.KEY,
-            Owner.BROWSE),
-    Command("value_tab", ("1",), "Value", "Show a bounded preview of the value.", Group.KEY, Owner.DETAIL,
-            call="show_tab(0)"),
-    Command("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", Group.KEY, Owner.DETAIL,
-            call="show_tab(1)"),
-    Command("next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details.", Group.KEY,
-            Owner.DETAIL),
-    Command("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before.", Group.KEY,
-            Owner.DETAIL),
-    Command("next_page", ("n",), "Next page", "Fetch the next page of the value.", Group.KEY, Owner.DETAIL,
-            (Condition.PAGES,), footer=2),
-    Command("previous_page", ("b",), "Page before", "Go back a page of the value.", Group.KEY, Owner.DETAIL,
-            (Condition.PAGES,)),
-    Command("reload", ("r",), "Look again", "Fetch the facts and the value of this key again.", Group.KEY,
-            Owner.DETAIL, (Condition.ON_KEY,)),
-    Command("copy_name", ("y",), "Copy", "Copy the name as text.", Group.KEY, Owner.BROWSE, (Condition.ON_ROW,),
-            footer=5),
-    Command("copy_menu", ("Y",), "Copy as…",
-            "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.", Group.KEY,
-            Owner.BROWSE, (Condition.ON_ROW,)),
-    Command("pause", ("p",), "Pause", "Pause the scan, or go on with it.", Group.SCAN, Owner.SCAN,
-            (Condition.SCANNING, Condition.PAUSED), footer=6),
-    Command("faster", ("plus", "equals_sign"), "Faster", "Scan at a faster pace; the server gives more of its time.",
-            Group.SCAN, Owner.SCAN, (Condition.SCANNING, Condition.PAUSED), footer=7, label="+"),
-    Command("slower", ("minus",), "Slower", "Scan at a gentler pace.", Group.SCAN, Owner.SCAN,
-            (Condition.SCANNING, Condition.PAUSED)),
-    Command("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", Group.SCAN, Owner.BROWSE),
-    Command("cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time.", Group.SCAN,
-            Owner.SCAN),
-    Command("analyse", ("a",), "Analyse",
-            "Show what holds the memory, is big, hot, expires; by one pass over all keys.", Group.ANALYSE, Owner.APP,
-            footer=2),
-    Command("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
-            (Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=9),
+BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
+    _move("cursor_up", ("up", "k"), "Up", "Move to the row above."),
+    _move("cursor_down", ("down", "j"), "Down", "Move to the row below."),
+    _move("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
+    _move("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
+    _move("first", ("home", "g"), "First", "Move to the first row."),
+    _move("last", ("end", "G"), "Last", "Move to the last row."),
+    _move("parent", ("backspace", "u"), "Parent", "Move to the namespace that holds this row."),
+    _move("first_sibling", ("left_curly_bracket",), "First sibling", "Move to the first row of this namespace.",
+        label="{"),
+    _move("last_sibling", ("right_curly_bracket",), "Last sibling", "Move to the last row of this namespace.",
+        label="}"),
+    _move("jump", ("f", "apostrophe"), "Jump to",
+        "Type the beginning of a name to jump to it among the rows beside this one.", label="f '"),
+    _tree("enter", ("enter",), "Open", "Open or close a namespace; on a key, go to its details.",
+        when=(Condition.ON_ROW,), footer=1),
+    _tree("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one."),
+    _tree("collapse", ("left", "h"), "Close", "Close a namespace, or go to the one that holds this row."),
+    _tree("open_close", ("space",), "Open or close", "Open or close a namespace and stay on it."),
+    _tree("expand_all", ("asterisk",), "Open all below",
+        "Open every namespace below this one, as far as a screenful of work allows.", when=(Condition.ON_NAMESPACE,)),
+    _tree("sort", ("s",), "Sort", "Sort by number of keys, then by name, and back.", footer=4),
+    _tree("sort_again", ("S",), "Sort again", "Put what arrived since into its place; rows never move by themselves."),
+    _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=8),
+    _rows("filter", ("slash",), "Filter",
+        "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, an "
+        "exact name is looked up at once.", footer=3),
+    _rows("clear_filter", (), "Clear the filter", "Show everything again.", when=(Condition.FILTERED,)),
+    _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),
+    _detail("value_tab", ("1",), "Value", "Show a bounded preview of the value.", call="show_tab(0)"),
+    _detail("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", call="show_tab(1)"),
+    _detail("next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details."),
+    _detail("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before."),
+    _detail("next_page", ("n",), "Next page", "Fetch the next page of the value.", when=(Condition.PAGES,), footer=2),
+    _detail("previous_page", ("b",), "Page before", "Go back a page of the value.", when=(Condition.PAGES,)),
+    _detail("reload", ("r",), "Look again", "Fetch the facts and the value of this key again.",
+        when=(Condition.ON_KEY,)),
+    _key("copy_name", ("y",), "Copy", "Copy the name as text.", when=(Condition.ON_ROW,), footer=5),
+    _key("copy_menu", ("Y",), "Copy as…",
+        "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.", when=(Condition.ON_ROW,)),
+    _scan("pause", ("p",), "Pause", "Pause the scan, or go on with it.", when=(Condition.SCANNING, Condition.PAUSED),
+        footer=6),
+    _scan("faster", ("plus", "equals_sign"), "Faster", "Scan at a faster pace; the server gives more of its time.",
+        when=(Condition.SCANNING, Condition.PAUSED), footer=7, label="+"),
+    _scan("slower", ("minus",), "Slower", "Scan at a gentler pace.", when=(Condition.SCANNING, Condition.PAUSED)),
+    _scan("rescan", ("R",), "Scan again", "Forget what was counted and scan again.", owner=Owner.BROWSE),
+    _scan("cost", ("i",), "Cost", "Show what rtui has cost the server: commands, bytes, time."),
+    ScreenCommand("analyse", ("a",), "Analyse",
+        "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
+        Group.ANALYSE, Owner.APP, footer=2),
+    ScreenCommand("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
+        when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=9),
 )
 """The commands of the tree and its details, in the order of the help screen."""
 # fmt: on

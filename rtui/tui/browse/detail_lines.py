@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
-from rtui.analysis.humanize import counted, noun
+from rtui.analysis.humanize import Mark, counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.fact_lines import (
@@ -22,8 +23,7 @@ from rtui.tui.browse.fact_lines import (
 )
 from rtui.tui.browse.preview_lines import page_note, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display
+from rtui.tui.kit.format import display
 from rtui.tui.kit.layout import BETWEEN, Piece, fitted, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 

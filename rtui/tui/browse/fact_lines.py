@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from rtui.analysis import humanize
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
-from rtui.analysis.humanize import counted
+from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
@@ -16,8 +16,7 @@ from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
 from rtui.tui.browse.tree_lines import Totals, known_count, share_of
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display, display_text
+from rtui.tui.kit.format import ago, bar, display, display_text
 from rtui.tui.kit.layout import LABEL_CELLS, MARGIN, NO_FACT, Fact, name_lines, pair_line, prose, single_line
 from rtui.tui.kit.styled_text import (
     Line,
@@ -102,7 +101,7 @@ def _length(facts: KeyFacts) -> Fact:
     if isinstance(facts.length, Unknown):
         return _unknown(literal("length"), facts.length)
     kind = facts.redis_type
-    return Fact(literal("length"), humanize.counted(facts.length, kind.unit, plural=kind.units))
+    return Fact(literal("length"), fmt.counted(facts.length, kind.unit, plural=kind.units))
 
 
 def _memory(facts: KeyFacts) -> Fact:
@@ -122,8 +121,8 @@ def _ttl(facts: KeyFacts, now_s: float | None) -> Fact:
 
 def age_line(asked_at_s: float, now_s: float) -> Line:
     """Return how long ago facts were fetched, changing every ten seconds at most; nothing while they are fresh."""
-    ago = fmt.ago(now_s - asked_at_s)
-    return (Span(SafeText(f"asked {ago}"), Role.MUTED),) if ago else ()
+    age = ago(now_s - asked_at_s)
+    return (Span(SafeText(f"asked {age}"), Role.MUTED),) if age else ()
 
 
 def _expiry(facts: KeyFacts, width: int) -> Fact:
@@ -164,9 +163,9 @@ def _frequency(frequency: Frequency) -> SafeText:
     parts = [SafeText(str(frequency.counter))]
     rate = frequency.per_minute
     if rate is not None and frequency.is_at_floor:
-        parts.append(SafeText(f"(< {humanize.rate(rate)})"))
+        parts.append(SafeText(f"(< {fmt.rate(rate)})"))
     elif rate is not None:
-        parts.append(SafeText(f"({humanize.rate(rate, Mark.AT_LEAST if frequency.is_saturated else Mark.ABOUT)})"))
+        parts.append(SafeText(f"({fmt.rate(rate, Mark.AT_LEAST if frequency.is_saturated else Mark.ABOUT)})"))
     return joined(parts, " ")
 
 
@@ -344,7 +343,7 @@ def _part_line(name: SafeText, keys: SafeText, part: float, width: int) -> Line:
     bar_cells = max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
     figures = _COUNT_CELLS + _SHARE_CELLS + bar_cells + 2
     room = max(8, width - 2 * MARGIN - figures)
-    filled, blank = fmt.bar(part, bar_cells)
+    filled, blank = bar(part, bar_cells)
     shown = cut(name, room) if width_of(name) <= room else cut_middle(name, room)
     return (
         gap(MARGIN),

@@ -17,7 +17,7 @@ from textual.message import Message
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
-from rtui.tui.browse.columns import ALL_COLUMNS, Column, RowLayout, lay_out_row
+from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.tree_lines import KnownFacts, Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
@@ -97,7 +97,7 @@ class TreeView(RowsView, can_focus=True):
             self.post_message(self.Highlighted(None))
         self.refresh()
 
-    def choose_columns(self, columns: frozenset[Column]) -> None:
+    def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
         """Show these columns, as far as they fit."""
         self._columns = columns
         self._update_row_layout()

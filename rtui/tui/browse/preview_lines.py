@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import (
@@ -20,7 +21,6 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.kit import format as fmt
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap

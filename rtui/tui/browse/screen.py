@@ -31,7 +31,7 @@ from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.choice import choose_copy, copies, copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
@@ -382,7 +382,7 @@ class BrowseScreen(CommandScreen[None]):
             return
         is_reading = self.detail_pane.body.has_focus
         commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
-        self.footer_bar.show_commands(footer_commands(commands), self._jump)
+        self.footer_bar.show_commands(commands, self._jump)
 
     # work
 

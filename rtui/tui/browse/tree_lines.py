@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
+from rtui.analysis.humanize import Mark
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import GAP_CELLS, Column, RowField, RowLayout
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import Mark, display
+from rtui.tui.browse.columns import GAP_CELLS, RowField, RowLayout, TreeColumn
+from rtui.tui.kit.format import bar, display
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, literal, right, type_role, width_of
 
@@ -23,8 +24,8 @@ def header_line(layout: RowLayout, order: Sort, title: SafeText, *, is_filter: b
     name = SafeText(f" {title}{' ↓' if by_name else ''}")
     spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
     for field in layout.fields:
-        by_count = order is Sort.COUNT and field.namespace is Column.KEYS
-        text = SafeText(field.title.replace(Column.KEYS, f"{Column.KEYS} ↓", 1) if by_count else field.title)
+        by_count = order is Sort.COUNT and field.namespace is TreeColumn.KEYS
+        text = SafeText(field.title.replace(TreeColumn.KEYS, f"{TreeColumn.KEYS} ↓", 1) if by_count else field.title)
         spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
     return tuple(spans)
 
@@ -140,17 +141,17 @@ def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Tot
     spans: list[Span] = []
     for field in fields:
         match field.namespace:
-            case Column.KEYS:
+            case TreeColumn.KEYS:
                 text = fmt.count(round(known.keys), known.mark)
                 if known.mark is Mark.ABOUT or width_of(text) > field.cells:
                     text = fmt.short_count(known.keys, known.mark)
                 is_muted = known.mark is Mark.ABOUT or totals.is_outdated
                 spans += _in_field(text, field, Role.MUTED if is_muted else Role.TEXT)
-            case Column.SHARE if share is not None:
+            case TreeColumn.SHARE if share is not None:
                 mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
                 spans += _in_field(fmt.share(share, mark), field, Role.MUTED)
-            case Column.BAR if share is not None:
-                filled, blank = fmt.bar(share, field.cells)
+            case TreeColumn.BAR if share is not None:
+                filled, blank = bar(share, field.cells)
                 spans += (_gap(), Span(filled, Role.BAR), Span(blank))
             case _:
                 spans.append(_blank(field))
@@ -185,16 +186,16 @@ def _end(facts: RowFacts, field: RowField, *, is_first: bool) -> SafeText:
     return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, field.cells)
 
 
-def _fact(facts: RowFacts, column: Column) -> tuple[SafeText, Role]:
+def _fact(facts: RowFacts, column: TreeColumn) -> tuple[SafeText, Role]:
     """Return one fact of a key as text, or why there is none."""
-    value = {Column.TYPE: facts.type, Column.TTL: facts.ttl_ms, Column.SIZE: facts.memory_bytes}[column]
+    value = {TreeColumn.TYPE: facts.type, TreeColumn.TTL: facts.ttl_ms, TreeColumn.SIZE: facts.memory_bytes}[column]
     if isinstance(value, Unknown):
         return _SHORT_REASONS[value.reason], Role.WARN if value.reason is Reason.DENIED else Role.MUTED
     if isinstance(value, bytes):
         return display(value, limit=16), type_role(value)
     if isinstance(value, NoTtl):
         return literal("–"), Role.FAINT
-    if column is Column.TTL:
+    if column is TreeColumn.TTL:
         return fmt.short_duration(value), Role.TEXT
     return fmt.size(value, Mark.ABOUT), Role.MUTED
 

@@ -25,7 +25,7 @@ from rtui.keyspace.store.filtered import FilteredView
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import ALL_COLUMNS, FACT_COLUMNS, Column
+from rtui.tui.browse.columns import ALL_COLUMNS, FACT_COLUMNS, TreeColumn
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.session import Session
@@ -120,7 +120,7 @@ class TreePane(Vertical):
         super().__init__(id=id)
         self.key_tree = KeyTree(id="tree")
         self.names = NameFilter(session.store)
-        self.columns: frozenset[Column] = ALL_COLUMNS
+        self.columns: frozenset[TreeColumn] = ALL_COLUMNS
         """What is shown beside names, as far as it fits."""
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
@@ -185,7 +185,7 @@ class TreePane(Vertical):
         if is_empty:
             self._notice.set_content(make)
 
-    def choose_columns(self, columns: frozenset[Column]) -> None:
+    def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
         """Show these columns, as far as they fit."""
         self.columns = columns
         self.key_tree.choose_columns(columns)

@@ -13,7 +13,7 @@ from textual.message import Message
 
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.bars import Bar
-from rtui.tui.kit.command import APP_COMMANDS, Command, Condition, Conditions, Group, Owner, bindings, footer_commands
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
@@ -28,7 +28,7 @@ FRAME_CELLS: Final = 6
 
 
 CONNECT_COMMANDS: Final = (
-    Command(
+    ScreenCommand(
         "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Owner.CONNECT, (Condition.FAILED,), footer=1
     ),
 )
@@ -120,4 +120,4 @@ class ConnectScreen(CommandScreen[None]):
         self.card.styles.height = len(make(width - FRAME_CELLS)) + 4
         self.card.set_class(self._failed, "-failed")
         self.card.set_content(make)
-        self.footer_bar.show_commands(footer_commands(self.offered()))
+        self.footer_bar.show_commands(self.offered())

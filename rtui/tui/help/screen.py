@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.command import Command, Group, Owner
+from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import ScrollingPanel
@@ -88,7 +88,7 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
-    def __init__(self, commands: Sequence[Command]) -> None:
+    def __init__(self, commands: Sequence[ScreenCommand]) -> None:
         super().__init__()
         self._commands = commands
         self.body = ScrollingPanel(id="help-body")
@@ -111,7 +111,7 @@ class HelpScreen(ModalScreen[None], FocusScreen[None]):
         self.body.focus()
 
 
-def help_lines(commands: Sequence[Command], width: int) -> list[Line]:
+def help_lines(commands: Sequence[ScreenCommand], width: int) -> list[Line]:
     """Return the commands under their headings, then the marks and terms, for a panel of this width."""
     lines: list[Line] = []
     for group in Group:

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.command import Command
+from rtui.tui.kit.command import ScreenCommand, footer_commands
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, literal
 
@@ -56,19 +56,20 @@ class FooterBar(Bar):
     class Clicked(Message):
         """A command was clicked."""
 
-        def __init__(self, command: Command) -> None:
+        def __init__(self, command: ScreenCommand) -> None:
             super().__init__()
             self.command = command
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._commands: tuple[Command, ...] = ()
+        self._commands: tuple[ScreenCommand, ...] = ()
         self._message: Line = ()
 
-    def show_commands(self, commands: Sequence[Command], message: Line = ()) -> None:
-        """Show these commands, or a message with what is left of them behind it."""
-        if (tuple(commands), message) != (self._commands, self._message):
-            self._commands, self._message = tuple(commands), message
+    def show_commands(self, commands: Sequence[ScreenCommand], message: Line = ()) -> None:
+        """Show the commands that have a place here, or a message with what is left of them behind it."""
+        shown = tuple(footer_commands(commands))
+        if (shown, message) != (self._commands, self._message):
+            self._commands, self._message = shown, message
             self.set_line(self._line)
 
     def on_click(self, event: events.Click) -> None:
@@ -92,7 +93,7 @@ class FooterBar(Bar):
             ]
         return tuple(spans) or (Span(literal("")),)
 
-    def _fitting(self, width: int) -> list[tuple[Command, int]]:
+    def _fitting(self, width: int) -> list[tuple[ScreenCommand, int]]:
         """Return the commands that fit, with their widths; those that help to find the rest stay."""
         sized = [(command, len(command.first_key) + 1 + len(command.title)) for command in self._commands]
         while len(sized) > 1 and sum(size + _BETWEEN for _, size in sized) > width + _BETWEEN:

@@ -1,6 +1,6 @@
 """Declared commands: from one declaration follow the key bindings, the footer, the command palette and the help.
 
-A `Command` names the Textual action that carries it out and the screen or widget that owns the action. The owner's
+A command names the Textual action that carries it out and the screen or widget that owns the action. The owner's
 namespace is resolved by the application (`CommandScreen.action_owners`), so a key that is bound on the screen may lead
 to an action of one of its widgets, whatever has the focus.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import partial
 from typing import Final
 
 from textual.binding import Binding, BindingType
@@ -69,7 +70,7 @@ Conditions = frozenset[Condition | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ScreenCommand:
     """A command of the interface: its keys, its texts, what carries it out, and when it is offered."""
 
     id: str
@@ -110,7 +111,7 @@ class Command:
         return not self.when or not conditions.isdisjoint(self.when)
 
 
-def bindings(commands: Iterable[Command], *owners: Owner) -> list[BindingType]:
+def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingType]:
     """Return Textual's bindings for the commands of these owners."""
     return [
         Binding(
@@ -127,7 +128,7 @@ def bindings(commands: Iterable[Command], *owners: Owner) -> list[BindingType]:
     ]
 
 
-def footer_commands(commands: Iterable[Command]) -> list[Command]:
+def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
     """Return the commands that have a place in the footer, in the footer's order."""
     return sorted((command for command in commands if command.footer), key=lambda command: command.footer)
 
@@ -150,17 +151,15 @@ def _key_name(key: str) -> str:
     return _KEY_NAMES.get(key) or format_key(key)
 
 
+_app = partial(ScreenCommand, group=Group.APP, owner=Owner.APP)
+
 # fmt: off
-APP_COMMANDS: Final[tuple[Command, ...]] = (
-    Command("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal.",
-            Group.APP, Owner.APP),
-    Command("theme", ("t",), "Theme", "Choose another theme.", Group.APP, Owner.APP),
-    Command("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", Group.APP, Owner.APP,
-            footer=90, label="?"),
-    Command("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", Group.APP, Owner.APP,
-            footer=91),
-    Command("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", Group.APP,
-            Owner.APP, footer=92),
+APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
+    _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
+    _app("theme", ("t",), "Theme", "Choose another theme."),
+    _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=90, label="?"),
+    _app("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", footer=91),
+    _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=92),
 )
 """The commands of every screen."""
 # fmt: on

@@ -28,7 +28,7 @@ from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
-from rtui.tui.kit.command import Command, Conditions
+from rtui.tui.kit.command import Conditions, ScreenCommand
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 
@@ -72,7 +72,7 @@ class FocusScreen(Screen[ScreenResultType]):
 class CommandScreen(FocusScreen[ScreenResultType]):
     """A screen with declared commands: its key bindings, footer and palette all run the same Textual actions."""
 
-    SCREEN_COMMANDS: ClassVar[tuple[Command, ...]] = ()
+    SCREEN_COMMANDS: ClassVar[tuple[ScreenCommand, ...]] = ()
     """All commands that can be given on this screen."""
     ESCAPE_TO_MINIMIZE = False
     BLANK = True
@@ -92,7 +92,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         """What holds at the moment, of what commands may need."""
         raise NotImplementedError
 
-    def offered(self) -> list[Command]:
+    def offered(self) -> list[ScreenCommand]:
         """Return the commands that make sense at the moment."""
         conditions = self.conditions
         return [command for command in self.SCREEN_COMMANDS if command.is_offered(conditions)]
@@ -195,14 +195,14 @@ class CommandProvider(Provider):
             if score > 0:
                 yield Hit(score, _title(command), run, text=command.title, help=command.help)
 
-    def _commands(self) -> list[tuple[Command, Run]]:
+    def _commands(self) -> list[tuple[ScreenCommand, Run]]:
         screen = self.screen
         if not isinstance(screen, CommandScreen):
             return []
         return [(command, partial(screen.run_action, command.action)) for command in screen.offered()]
 
 
-def _title(command: Command) -> Content:
+def _title(command: ScreenCommand) -> Content:
     """Return a title with its keys."""
     keys = f"  {command.key_text}" if command.keys else ""
     return Content(f"{command.title}{keys}")

@@ -1,26 +1,10 @@
-"""Formats values for the terminal: names and foreign text as safe text, numbers, durations, bars."""
+"""What is written for this terminal: names and foreign text as safe text, ages, bars."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from rtui.analysis.humanize import (
-    DAY_MS,
-    HOUR_MS,
-    MINUTE_MS,
-    NOTHING,
-    SECOND_MS,
-    YEAR_MS,
-    Mark,
-    count,
-    duration,
-    estimated,
-    power_of_two,
-    share,
-    short_count,
-    short_duration,
-    size,
-)
+from rtui.analysis.humanize import SECOND_MS, short_duration
 from rtui.keyspace.text.display import DISPLAY_LIMIT, Display, SafeText
 
 _UNICODE: Final = Display()
@@ -48,26 +32,6 @@ def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
     return _chosen[0].text(text, limit=limit)
 
 
-__all__ = [
-    "DAY_MS",
-    "HOUR_MS",
-    "MINUTE_MS",
-    "NOTHING",
-    "SECOND_MS",
-    "YEAR_MS",
-    "Mark",
-    "ago",
-    "bar",
-    "count",
-    "duration",
-    "estimated",
-    "power_of_two",
-    "share",
-    "short_count",
-    "short_duration",
-    "size",
-]
-
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 _FULL: Final = "█"
 
@@ -78,9 +42,9 @@ FRESH_S: Final = 10
 _MINUTE_S: Final = 60
 
 
-def ago(age_s: float) -> SafeText:
+def ago(age_s: float | None) -> SafeText:
     """Return how long ago something was learned, rounded down: `20s ago`, `5m ago`; nothing while it is fresh."""
-    if age_s < FRESH_S:
+    if age_s is None or age_s < FRESH_S:
         return SafeText("")
     step_s = FRESH_S if age_s < _MINUTE_S else _MINUTE_S
     return SafeText(f"{short_duration(int(age_s // step_s * step_s) * SECOND_MS)} ago")

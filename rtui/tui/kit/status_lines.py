@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
@@ -16,8 +17,7 @@ from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, State
 from rtui.server.wire.identity import NoTouch
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.format import ago, bar, display, display_text
 from rtui.tui.kit.layout import Piece, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
@@ -149,7 +149,7 @@ def progress_bar(progress: Progress, width: int) -> list[Piece]:
     if fraction is None or progress.state in (ScanState.DONE, ScanState.READY, ScanState.SAMPLING):
         return []
     cells = min(MAX_BAR_CELLS, max(MIN_BAR_CELLS, width // BAR_SHARE))
-    filled, blank = fmt.bar(fraction, cells)
+    filled, blank = bar(fraction, cells)
     percent = SafeText(f" {int(fraction * 100):3d}%")
     return [Piece(0, (Span(filled, Role.BAR), Span(blank, Role.TRACK), Span(percent)))]
 
@@ -160,9 +160,9 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
     pieces = [Piece(1, (Span(keys), Span(literal(" keys"), Role.MUTED)))]
-    ago = fmt.ago(status.seen_age_s) if is_over and status.seen_age_s is not None else ""
-    if ago:
-        pieces.append(Piece(3, (Span(SafeText(f"seen {ago}"), Role.MUTED),)))
+    age = ago(status.seen_age_s)
+    if is_over and age:
+        pieces.append(Piece(3, (Span(SafeText(f"seen {age}"), Role.MUTED),)))
     if status.match is not None:
         pattern = cut(display(status.match, limit=64), 32)
         pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
@@ -215,10 +215,9 @@ def analyse_banner(why: Outdated | None, age_s: float | None) -> Callable[[int],
 
 
 def _banner(why: Outdated, what: str, age_s: float | None, remedy: str) -> Callable[[int], Line]:
-    ago = "" if age_s is None else fmt.ago(age_s)
     pieces = [
         Piece(0, (Span(SafeText(f"{why.value}."), Role.WARN),)),
-        Piece(2, (Span(SafeText(f"{what} {ago or 'before'}."), Role.TEXT),)),
+        Piece(2, (Span(SafeText(f"{what} {ago(age_s) or 'before'}."), Role.TEXT),)),
         Piece(1, (Span(SafeText(remedy), Role.ACCENT),)),
     ]
     return lambda width: clip((gap(1), *fitted(pieces, width - 2, _BETWEEN)), width)

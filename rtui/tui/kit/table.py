@@ -15,7 +15,7 @@ from textual.message import Message
 
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.command import Command, Condition, Group, Owner, bindings
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, width_of
 from rtui.tui.kit.table_rows import Order, TableLayout, TableRows, TableState, header_line, layout_table, table_line
@@ -27,7 +27,7 @@ IsMarked = Callable[[Table, int], bool]
 """Whether the row at this index of a table is marked."""
 
 
-_command = partial(Command, group=Group.TABLE, owner=Owner.TABLE)
+_command = partial(ScreenCommand, group=Group.TABLE, owner=Owner.TABLE)
 
 MOVE_COMMANDS: Final = (
     _command("row_up", ("up", "k"), "Row above", "Move to the row above."),

@@ -16,8 +16,7 @@ from rtui.analysis.report.tables.cell_text import EMPTY_NAME, cell_text
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Subject, Table, Unit
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file
-from rtui.tui.kit import format as fmt
-from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.format import bar, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 
 NAME_LIMIT: Final = 200
@@ -328,5 +327,5 @@ def _bar(cell: Cell) -> Line:
     value = cell.value if isinstance(cell, Estimate | AtLeast) else cell
     if not isinstance(value, int | float):
         return (gap(BAR_CELLS + 1),)
-    filled, blank = fmt.bar(value, BAR_CELLS)
+    filled, blank = bar(value, BAR_CELLS)
     return gap(1), Span(filled, Role.BAR), Span(blank, Role.TRACK)

@@ -14,7 +14,7 @@ from rtui.analysis.facts import NO_TTL, KeyFacts, RowFacts, Ttl, gone_key, gone_
 from rtui.keyspace.rows.rows import Row, VisibleRows
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server.wire.connection import Lost
-from rtui.tui.browse.columns import FACT_COLUMNS, Column, lay_out_row
+from rtui.tui.browse.columns import FACT_COLUMNS, TreeColumn, lay_out_row
 from rtui.tui.browse.fact_lines import age_line
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
 from rtui.tui.browse.tree_lines import Totals, row_line
@@ -207,8 +207,11 @@ def test_within_one_second_the_facts_are_the_same_object() -> None:
     assert cache.get(KEY) is not first
 
 
-@given(st.integers(24, 200), st.sampled_from([frozenset(Column), frozenset(Column) - {Column.TYPE}, FACT_COLUMNS]))
-def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[Column]) -> None:
+@given(
+    st.integers(24, 200),
+    st.sampled_from([frozenset(TreeColumn), frozenset(TreeColumn) - {TreeColumn.TYPE}, FACT_COLUMNS]),
+)
+def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[TreeColumn]) -> None:
     found = lay_out_row(width, columns)
     row, whole = listed(KEY), Totals(1, complete=True)
     expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)

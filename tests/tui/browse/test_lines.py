@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Frequency, LfuSettings, Reason, Unknown
+from rtui.analysis.humanize import Mark
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
@@ -23,7 +24,6 @@ from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, namespace_lines, slot_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count, row_line, share_of
-from rtui.tui.kit.format import Mark
 from rtui.tui.kit.status_lines import browse_banner, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
