@@ -31,7 +31,6 @@ class HashTag(NamedTuple):
 
     start: int
     """Offset of the `{`, in bytes."""
-
     end: int
     """Offset after the `}`, in bytes."""
 
@@ -71,15 +70,12 @@ class SlotExplanation:
 
     slot: int
     """0 to 16,383."""
-
     crc: int
     """CRC16 of the hashed bytes, 16 bits."""
-
     hashed: bytes
     rule: TagRule
     tag_start: int | None
     """Offset of the `{` of the tag in the key, in bytes; None without a tag."""
-
     tag_end: int | None
     """Offset after the `}` of the tag, in bytes; None without a tag."""
 

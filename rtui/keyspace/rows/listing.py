@@ -41,7 +41,6 @@ class ChildOrder(NamedTuple):
 
     ordinals: array[int]
     """Ordinals by position."""
-
     positions: array[int]
     """Positions by ordinal."""
 
@@ -64,31 +63,23 @@ class Listing:
 
     node: Namespace
     """Whose children are listed."""
-
     parent: Listing | None
     """The listing that has the row of this namespace; None for the root."""
-
     attached: bool = False
     """Whether it is among the rows of its parent: expanded, not collapsed."""
-
     arranged: bool = False
     """Whether its children were sorted once they were all there."""
-
     depth: int = field(init=False)
     """How many namespaces its rows are in; 0 for the rows of the root."""
-
     name_count: int = field(init=False)
     key_count: int = field(init=False)
     expanded: list[Listing] = field(default_factory=list)
     """The listings of the children that are expanded, from top to bottom."""
-
     _expanded_positions: list[int] = field(default_factory=list)
     _starts: list[int] | None = None
     """The offsets of the rows of `expanded`, computed when they are needed."""
-
     _below: int = 0
     """The number of rows of expanded children."""
-
     _name_order: ChildOrder = ARRIVAL
     _key_order: ChildOrder = ARRIVAL
     _labels: list[bytes] = field(init=False)
@@ -246,7 +237,7 @@ class Listing:
 
     def _count_children(self) -> None:
         self._labels, self._keys = self.node.labels, self.node.keys
-        self.name_count = self.node.namespace_total
+        self.name_count = len(self.node.labels)
         self.key_count = self.node.key_total
 
     def _place_expanded(self) -> None:

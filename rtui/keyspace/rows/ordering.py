@@ -32,7 +32,6 @@ class Sort(Enum):
 
     COUNT = "count"
     """Namespaces by their number of keys, most first, then by name; keys by name, a great many in order of arrival."""
-
     NAME = "name"
     """Namespaces and keys by their names, see `natural`."""
 

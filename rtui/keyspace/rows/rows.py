@@ -40,7 +40,6 @@ class RowKind(Enum):
 
     NAMESPACE = "namespace"
     """All keys with a common prefix."""
-
     KEY = "key"
 
 
@@ -54,13 +53,10 @@ class Row:
     kind: RowKind
     namespace: Namespace
     """The namespace itself, or the one that the key is directly in."""
-
     ordinal: int
     """The number of the key among the keys of `namespace`; -1 for a namespace. `settle` may renumber keys."""
-
     depth: int = field(compare=False)
     """How many namespaces it is in."""
-
     name: bytes
     """The last segment, without a separator."""
 
@@ -80,7 +76,6 @@ class Refreshed:
 
     changed: bool
     """Whether there are rows that were not there, or that moved."""
-
     shift: int
     """How many more rows are above the anchor; negative if there are fewer. 0 if the anchor is not listed any more."""
 
@@ -335,7 +330,7 @@ class VisibleRows:
 
     def _arrange_at_once(self, listing: Listing) -> None:
         """Sort the children of one listing if they are few."""
-        if listing.node.namespace_total + listing.node.key_total <= SORT_AT_ONCE:
+        if len(listing.node.labels) + listing.node.key_total <= SORT_AT_ONCE:
             finish(self._arrange(listing))
 
     def _begin(self) -> None:

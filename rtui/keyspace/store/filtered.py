@@ -20,7 +20,6 @@ class FilteredView:
 
     store: NamespaceStore
     """The matches, counted and listed like any keyspace, and with the memory budget of the store they come from."""
-
     not_searched: int
     """Keys of which only the count is known."""
 

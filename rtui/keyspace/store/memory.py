@@ -2,18 +2,18 @@
 
 `Memory` puts names at namespaces and keeps an account of about what they take. Beyond a budget it drops the names of
 the largest unopened namespaces; their counts stay exact. Once nothing large is left to drop, new names are only
-counted. `DeferredFree` takes a tree that a store has replaced apart bit by bit: to free ten million objects at once
-would stop everything else for seconds.
+counted. `free_some` takes a tree that a store has replaced apart bit by bit: to free ten million objects at once would
+stop everything else for seconds.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from operator import attrgetter
 
-from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.namespace import Namespace, ShardedDict
 from rtui.keyspace.store.packed_names import Chunk, PackedNames, pack_inline, unpack_inline
-from rtui.keyspace.store.sharded_dict import ShardedDict
 
 CHILD_BYTES = 112
 """What a child takes besides its suffixes: its label as an object, a dictionary entry and a place in a list."""
@@ -31,19 +31,14 @@ class Memory:
 
     budget_bytes: int | None
     """Above this, names are dropped; None for no limit."""
-
     held_bytes: int = 0
     """About what all names take, with the objects and dictionary entries that they are kept in."""
-
     dropped: bool = False
     """Whether any name was dropped; counts then include repeats that the store cannot find."""
-
     full: bool = False
     """Whether nothing is left that could be dropped for the budget."""
-
     count_only: bool = False
     """Whether new names are only counted at the moment; names that are only moved are kept even when `full`."""
-
     _large: set[Namespace] = field(default_factory=set)
     """The unopened namespaces with at least one full chunk of suffixes, which are the first to be dropped."""
 
@@ -101,10 +96,9 @@ class Memory:
 
     def drop_names(self, node: Namespace) -> None:
         """Drop the suffixes of an unopened namespace; its count stays."""
-        kept, node.suffixes = node.suffixes, None
+        self.held_bytes -= node.suffix_bytes
+        node.suffixes = None
         self._large.discard(node)
-        if kept is not None:
-            self.held_bytes -= len(kept) if isinstance(kept, bytes) else kept.size_bytes
         node.dropped = self.dropped = True
 
     def drop_subtree(self, top: Namespace) -> None:
@@ -134,49 +128,33 @@ class Memory:
             self.full = self.full and self.held_bytes > budget * SHRINK_TO
             return
         while self._large and self.held_bytes > budget * SHRINK_TO:
-            self.drop_names(max(self._large, key=_size_bytes))
+            self.drop_names(max(self._large, key=attrgetter("suffix_bytes")))
         self.full = self.held_bytes > budget
-
-
-def _size_bytes(node: Namespace) -> int:
-    return node.suffixes.size_bytes if isinstance(node.suffixes, PackedNames) else 0
 
 
 FREED_AT_ONCE = 8_192
 """About the number of objects freed at a time, which takes a millisecond."""
 
 
-class DeferredFree:
-    """Namespaces that nobody needs any more, with all that is below them, to be freed bit by bit."""
-
-    __slots__ = ("_nodes",)
-
-    def __init__(self) -> None:
-        self._nodes: list[Namespace] = []
-
-    def put(self, node: Namespace) -> None:
-        """Free this namespace and all below it later; nobody may access it any more."""
-        self._nodes.append(node)
-
-    def free_some(self) -> None:
-        """Free about `FREED_AT_ONCE` objects."""
-        freed = 0
-        while self._nodes and freed < FREED_AT_ONCE:
-            node = self._nodes.pop()
-            children = node.children
-            if isinstance(children, ShardedDict) and children.shards:
-                part = children.shards.pop()
-            elif isinstance(children, dict):
-                part, node.children = children, None
-            elif len(node.labels) > FREED_AT_ONCE:
-                part = {}
-                freed += FREED_AT_ONCE
-                del node.labels[-FREED_AT_ONCE:]
-            else:
-                freed += 1 + len(node.labels)
-                node.forget_children()
-                node.suffixes = None
-                continue
-            self._nodes.append(node)
-            self._nodes += [child for child in part.values() if isinstance(child, Namespace)]
-            freed += len(part)
+def free_some(nodes: list[Namespace]) -> None:
+    """Free about `FREED_AT_ONCE` of these namespaces and of all below them, which nobody accesses any more."""
+    freed = 0
+    while nodes and freed < FREED_AT_ONCE:
+        node = nodes.pop()
+        children = node.children
+        if isinstance(children, ShardedDict) and children.shards:
+            part = children.shards.pop()
+        elif isinstance(children, dict):
+            part, node.children = children, None
+        elif len(node.labels) > FREED_AT_ONCE:
+            part = {}
+            freed += FREED_AT_ONCE
+            del node.labels[-FREED_AT_ONCE:]
+        else:
+            freed += 1 + len(node.labels)
+            node.forget_children()
+            node.suffixes = None
+            continue
+        nodes.append(node)
+        nodes += [child for child in part.values() if isinstance(child, Namespace)]
+        freed += len(part)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from itertools import chain
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from rtui.keyspace.store.packed_names import Chunk, PackedNames, count_inline
-from rtui.keyspace.store.sharded_dict import ShardedDict
 from rtui.keyspace.text.segments import Segment
 
 CHILD_BATCH = 512
@@ -31,6 +31,55 @@ class Estimated(Protocol):
         """The upper end of the interval."""
 
 
+V = TypeVar("V")
+
+SHARD_ABOVE = 1 << 13
+"""A dict with more entries than this is turned into a `ShardedDict`: to grow one of this size takes half a
+millisecond."""
+
+SHARDS = 64
+"""The number of dicts that the entries are divided among; a power of two."""
+
+
+class ShardedDict(Generic[V]):
+    """A dict that never takes long to grow, for hundreds of thousands of namespaces in one; in no order.
+
+    A dict of half a million entries that grows moves all of them at once, for tens of milliseconds. Here, entries are
+    divided among 64 dicts by their hashes, and each grows on its own.
+    """
+
+    __slots__ = ("shards",)
+
+    def __init__(self, entries: dict[bytes, V]) -> None:
+        self.shards: list[dict[bytes, V]] = [{} for _ in range(SHARDS)]
+        """An entry is in the shard whose number is in the last bits of its key's hash."""
+        for key, value in entries.items():
+            self[key] = value
+
+    def __len__(self) -> int:
+        return sum(map(len, self.shards))
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self.shards[hash(key) & SHARDS - 1]
+
+    def __getitem__(self, key: bytes) -> V:
+        return self.shards[hash(key) & SHARDS - 1][key]
+
+    def __setitem__(self, key: bytes, value: V) -> None:
+        self.shards[hash(key) & SHARDS - 1][key] = value
+
+    def __delitem__(self, key: bytes) -> None:
+        del self.shards[hash(key) & SHARDS - 1][key]
+
+    def get(self, key: bytes) -> V | None:
+        """Return the value of this key, None if it has none."""
+        return self.shards[hash(key) & SHARDS - 1].get(key)
+
+    def values(self) -> Iterator[V]:
+        """Return all values, in no particular order."""
+        return chain.from_iterable(shard.values() for shard in self.shards)
+
+
 Child: TypeAlias = "Namespace | bytes | int"
 """A namespace; its inline suffixes while nobody has accessed it; its mere count where they were dropped."""
 
@@ -50,70 +99,48 @@ class Namespace:
 
     label: bytes = b""
     """The segment with the separator that ends it; the root's is empty."""
-
     separator: bytes = b""
     """The separator at the end of the label; for the root, the store's only separator or empty."""
-
     parent: Namespace | None = None
     """The namespace that it is in; None for the root."""
-
     root: Namespace = field(init=False)
     """The root of its tree; a store that was reset has another one."""
-
     count: int = 0
     """Keys seen under this namespace so far, at any depth."""
-
     children: Children | None = None
     """The namespaces directly below by label; None unless listed."""
-
     labels: list[bytes] = field(init=False)
     """The labels of the children by ordinal."""
-
     keys: PackedNames | None = None
     """The names of the keys directly below by ordinal; None as long as there are none."""
-
     suffixes: PackedNames | bytes | None = None
     """The suffixes of an unopened namespace: packed, or inline."""
-
     pending: deque[Chunk] | None = None
     """Suffixes that are still to be divided while the namespace is being opened, else None."""
-
     dropped: bool = False
     """Only the count is kept; listing what is below needs a scan of this prefix."""
-
     refilling: bool = False
     """A scan of this prefix is filling it."""
-
     own_scan: bool = False
     """A scan of this prefix fills it or has filled it; keys that other scans find below are not counted again."""
-
     skipped: int = 0
     """Keys that other scans found below while it was refilling."""
-
     unlisted: int = 0
     """Keys counted here that are in no child, because there was no memory left for their names."""
-
     estimate: Estimated | None = None
     """The count estimated from a sample, until estimates are dropped."""
-
     expected: dict[tuple[Segment, ...], Estimated] | None = None
     """Estimates of namespaces below by their path from here, until this one is opened."""
-
     brace_before: bool = field(init=False)
     """Whether the prefix has a `{`, so that no hash tag can begin below."""
-
     _ordinal: int = -1
     """The ordinal when it was last looked up."""
 
     def __post_init__(self) -> None:
         parent = self.parent
         self.labels = _NO_LABELS
-        if parent is None:
-            self.root = self
-            self.brace_before = b"{" in self.label
-        else:
-            self.root = parent.root
-            self.brace_before = parent.brace_before or b"{" in self.label
+        self.root = self if parent is None else parent.root
+        self.brace_before = b"{" in self.label or (parent is not None and parent.brace_before)
 
     def __repr__(self) -> str:
         return f"<Namespace {self.path()!r} count={self.count}>"
@@ -134,11 +161,6 @@ class Namespace:
         return self.children is not None and self.pending is None and not self.refilling
 
     @property
-    def namespace_total(self) -> int:
-        """The number of namespaces listed directly below."""
-        return len(self.labels)
-
-    @property
     def key_total(self) -> int:
         """The number of keys listed directly below."""
         return 0 if self.keys is None else len(self.keys)
@@ -154,35 +176,36 @@ class Namespace:
             self._ordinal = parent.labels.index(self.label)
         return self._ordinal
 
+    @property
+    def suffix_bytes(self) -> int:
+        """About what its suffixes take."""
+        return self.suffixes.size_bytes if isinstance(self.suffixes, PackedNames) else len(self.suffixes or b"")
+
+    def upwards(self) -> Iterator[Namespace]:
+        """Yield this namespace, the one it is in, and so on up to the root."""
+        node: Namespace | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
     def is_exact(self, *, complete: bool) -> bool:
         """Tell whether the count is a total, where `complete` says so of the whole keyspace.
 
         It is not while a namespace above is being divided, or where one above had no memory for names.
         """
-        node: Namespace | None = self
-        while node is not None:
-            complete = complete or (node.own_scan and not node.refilling)
-            node = node.parent
-            if node is not None and not (node.opened and node.unlisted == 0):
+        for node in self.upwards():
+            if node is not self and not (node.opened and node.unlisted == 0):
                 return False
+            complete = complete or (node.own_scan and not node.refilling)
         return complete
 
     def path(self) -> bytes:
         """Return the prefix of all keys below, separators included."""
-        labels = [self.label]
-        node = self.parent
-        while node is not None:
-            labels.append(node.label)
-            node = node.parent
-        return b"".join(reversed(labels))
+        return b"".join([node.label for node in self.upwards()][::-1])
 
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments from the first level down to this one."""
-        found = []
-        node: Namespace | None = self
-        while node is not None and node.parent is not None:
-            found.append(Segment(node.name, node.separator))
-            node = node.parent
+        found = [Segment(node.name, node.separator) for node in self.upwards() if node.parent is not None]
         return tuple(reversed(found))
 
     def child(self, label: bytes) -> Namespace:
@@ -245,6 +268,12 @@ class Namespace:
             raise KeyError(self.label)
         return self.children
 
+    def sharded_children(self) -> ShardedDict[Child] | None:
+        """Return the children if they are many, in a `ShardedDict` from now on; None otherwise."""
+        if isinstance(self.children, dict) and len(self.labels) > SHARD_ABOVE:
+            self.children = ShardedDict(self.children)
+        return self.children if isinstance(self.children, ShardedDict) else None
+
     def child_batches(self) -> Iterator[list[tuple[bytes, Child]]]:
         """Yield (label, child) of all children in batches, those that arrive meanwhile included.
 
@@ -257,10 +286,8 @@ class Namespace:
 
     def add_count(self, more: int) -> None:
         """Add to the counts of this namespace and of all above it."""
-        node: Namespace | None = self
-        while node is not None:
+        for node in self.upwards():
             node.count += more
-            node = node.parent
 
     def forget_children(self) -> None:
         """Make it an unopened namespace."""

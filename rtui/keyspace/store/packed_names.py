@@ -85,7 +85,6 @@ class Chunk:
 
     blob: bytes
     """The names, one after the other."""
-
     bounds: array[int]
     """Offsets of the names and of the end of the last one, from 0 to the length of the blob."""
 
@@ -169,7 +168,6 @@ class PackedNames:
     """A growing sequence of names, addressed by their ordinals: full chunks, and a tail that still grows."""
 
     __slots__ = ("_bounds", "_chunks", "_closed", "_firsts", "_tail", "size_bytes")
-
     size_bytes: int
     """The size of the names and their offsets, without the overhead of Python objects."""
 

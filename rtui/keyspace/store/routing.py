@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory
-from rtui.keyspace.store.namespace import Child, Namespace
+from rtui.keyspace.store.namespace import Child, Namespace, ShardedDict
 from rtui.keyspace.store.packed_names import (
     INLINE_START,
     MAX_INLINE_BYTES,
@@ -21,7 +21,6 @@ from rtui.keyspace.store.packed_names import (
     pack_inline,
     unpack_inline,
 )
-from rtui.keyspace.store.sharded_dict import SHARD_ABOVE, ShardedDict
 from rtui.keyspace.text.segments import Separators
 
 BATCH_LEVELS = 16
@@ -46,31 +45,39 @@ class Router:
         self._on_grown = on_grown
         self._single = separators.values[0] if len(separators.values) == 1 else None
 
-    def route(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
-        """Keep suffixes below the listed namespace `top`, which has counted them already."""
+    def route(self, top: Namespace, suffixes: Sequence[bytes], *, are_moved: bool = False) -> None:
+        """Keep suffixes below the listed namespace `top`, which has counted them already.
+
+        Where memory is full they are only counted, unless they `are_moved`: kept at `top` before.
+        """
+        self._memory.count_only = self._memory.full and not are_moved
         waiting = [(top, suffixes, 0)]
         while waiting:
             node, items, depth = waiting.pop()
             if depth >= BATCH_LEVELS:
-                for suffix in items:
-                    self._route_one(node, suffix)
+                self._route_each(node, items)
                 continue
-            listed = len(node.labels)
+            listed, sharded = len(node.labels), node.sharded_children()
             triples = self._separators.split_batch(items, brace_before=node.brace_before)
             if self._single is None:
                 keys, groups = _by_segment(triples)
-            elif isinstance(node.children, ShardedDict) and not self._memory.count_only:
-                keys, groups = self._keep_inline(node.children, node.labels, self._single, triples)
+            elif sharded is not None and not self._memory.count_only:
+                keys, groups = self._keep_inline(sharded, node.labels, self._single, triples)
             else:
-                keys, groups = _by_head(triples, self._single)
+                keys = []
+                by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
+                for head, found, rest in triples:
+                    if found:
+                        by_head[head].append(rest)
+                    else:
+                        keys.append(head)
+                groups = [(head + self._single, self._single, rests) for head, rests in by_head.items()]
             if keys:
                 self._memory.keep_keys(node, keys)
             for label, separator, rests in groups:
                 below = self._add_to_child(node, label, separator, rests)
                 if below is not None:
                     waiting.append((below, rests, depth + 1))
-            if len(node.labels) > SHARD_ABOVE and isinstance(node.children, dict):
-                node.children = ShardedDict(node.children)
             if keys or len(node.labels) > listed:
                 self._on_grown(node)
 
@@ -112,24 +119,22 @@ class Router:
         self._memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
         return keys, [(label, separator, rests) for label, rests in others.items()]
 
-    def _route_one(self, top: Namespace, suffix: bytes) -> None:
-        """Take one suffix down any number of levels, copying only what is kept of it."""
-        node, start = top, 0
-        while True:
-            cut = self._separators.cut(suffix, start, brace_before=node.brace_before)
-            if cut is None:
-                self._memory.keep_keys(node, [suffix[start:]])
-                break
-            label = suffix[start : cut.separator_end]
-            child = node.listed_children().get(label)
-            if isinstance(child, Namespace) and child.children is not None and not child.own_scan:
+    def _route_each(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
+        """Take each suffix down any number of levels by itself, copying only what is kept of it."""
+        for suffix in suffixes:
+            node, start = top, 0
+            while (cut := self._separators.cut(suffix, start, brace_before=node.brace_before)) is not None:
+                label = suffix[start : cut.separator_end]
+                child = node.listed_children().get(label)
+                if not isinstance(child, Namespace) or child.children is None or child.own_scan:
+                    separator = suffix[cut.separator_start : cut.separator_end]
+                    self._add_to_child(node, label, separator, [suffix[cut.separator_end :]])
+                    break
                 child.count += 1
                 node, start = child, cut.separator_end
-                continue
-            separator = suffix[cut.separator_start : cut.separator_end]
-            self._add_to_child(node, label, separator, [suffix[cut.separator_end :]])
-            break
-        self._on_grown(node)
+            else:
+                self._memory.keep_keys(node, [suffix[start:]])
+            self._on_grown(node)
 
     def _add_to_child(self, node: Namespace, label: bytes, separator: bytes, rests: list[bytes]) -> Namespace | None:
         """Count and keep suffixes at a child; return it if it is listed, so that they have to be split further."""
@@ -153,41 +158,21 @@ class Router:
             else:
                 memory.held_bytes -= len(child)
                 children[label] = count_inline(child) + len(rests)
-        else:
-            self._keep_at_child(node, label, separator, child, rests)
-        return None
-
-    def _keep_at_child(
-        self, node: Namespace, label: bytes, separator: bytes, held: bytes | None, rests: list[bytes]
-    ) -> None:
-        """Keep suffixes at a child that is new, or has only inline suffixes so far."""
-        memory, children = self._memory, node.listed_children()
-        inline = None if self._single is None else pack_inline(rests if held is None else unpack_inline(held) + rests)
-        if inline is not None:
-            if held is None:
+        elif self._single is not None and (inline := pack_inline(unpack_inline(child or b"") + rests)) is not None:
+            if child is None:
                 node.labels.append(label)
+                memory.held_bytes += CHILD_BYTES
             children[label] = inline
-            memory.held_bytes += CHILD_BYTES + len(inline) if held is None else len(inline) - len(held)
-            return
-        if held is None:
-            child = self.add_child(node, label, separator)
+            memory.held_bytes += len(inline) - len(child or b"")
         else:
-            child = node.child(label)
-            memory.held_bytes += NAMESPACE_BYTES
-        child.count += len(rests)
-        memory.keep_suffixes(child, rests)
-
-
-def _by_head(triples: Iterable[Triple], separator: bytes) -> tuple[list[bytes], list[ChildSuffixes]]:
-    """Group what was split at the only separator there is: (suffixes without one, what goes to each child)."""
-    keys: list[bytes] = []
-    by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
-    for head, found, rest in triples:
-        if found:
-            by_head[head].append(rest)
-        else:
-            keys.append(head)
-    return keys, [(head + separator, separator, rests) for head, rests in by_head.items()]
+            if child is None:
+                below = self.add_child(node, label, separator)
+            else:
+                below = node.child(label)
+                memory.held_bytes += NAMESPACE_BYTES
+            below.count += len(rests)
+            memory.keep_suffixes(below, rests)
+        return None
 
 
 def _by_segment(triples: Iterable[Triple]) -> tuple[list[bytes], list[ChildSuffixes]]:

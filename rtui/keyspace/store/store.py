@@ -28,7 +28,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
-from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, DeferredFree, Memory
+from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory, free_some
 from rtui.keyspace.store.namespace import Estimated, Namespace
 from rtui.keyspace.store.packed_names import PackedNames
 from rtui.keyspace.store.repeats import remove_inline_repeats, remove_repeats
@@ -42,7 +42,6 @@ class Changes:
 
     grown: set[Namespace] = field(default_factory=set)
     """Namespaces that have more children, after those they had."""
-
     reshaped: set[Namespace] = field(default_factory=set)
     """Namespaces whose children have other ordinals now."""
 
@@ -63,32 +62,22 @@ class Follower(Protocol):
 class NamespaceStore:
     """A tree of namespaces with counts, filled in batches and opened in slices; see the top of this module."""
 
-    root: Namespace
-    """The top of the tree; listed from the start, and another object after `reset`."""
-
-    revision: int
-    """Raised by every change, counts included."""
-
-    complete: bool
-    """Whether the counts are totals; set by the scan."""
-
-    repeats_possible: bool
-    """Whether a key may have been added twice since the last `settle`; set by the scan."""
-
-    memory: Memory
-    """What the names take, and whether some were dropped."""
-
     def __init__(
         self, separators: Separators | None = None, *, budget_bytes: int | None = None, clock: Clock = perf_counter
     ) -> None:
         """Beyond `budget_bytes`, names are dropped and only counts are kept; `clock` measures slices."""
         self.separators = Separators() if separators is None else separators
         self.revision = 0
+        """Raised by every change, counts included."""
         self.clock = clock
         self.budget_bytes = budget_bytes
         self._watchers: WeakSet[Changes] = WeakSet()
         self._followers: WeakSet[Follower] = WeakSet()
-        self._deferred_free = DeferredFree()
+        self.complete = False
+        """Whether the counts are totals; set by the scan."""
+        self.repeats_possible = False
+        """Whether a key may have been added twice since the last `settle`; set by the scan."""
+        self._replaced: list[Namespace] = []
         self._start()
 
     @property
@@ -108,7 +97,7 @@ class NamespaceStore:
 
     def reset(self) -> None:
         """Forget everything: another scan, or another filter, begins."""
-        self._deferred_free.put(self.root)
+        self._replaced.append(self.root)
         self._start()
         for follower in self._followers:
             follower.reset()
@@ -118,15 +107,18 @@ class NamespaceStore:
         """Count and keep a batch of keys."""
         if not keys:
             return
-        self._deferred_free.free_some()
+        free_some(self._replaced)
         self.root.count += len(keys)
-        self.route(self.root, keys)
-        self.pass_on(keys)
+        self.router.route(self.root, keys)
+        self.changed(keys)
 
-    def pass_on(self, keys: Sequence[bytes]) -> None:
-        """Pass keys that were kept or counted on to the followers."""
-        for follower in self._followers:
-            follower.add(keys)
+    def changed(self, keys: Sequence[bytes] = ()) -> None:
+        """Hold the budget after a change, and pass keys that were kept or counted on to the followers."""
+        self.revision += 1
+        self.memory.enforce_budget()
+        if keys:
+            for follower in self._followers:
+                follower.add(keys)
 
     def open(self, node: Namespace) -> Slices[None]:
         """Divide the suffixes of a namespace among its children, in slices; it can be listed from the first slice on.
@@ -142,15 +134,15 @@ class NamespaceStore:
             if node.pending:
                 chunk = node.pending.popleft()
                 self.memory.held_bytes -= chunk.size_bytes
-                self.memory.count_only = False
                 if any(separator in chunk.blob for separator in self.separators.values):
-                    self._router.route(node, chunk.names())
+                    self.router.route(node, chunk.names(), are_moved=True)
                 else:
+                    self.memory.count_only = False
                     self.memory.keep_keys(node, chunk)
                     self._grown(node)
             if not node.pending:
                 node.pending = None
-            self._changed()
+            self.changed()
             if node.pending is not None and slicer.over():
                 yield
                 if node.root is not self.root:
@@ -209,12 +201,6 @@ class NamespaceStore:
             node = node.child(name + separator)
         return node
 
-    def route(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
-        """Keep suffixes below a listed namespace, which has counted them already."""
-        self.memory.count_only = self.memory.full
-        self._router.route(top, suffixes)
-        self._changed()
-
     def begin(self, node: Namespace) -> None:
         """Make an unopened namespace a listed one; its suffixes are pending."""
         node.children, node.labels = {}, []
@@ -223,7 +209,7 @@ class NamespaceStore:
             self._expect(node, path, estimate)
         node.expected = None
         self._grown(node)
-        self._changed()
+        self.changed()
 
     def forget(self, node: Namespace) -> None:
         """Keep nothing of a namespace but its count; it needs a scan then."""
@@ -246,16 +232,15 @@ class NamespaceStore:
 
     def _start(self) -> None:
         self.memory = Memory(self.budget_bytes)
-        self._router = Router(self.separators, self.memory, self._grown)
+        """What the names take, and whether some were dropped."""
+        self.router = Router(self.separators, self.memory, self._grown)
+        """Takes suffixes down the tree; only `Refill` uses it besides the store."""
         single = self.separators.values[0] if len(self.separators.values) == 1 else b""
         self.root = Namespace(b"", single)
+        """The top of the tree; listed from the start, and another object after `reset`."""
         self.root.children, self.root.labels = {}, []
         self.complete = self.repeats_possible = False
         self._estimated: set[Namespace] = set()
-
-    def _changed(self) -> None:
-        self.revision += 1
-        self.memory.enforce_budget()
 
     def _grown(self, node: Namespace) -> None:
         for changes in self._watchers:
@@ -324,7 +309,7 @@ class NamespaceStore:
                 node = node.child(label)
             else:
                 self._grown(node)
-                node = self._router.add_child(node, label, separator)
+                node = self.router.add_child(node, label, separator)
                 self._estimated.add(node)
         if node is not top:
             node.estimate = estimate
@@ -361,8 +346,8 @@ class Refill:
             return
         self._found += len(suffixes)
         self._store.correct(self._node, max(0, self._found - self._node.count))
-        self._store.route(self._node, suffixes)
-        self._store.pass_on([self._prefix + suffix for suffix in suffixes])
+        self._store.router.route(self._node, suffixes)
+        self._store.changed([self._prefix + suffix for suffix in suffixes])
 
     def done(self) -> None:
         """End it with the scan complete: its count is now that of the keys found."""

@@ -44,7 +44,6 @@ class Form(NamedTuple):
 
     pattern: bytes | None
     """What replaces it in a pattern: `{id}`, `{user:{id}}`; None for a name, which stays."""
-
     likeness: int
     """Which shapes are sure to have the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
 

@@ -25,7 +25,6 @@ class Cut(NamedTuple):
 
     separator_start: int
     """The segment ends here."""
-
     separator_end: int
     """The rest begins here."""
 
@@ -35,7 +34,6 @@ class Segment(NamedTuple):
 
     name: bytes
     """The bytes between two separators; empty segments are real."""
-
     separator: bytes
     """The separator after the name, `b""` for the last segment of the key."""
 
@@ -55,7 +53,6 @@ class Separators:
 
     values: tuple[bytes, ...]
     """The separators, longest first, without repeats. May be empty: then every key is one segment."""
-
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     _triple: re.Pattern[bytes] = field(init=False, repr=False, compare=False)

@@ -11,9 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from rtui.keyspace.rows.ordering import Sort, natural
 from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Refreshed, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
-from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.namespace import SHARD_ABOVE, Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
-from rtui.keyspace.store.sharded_dict import SHARD_ABOVE
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Segment, Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
@@ -557,7 +556,7 @@ def test_what_was_forgotten_is_freed_bit_by_bit() -> None:
     for start in range(0, 3 * SHARD_ABOVE, 1000):
         store.add([b"a:%d:%d" % (number, number % 7) for number in range(start, start + 1000)])
     a = named(rows, b"a")
-    below = [a.namespace_at(ordinal) for ordinal in range(0, a.namespace_total, 1000)]
+    below = [a.namespace_at(ordinal) for ordinal in range(0, len(a.labels), 1000)]
     for node in below[::2]:
         finish(rows.expand(node))
     store.reset()

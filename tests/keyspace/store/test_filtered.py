@@ -25,7 +25,7 @@ def test_finds_all_keys_that_hold_the_bytes(
     keys = data.draw(st.lists(KEYS, max_size=40, unique=True))
     store.add(keys)
     for ordinal in data.draw(st.lists(st.integers(0, 5), max_size=3)):
-        if ordinal < store.root.namespace_total:
+        if ordinal < len(store.root.labels):
             finish(store.open(store.root.namespace_at(ordinal)))
     found = FilteredView(store, needle, ignore_case=ignore_case)
     work = found.work()
@@ -33,7 +33,7 @@ def test_finds_all_keys_that_hold_the_bytes(
         next(work, None)
     late = [key for key in data.draw(st.lists(KEYS, max_size=10, unique=True)) if key not in keys]
     store.add(late)
-    if data.draw(st.booleans()) and store.root.namespace_total:
+    if data.draw(st.booleans()) and len(store.root.labels):
         finish(store.open(store.root.namespace_at(0)))
     finish(work)
     after = [key + b":later" for key in (*keys, *late) if key + b":later" not in (*keys, *late)]

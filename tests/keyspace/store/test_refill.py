@@ -53,7 +53,7 @@ def test_a_scan_of_the_prefix_fills_it() -> None:
     assert big.count == len(BIG)
     refill.done()
     assert big.opened
-    assert (big.count, big.namespace_total, big.key_total) == (3, 1, 1)
+    assert (big.count, len(big.labels), big.key_total) == (3, 1, 1)
     assert store.keys == 3 + len(SMALL) + 1
     store.add([b"big:1:a"])
     assert big.count == 3
@@ -102,7 +102,7 @@ def test_a_refill_of_a_store_that_was_reset_changes_nothing() -> None:
     refill.add(BIG)
     refill.done()
     refill.abandon()
-    assert (store.keys, store.memory.held_bytes, store.root.namespace_total) == (0, 0, 0)
+    assert (store.keys, store.memory.held_bytes, len(store.root.labels)) == (0, 0, 0)
 
 
 def test_only_what_needs_a_scan_is_refilled() -> None:
@@ -139,7 +139,7 @@ def test_namespaces_beyond_the_budget_are_only_counted() -> None:
     keys = [b"%020d:x" % (number % 9_000) for number in range(20_000)]
     store = squeezed(keys, 50_000)
     root = store.root
-    listed = sum(root.count_at(ordinal) for ordinal in range(root.namespace_total))
+    listed = sum(root.count_at(ordinal) for ordinal in range(len(root.labels)))
     assert store.keys == len(keys)
     assert listed + root.unlisted == len(keys)
     assert store.memory.held_bytes < 150_000
@@ -157,7 +157,7 @@ def test_counts_are_right_whatever_the_budget(batches: list[list[bytes]], budget
     for batch in batches:
         store.add(batch)
         keys += batch
-        for ordinal in range(store.root.namespace_total):
+        for ordinal in range(len(store.root.labels)):
             finish(store.open(store.root.namespace_at(ordinal)))
     assert store.keys == len(keys)
     check_memory(store)
@@ -170,9 +170,9 @@ def test_counts_are_right_whatever_the_budget(batches: list[list[bytes]], budget
         if node.children is None:
             assert len(kept_below(node)) == (0 if node.dropped else node.count)
             continue
-        listed = sum(node.count_at(ordinal) for ordinal in range(node.namespace_total)) + node.key_total
+        listed = sum(node.count_at(ordinal) for ordinal in range(len(node.labels))) + node.key_total
         assert listed + node.unlisted == node.count
-        waiting += [node.namespace_at(ordinal) for ordinal in range(node.namespace_total)]
+        waiting += [node.namespace_at(ordinal) for ordinal in range(len(node.labels))]
 
 
 def test_estimates_of_what_an_abandoned_refill_forgot_are_dropped() -> None:

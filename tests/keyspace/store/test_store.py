@@ -25,7 +25,7 @@ def open_everything(store: NamespaceStore) -> None:
     while waiting:
         node = waiting.pop()
         finish(store.open(node))
-        waiting += [node.namespace_at(ordinal) for ordinal in range(node.namespace_total)]
+        waiting += [node.namespace_at(ordinal) for ordinal in range(len(node.labels))]
 
 
 def path(*names: bytes) -> tuple[Segment, ...]:
@@ -124,7 +124,7 @@ def test_keys_that_arrive_during_an_opening() -> None:
     opening = store.open(node)
     next(opening)
     assert (node.listed, node.opened) == (True, False)
-    assert 0 < sum(node.count_at(ordinal) for ordinal in range(node.namespace_total)) < len(keys)
+    assert 0 < sum(node.count_at(ordinal) for ordinal in range(len(node.labels))) < len(keys)
     late = [b"a:0:late", b"a:new:1", b"a:leaf", b"b"]
     store.add(late)
     other = store.open(node)
@@ -158,7 +158,7 @@ def test_opening_after_a_reset_does_nothing() -> None:
     store.reset()
     finish(opening)
     finish(store.open(node))
-    assert (store.keys, store.memory.held_bytes, store.complete, store.root.namespace_total) == (0, 0, False, 0)
+    assert (store.keys, store.memory.held_bytes, store.complete, len(store.root.labels)) == (0, 0, False, 0)
 
 
 def test_a_hundred_thousand_segments_in_one_key() -> None:
@@ -211,7 +211,7 @@ def test_settling_removes_repeats_everywhere(
     again = data.draw(st.lists(st.sampled_from(keys), max_size=20)) if keys else []
     store = NamespaceStore(Separators(separators), clock=Ticking())
     store.add(keys)
-    nodes = [store.root, *(store.root.namespace_at(ordinal) for ordinal in range(store.root.namespace_total))]
+    nodes = [store.root, *(store.root.namespace_at(ordinal) for ordinal in range(len(store.root.labels)))]
     for node in data.draw(st.lists(st.sampled_from(nodes), max_size=3)):
         finish(store.open(node))
     store.add(again)
