@@ -89,13 +89,13 @@ def _listed(node: Namespace) -> Slices[ChildCounts]:
     slicer = Slicer()
     of = node.count
     found: list[tuple[float, int]] = []
-    for start in range(0, node.namespace_total, BATCH):
-        ordinals = range(start, min(start + BATCH, node.namespace_total))
+    for start in range(0, len(node.labels), BATCH):
+        ordinals = range(start, min(start + BATCH, len(node.labels)))
         found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
         found = sorted(found)[:LARGEST]
         yield from slicer.pause()
     parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
-    return ChildCounts(parts, node.namespace_total, node.key_total, of)
+    return ChildCounts(parts, len(node.labels), node.key_total, of)
 
 
 def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Separators) -> Slices[ChildCounts]:
