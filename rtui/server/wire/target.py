@@ -150,12 +150,13 @@ def parse_target(text: str) -> Target:
     scheme = _URL.match(text)
     if scheme is not None:
         return _parse_url(scheme[1].lower(), text[scheme.end() :])
+    if "@" in text:  # also in what looks like a path: it may be a password that begins with a slash
+        raise _wrong(
+            "It holds an @ but is not a URL.",
+            "A user, a password or a path with an @ needs one: redis://user:password@host:port/db, unix:///path@a.",
+        )
     if text.startswith("/"):
         return Target(socket_path=_checked_path(text))
-    if "@" in text:
-        raise _wrong(
-            "It holds an @ but is not a URL.", "A user or password needs a URL: redis://user:password@host:port/db."
-        )
     host, port = _host_and_port(text)
     return Target(host=host, port=port)
 

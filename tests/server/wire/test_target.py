@@ -123,6 +123,7 @@ def test_a_password_that_is_written_right_comes_out_as_it_was(
 @example("redis://:{}@cache:1/0", f"#{MARK}?")
 @example("redis://:{}@cache:1/0", f"%{MARK}%")
 @example("unix://:{}@/run/s", f"/{MARK}@/x")
+@example("{}@cache", f"/{MARK}")
 def test_a_password_that_is_written_wrong_is_never_repeated(shape: str, password: str) -> None:
     try:
         target = parse_target(shape.format(password))
