@@ -12,7 +12,7 @@ from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.browsing import BrowsingSession
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries

@@ -8,9 +8,8 @@ from itertools import groupby
 import click
 
 from rtui.server.guard.acl import OLDEST
-from rtui.server.guard.arguments import KEY, format_bytes
-from rtui.server.guard.batch import MAX_BULK_KEY_BYTES
-from rtui.server.guard.spec import FIRST_VALKEY, MAX_REQUEST_BYTES, CommandGroup, Spec, Version
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES
+from rtui.server.guard.spec import FIRST_VALKEY, KEY, MAX_REQUEST_BYTES, CommandGroup, Spec, Version, format_bytes
 from rtui.server.guard.table import TABLE
 
 TOUCHES = "†"
@@ -36,7 +35,7 @@ def _record(spec: Spec) -> dict[str, object]:
         "cost": spec.cost,
         "why": spec.why,
         "acl": spec.acl_rule,
-        "since_redis": _version(spec.since_redis),
+        "since_redis": _version(spec.since),
         "since_valkey": _version(spec.since_valkey),
         "touches": spec.touches,
         "counts": spec.counts,
@@ -52,9 +51,9 @@ def _details(spec: Spec) -> list[str]:
     details = [bound for bound in spec.bounds if bound not in KEY.bounds]
     if spec.evidence is not None:
         details.append(f"only when known: {spec.evidence.words}")
-    if spec.since_redis is not None and spec.since_redis >= OLDEST["redis"]:
+    if spec.since >= OLDEST["redis"]:
         valkey = "" if spec.since_valkey in (None, FIRST_VALKEY) else f", Valkey {_version(spec.since_valkey)}"
-        details.append(f"since Redis {_version(spec.since_redis)}{valkey}")
+        details.append(f"since Redis {_version(spec.since)}{valkey}")
     return details
 
 

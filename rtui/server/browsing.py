@@ -18,8 +18,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
-from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.counters import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass

@@ -30,8 +30,7 @@ from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.backoff import backoff_s
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.tasks import failure_of

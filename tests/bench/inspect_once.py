@@ -21,8 +21,7 @@ from rtui.analysis.report.members import Figure
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.facts.types import length_commands
-from rtui.server.guard.batch import KeyCommand, build_batch
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import Command, KeyCommand, build_batch
 from rtui.server.guard.evidence import TypeEvidence
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection

@@ -10,8 +10,7 @@ from typing import Final
 import hiredis
 
 from rtui.server import guard
-from rtui.server.guard.batch import KeyCommand, build_batch
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import Command, KeyCommand, build_batch
 from rtui.server.guard.evidence import TypeEvidence
 from tests.bench.row import Row
 

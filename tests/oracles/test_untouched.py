@@ -7,7 +7,7 @@ from typing import Any
 import redis
 
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.server.guard.table import find_spec
+from rtui.server.guard.command import find_spec
 from tests.monitor import Recorder, escapes_quotes
 from tests.oracles.analysed import report_on
 from tests.oracles.keyspaces import grown

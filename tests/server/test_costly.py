@@ -10,8 +10,7 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.browsing import BrowsingSession
-from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch

@@ -20,8 +20,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
 from rtui.server.browsing import BrowsingSession
-from rtui.server.facts.key_facts import key_facts, row_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
@@ -31,7 +30,6 @@ from rtui.server.hot.report import hot_report
 from rtui.server.inspection.server_figures import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.wire import backoff
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
@@ -62,7 +60,7 @@ Work = Callable[[FaultProxy, Server], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr(backoff, "FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("rtui.server.wire.connection.FIRST_PAUSE_S", 0.0005)
 
 
 def opening_s(proxy: FaultProxy) -> float:

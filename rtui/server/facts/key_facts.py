@@ -2,6 +2,7 @@
 
 Memory is in the second round trip, since what MEMORY USAGE costs depends on the type. Idle time and frequency are read
 before everything else, and the length after everything else: it alone counts as an access, where NO-TOUCH is not on.
+`key_preview` reads a page of the value of one key, with the reader of its type in `preview`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from rtui.analysis.facts import (
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import KeyAnswers
+from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewKind
+from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, Refused, ValueReader
 from rtui.server.facts.types import queries_of
-from rtui.server.guard.arguments import MAX_KEY_BYTES
-from rtui.server.guard.batch import MAX_BULK_KEY_BYTES, KeyCommand, build_batch, split_keys
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
+from rtui.server.guard.spec import MAX_KEY_BYTES
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, KeyReader, Querier, Verdict, unknown_from
 from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
@@ -279,3 +281,32 @@ async def _query_typed(
     if typed.length is None:
         return typed.why_no_length
     return KeyAnswers(querier.capabilities, {typed.length.name: replies[-1]}).number(typed.length.name)
+
+
+async def key_preview(
+    connection: KeyReader,
+    facts: KeyFacts,
+    page: Page | None = None,
+    *,
+    capabilities: Capabilities | None = None,
+    window_bytes: int = STRING_WINDOW_BYTES,
+) -> Preview:
+    """Read one page of a key's value, the first when no page is given; `window_bytes` ≤ 64 KiB is for strings.
+
+    A refusal, a key that is gone or has changed its type, and a value that is too large are previews too: `refusal`
+    says which. Raises ConnectionLost.
+    """
+    page = FIRST if page is None else page
+    if isinstance(facts.type, Unknown):
+        return Preview(facts.key, facts.type, PreviewKind.NOTHING, page, refusal=facts.type)
+    querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
+    reader = ValueReader(querier, facts, page, window_bytes)
+    try:
+        shown = await queries_of(facts.type).preview(reader)
+    except Refused as refused:
+        return replace(reader.preview(PreviewKind.NOTHING), refusal=refused.why)
+    is_empty = not shown.rows and (shown.window is None or not shown.window.data)
+    if not is_empty or page.number == 1 or shown.next_page is not None:
+        return shown
+    ended = "nothing is here: the value has become shorter, or ended with the page before"
+    return replace(shown, notes=(*shown.notes, ended))

@@ -20,7 +20,7 @@ from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.facts.preview.value_reader import ValueReader
-from rtui.server.guard.batch import KeyCommand
+from rtui.server.guard.command import KeyCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,21 @@
 """What may be sent to a server, as one closed list of commands with bounds, and a builder for each of them.
 
 The functions and `KeyCommand`s here are the only way to a `Command`, and a `Command` is the only thing that a lane
-sends. Each builder checks its arguments against the list (`table`, `server_entries`, `key_entries`) and raises
-GuardError beyond the bounds; where the cost depends on the value it demands evidence that the value is small enough
-(`evidence`). `batch` builds the same command for many keys; `acl` writes the list as the rules of a user.
+sends. Each builder checks its arguments against the list (`table`) and raises GuardError beyond the bounds; where the
+cost depends on the value it demands evidence that the value is small enough (`evidence`). `build_batch` builds the same
+command for many keys; `acl` writes the list as the rules of a user.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final, Literal, Protocol
 
 from rtui import __version__
-from rtui.server.guard.batch import KeyCommand
-from rtui.server.guard.command import Command, GuardError, SecretBytes, build_command
+from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
 from rtui.server.guard.evidence import CollectionEvidence, Consent, ConsumerEvidence, Evidence, Metric
-from rtui.server.guard.server_entries import CLIENT_NAME
+from rtui.server.guard.table import CLIENT_NAME
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""
@@ -26,10 +26,6 @@ class Password(Protocol):
 
     def reveal(self) -> str:
         """Return the password itself."""
-
-
-def _number(value: int) -> bytes:
-    return b"%d" % value
 
 
 def _text(value: str) -> bytes:
@@ -46,16 +42,21 @@ def _secret(password: Password) -> SecretBytes:
     return SecretBytes(password.reveal().encode("utf-8", "surrogateescape"))
 
 
-def ping() -> Command:
-    """Ask whether the server answers."""
-    return build_command(b"PING")
+ping: Final = partial(build_command, b"PING")
+no_touch: Final = partial(build_command, b"CLIENT", b"NO-TOUCH", b"ON")
+set_name: Final = partial(build_command, b"CLIENT", b"SETNAME", CLIENT_NAME.encode())
+readonly: Final = partial(build_command, b"READONLY")
+dbsize: Final = partial(build_command, b"DBSIZE")
+cluster_info: Final = partial(build_command, b"CLUSTER", b"INFO")
+cluster_nodes: Final = partial(build_command, b"CLUSTER", b"NODES")
+hotkeys_get: Final = partial(build_command, b"HOTKEYS", b"GET")
 
 
 def hello(protocol: Literal[2, 3], user: str | None = None, password: Password | None = None) -> Command:
     """Choose the protocol and, with a password, log in as `user` (the default user when None)."""
     if password is None:
-        return build_command(b"HELLO", _number(protocol))
-    return build_command(b"HELLO", _number(protocol), b"AUTH", _text(user or "default"), _secret(password))
+        return build_command(b"HELLO", b"%d" % protocol)
+    return build_command(b"HELLO", b"%d" % protocol, b"AUTH", _text(user or "default"), _secret(password))
 
 
 def auth(user: str | None, password: Password) -> Command:
@@ -67,12 +68,7 @@ def auth(user: str | None, password: Password) -> Command:
 
 def select(db: int) -> Command:
     """Choose a database by its number."""
-    return build_command(b"SELECT", _number(db))
-
-
-def set_name() -> Command:
-    """Name the connection `rtui`."""
-    return build_command(b"CLIENT", b"SETNAME", CLIENT_NAME.encode())
+    return build_command(b"SELECT", b"%d" % db)
 
 
 def set_info(attribute: Literal["LIB-NAME", "LIB-VER"]) -> Command:
@@ -81,52 +77,22 @@ def set_info(attribute: Literal["LIB-NAME", "LIB-VER"]) -> Command:
     return build_command(b"CLIENT", b"SETINFO", attribute.encode(), value.encode())
 
 
-def no_touch() -> Command:
-    """Make reading on this connection leave idle times and frequencies as they are."""
-    return build_command(b"CLIENT", b"NO-TOUCH", b"ON")
-
-
-def readonly() -> Command:
-    """Let a replica of a cluster answer reads on this connection."""
-    return build_command(b"READONLY")
-
-
 def info(section: str) -> Command:
     """Ask for one section of INFO."""
     return build_command(b"INFO", _text(section))
 
 
-def dbsize() -> Command:
-    """Ask how many keys the database has, expired ones included."""
-    return build_command(b"DBSIZE")
-
-
-def cluster_info() -> Command:
-    """Ask for the summary of the cluster."""
-    return build_command(b"CLUSTER", b"INFO")
-
-
-def cluster_nodes() -> Command:
-    """Ask for the nodes of the cluster and their slots."""
-    return build_command(b"CLUSTER", b"NODES")
-
-
-def hotkeys_get() -> Command:
-    """Ask for the server's own report on hot keys: Redis 8.6, Valkey 9.2."""
-    return build_command(b"HOTKEYS", b"GET")
-
-
 def hotkeys_start(consent: Consent) -> Command:
     """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
     metrics = [metric.encode() for metric in Metric if metric in consent.metrics]
-    argv = [b"HOTKEYS", b"START", b"METRICS", _number(len(metrics)), *metrics, b"COUNT", _number(consent.count)]
-    argv += [b"DURATION", _number(consent.duration_s), b"SAMPLE", _number(consent.sample_ratio)]
+    argv = [b"HOTKEYS", b"START", b"METRICS", b"%d" % len(metrics), *metrics, b"COUNT", b"%d" % consent.count]
+    argv += [b"DURATION", b"%d" % consent.duration_s, b"SAMPLE", b"%d" % consent.sample_ratio]
     return build_command(*argv, consent=consent)
 
 
 def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Command:
     """Ask for the slots with most of `metric`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
-    return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", _number(limit), b"DESC")
+    return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", b"%d" % limit, b"DESC")
 
 
 def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
@@ -136,10 +102,10 @@ def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
 
 def scan(cursor: int, *, count: int, match: bytes | None = None, key_type: bytes | None = None) -> Command:
     """List a page of keys: 1 ≤ count ≤ 1000; `key_type` is the only type to list."""
-    argv = [b"SCAN", _number(cursor)]
+    argv = [b"SCAN", b"%d" % cursor]
     if match is not None:
         argv += [b"MATCH", match]
-    argv += [b"COUNT", _number(count)]
+    argv += [b"COUNT", b"%d" % count]
     if key_type is not None:
         argv += [b"TYPE", key_type]
     return build_command(*argv)
@@ -180,7 +146,7 @@ tdigest_info: Final = KeyCommand("TDIGEST.INFO")
 
 def getrange(key: bytes, start: int, end: int) -> Command:
     """Read the bytes from `start` to `end`, both included: at most 64 KiB."""
-    return build_command(b"GETRANGE", key, _number(start), _number(end))
+    return build_command(b"GETRANGE", key, b"%d" % start, b"%d" % end)
 
 
 def hscan(
@@ -188,16 +154,14 @@ def hscan(
 ) -> Command:
     """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
     after = [b"NOVALUES"] if novalues else []
-    return build_command(b"HSCAN", key, _number(cursor), b"COUNT", _number(count), *after, evidence=evidence)
+    return build_command(b"HSCAN", key, b"%d" % cursor, b"COUNT", b"%d" % count, *after, evidence=evidence)
 
 
 def hrandfield(
     key: bytes, count: int, *, withvalues: bool = False, evidence: CollectionEvidence | None = None
 ) -> Command:
     """Read up to 50 random fields, none twice."""
-    return build_command(
-        b"HRANDFIELD", key, _number(count), *([b"WITHVALUES"] if withvalues else []), evidence=evidence
-    )
+    return build_command(b"HRANDFIELD", key, b"%d" % count, *([b"WITHVALUES"] if withvalues else []), evidence=evidence)
 
 
 def hmget(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> Command:
@@ -214,27 +178,27 @@ def hstrlens(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = N
 
 def hpttl(key: bytes, *fields: bytes, evidence: Evidence | None = None) -> Command:
     """Ask for the time to live of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
-    return build_command(b"HPTTL", key, b"FIELDS", _number(len(fields)), *fields, evidence=evidence)
+    return build_command(b"HPTTL", key, b"FIELDS", b"%d" % len(fields), *fields, evidence=evidence)
 
 
 def lrange(key: bytes, start: int, stop: int) -> Command:
     """Read the elements from `start` to `stop`, both included: at most 100."""
-    return build_command(b"LRANGE", key, _number(start), _number(stop))
+    return build_command(b"LRANGE", key, b"%d" % start, b"%d" % stop)
 
 
 def sscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence | None = None) -> Command:
     """List a page of a set: count ≤ 100."""
-    return build_command(b"SSCAN", key, _number(cursor), b"COUNT", _number(count), evidence=evidence)
+    return build_command(b"SSCAN", key, b"%d" % cursor, b"COUNT", b"%d" % count, evidence=evidence)
 
 
 def srandmember(key: bytes, count: int, *, evidence: CollectionEvidence | None = None) -> Command:
     """Read up to 50 random members, none twice."""
-    return build_command(b"SRANDMEMBER", key, _number(count), evidence=evidence)
+    return build_command(b"SRANDMEMBER", key, b"%d" % count, evidence=evidence)
 
 
 def zrange(key: bytes, start: int, stop: int) -> Command:
     """Read members and scores of the ranks from `start` to `stop`, both included: at most 100."""
-    return build_command(b"ZRANGE", key, _number(start), _number(stop), b"WITHSCORES")
+    return build_command(b"ZRANGE", key, b"%d" % start, b"%d" % stop, b"WITHSCORES")
 
 
 def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
@@ -244,7 +208,7 @@ def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None 
 
 def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
     """Read up to 100 entries from `end` backwards."""
-    return build_command(b"XREVRANGE", key, end, start, b"COUNT", _number(count))
+    return build_command(b"XREVRANGE", key, end, start, b"COUNT", b"%d" % count)
 
 
 def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
@@ -254,4 +218,4 @@ def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None)
 
 def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:
     """Read up to 100 elements that are there between two indexes, with their indexes: Redis 8.8."""
-    return build_command(b"ARSCAN", key, _number(start), _number(end), b"LIMIT", _number(limit))
+    return build_command(b"ARSCAN", key, b"%d" % start, b"%d" % end, b"LIMIT", b"%d" % limit)

@@ -44,7 +44,7 @@ class Release:
 
     def knows(self, spec: Spec) -> bool:
         """Whether it is new enough for a command; modules may be missing all the same."""
-        since = spec.since_redis if self.product == "redis" else spec.since_valkey
+        since = spec.since if self.product == "redis" else spec.since_valkey
         return since is not None and self.version >= since
 
 
@@ -72,14 +72,21 @@ def acl_line(
     """Write the `ACL SETUSER` line of the minimal user for a server, without a line end.
 
     `groups` adds what is granted on request only, `without` leaves optional groups out. The password is a placeholder,
-    or its SHA-256 in hex. Raises AclError.
+    or its SHA-256 in hex. Key patterns are read-only where the server has such; commands that it takes for writers are
+    allowed in a selector of their own. Raises AclError.
     """
     if not _USER.fullmatch(user):
         raise AclError("a user name has letters, digits and the characters _ . @ + -")
     if sha256 is not None and not _SHA256.fullmatch(sha256):
         raise AclError("a SHA-256 is 64 hexadecimal digits in lower case")
     password = ">PASSWORD" if sha256 is None else f"#{sha256}"
-    rules = _rules(release, granted(release, groups=groups, without=without))
+    specs = granted(release, groups=groups, without=without)
+    if release.version < SUBCOMMANDS_CHECKED:
+        rules = ["~*", "-@all", *_unique(specs)]
+    else:  # `%R~*` matches every key but the one with the empty name, which needs `%R~`
+        others = _unique(spec for spec in specs if spec.has_write_key_spec)
+        selector = [f"(~* -@all {' '.join(others)})"] if others else []
+        rules = ["%R~*", "%R~", "-@all", *_unique(spec for spec in specs if not spec.has_write_key_spec), *selector]
     return " ".join(["ACL", "SETUSER", user, "reset", "on", password, "resetchannels", *rules])
 
 
@@ -100,20 +107,6 @@ def granted(
         if spec.group not in left_out
         and (release.knows(spec) or (is_old and spec.group is CommandGroup.CONNECTION and len(spec.words) > 1))
     ]
-
-
-def _rules(release: Release, specs: Iterable[Spec]) -> list[str]:
-    """Write key patterns and command rules: read-only patterns where the server has them.
-
-    Commands that the server takes for writers are allowed in a selector of their own. `%R~*` matches every key but the
-    one with the empty name, which needs `%R~`.
-    """
-    if release.version < SUBCOMMANDS_CHECKED:
-        return ["~*", "-@all", *_unique(specs)]
-    readers = [spec for spec in specs if not spec.has_write_key_spec]
-    others = _unique(spec for spec in specs if spec.has_write_key_spec)
-    selector = [f"(~* -@all {' '.join(others)})"] if others else []
-    return ["%R~*", "%R~", "-@all", *_unique(readers), *selector]
 
 
 def _unique(specs: Iterable[Spec]) -> list[str]:

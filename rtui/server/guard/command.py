@@ -1,21 +1,45 @@
-"""Command, the only thing that a lane sends: one or more requests that the closed list admits, already packed.
+"""Commands, the only thing that a lane sends: one or more requests that the closed list admits, already packed.
 
-A Command comes out of `build_command` here or `build_batch` in `batch`, and nothing else can make one. Both check the
-whole command line against the list, with its bounds, and demand the user's consent or the evidence that the entry asks
-for.
+A Command comes out of `build_command` or `build_batch`, and nothing else can make one. Both check the whole command
+line against the list, with its bounds, and demand the user's consent or the evidence that the entry asks for.
+
+`build_batch` packs the same constant-time commands for many keys as one byte string. A request for a key differs from
+the next one only in the key and its length. `TYPE` of `a` and of `user:1` goes out as `*2 $4 TYPE $1 a *2 $4 TYPE $6
+user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, then interleaves the
+keys with the bytes that come before each: a list of two parts for each request, filled by slices, without a Python loop
+over the keys. The bytes before a key depend on its length alone and are kept ready for lengths under 512.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn, final
 
 from rtui.server.guard.evidence import AbsentKey, Consent, Evidence
 from rtui.server.guard.spec import Spec
-from rtui.server.guard.table import find_spec, refusal
+from rtui.server.guard.table import TABLE
+
+MAX_BULK_KEY_BYTES: Final = 64 * 1024
+"""Longest key in a batch: a longer name costs the server more to read and hash than its reply is worth."""
+
+MAX_BATCH_KEYS: Final = 2000
+"""Most keys of one batch: a page of the largest scan, and as many again that its last bucket may bring."""
+
+MAX_BATCH_BYTES: Final = 16 << 20
+"""Largest batch on the wire; `split_keys` cuts the keys so that none is larger."""
+
+MAX_BATCH_COMMANDS: Final = 8
+"""Most commands for each key of one batch."""
+
+_CACHED_LENGTHS: Final = 512
+"""Key lengths for which the bytes before the key are kept ready."""
 
 _TOKEN: Final = object()
-"""What the constructor of Command demands; it never leaves this package."""
+"""What the constructor of Command demands; it never leaves this module."""
+
+_BY_FIRST_WORD: Final = {
+    word: tuple(spec for spec in TABLE if spec.words[0] == word) for word in {spec.words[0] for spec in TABLE}
+}
 
 
 class GuardError(ValueError):
@@ -51,13 +75,11 @@ class Command:
     def __init__(self, token: object, name: str, packed: bytes, *, redacted: bool = False, replies: int = 1) -> None:
         if token is not _TOKEN:
             raise GuardError("a Command is made by the builders of the guard only")
-        for slot, value in (
-            ("name", name),
-            ("packed", SecretBytes(packed) if redacted else packed),
-            ("redacted", redacted),
-            ("replies", replies),
-        ):
-            object.__setattr__(self, slot, value)
+        write = object.__setattr__
+        write(self, "name", name)
+        write(self, "packed", SecretBytes(packed) if redacted else packed)
+        write(self, "redacted", redacted)
+        write(self, "replies", replies)
 
     def __init_subclass__(cls) -> NoReturn:
         raise GuardError("a Command can't be subclassed")
@@ -75,29 +97,38 @@ class Command:
         return f"<Command {self.name}: replies {self.replies}, bytes {len(self.packed)}>"
 
 
-def pack(argv: Sequence[bytes]) -> bytes:
-    """Write one request as the array of bulk strings that every server version reads."""
-    parts = [b"*%d\r\n" % len(argv)]
-    parts += [b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv]
-    return b"".join(parts)
+def find_spec(argv: Sequence[bytes]) -> Spec | None:
+    """Find the entry that admits a whole command line, words in capitals; None when the line may not be sent."""
+    line = tuple(argv)
+    return next((spec for spec in _BY_FIRST_WORD.get(line[0], ()) if spec.admits(line)), None) if line else None
 
 
 def build_command(*argv: bytes, consent: Consent | None = None, evidence: Evidence | None = None) -> Command:
     """Make a Command of one command line; raises GuardError unless the list admits it.
 
     A command that changes something in the server takes the user's consent; one whose cost depends on the value takes
-    the evidence that it is cheap.
+    the evidence that it is cheap. The error says what would be allowed and repeats no argument.
     """
     spec = find_spec(argv)
     if spec is None:
-        raise GuardError(refusal(argv))
+        specs = _BY_FIRST_WORD.get(argv[0], ()) if argv else ()
+        if not specs:
+            raise GuardError("this command is not on the list of what may be sent")
+        near = [spec for spec in specs if argv[: len(spec.words)] == spec.words] or specs
+        usages = [f"{spec.usage} ({', '.join(spec.bounds)})" if spec.bounds else spec.usage for spec in near]
+        raise GuardError("outside the bounds of " + " or ".join(usages))
     if spec.needs_consent and not isinstance(consent, Consent):
         raise GuardError(f"{spec.name} changes something in the server: it takes the user's consent")
-    require_evidence(spec, evidence, argv[len(spec.words) :])
+    _require_evidence(spec, evidence, argv[len(spec.words) :])
     return Command(_TOKEN, spec.name, pack(argv), redacted=spec.has_secret)
 
 
-def require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence[bytes] = (), keys: int = 1) -> None:
+def pack(argv: Sequence[bytes]) -> bytes:
+    """Write one request as the array of bulk strings that every server version reads."""
+    return b"*%d\r\n" % len(argv) + b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
+
+
+def _require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence[bytes] = (), keys: int = 1) -> None:
     """Raise GuardError unless enough is known of the value to send a command for so many `keys` at once.
 
     `arguments` is what follows the command's words, the key first; empty where there are several keys.
@@ -109,3 +140,76 @@ def require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence[
     why = evidence.refusal(spec.name, arguments, keys)
     if why:
         raise GuardError(f"{spec.name} is not sent: {why}")
+
+
+@final
+class KeyCommand:
+    """A builder of a command whose only argument is a key; `build_batch` sends it for many keys."""
+
+    __slots__ = ("_before_length", "_headers", "spec")
+
+    def __init__(self, name: str) -> None:
+        words = tuple(name.encode().split(b" "))
+        self.spec: Spec = next(spec for spec in TABLE if spec.words == words)
+        self._before_length = b"\r\n*%d\r\n%b$" % (len(words) + 1, pack(words).partition(b"\r\n")[2])
+        self._headers: list[bytes] = []
+
+    def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
+        """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
+        return build_command(*self.spec.words, key, evidence=evidence)
+
+    def __repr__(self) -> str:
+        return f"<KeyCommand {self.spec.name}>"
+
+    def headers(self, lengths: Sequence[int]) -> Iterator[bytes]:
+        """Give, for each key length, the bytes between the key before and this key."""
+        start = self._before_length
+        if max(lengths) >= _CACHED_LENGTHS:
+            return (b"%b%d\r\n" % (start, length) for length in lengths)
+        if not self._headers:
+            self._headers = [b"%b%d\r\n" % (start, length) for length in range(_CACHED_LENGTHS)]
+        return map(self._headers.__getitem__, lengths)
+
+
+def build_batch(
+    build: KeyCommand | Sequence[KeyCommand], keys: Sequence[bytes], evidence: Evidence | None = None
+) -> Command:
+    """Build one command or several for each of 1 to 2,000 keys of at most 64 KiB, as one Command.
+
+    `evidence` is what is known of each of the keys. Replies come key by key: with builders (a, b) and keys (k1, k2)
+    they are a(k1), b(k1), a(k2), b(k2). Raises GuardError.
+    """
+    builds = (build,) if isinstance(build, KeyCommand) else tuple(build)
+    if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(one.spec.in_bulk for one in builds):
+        raise GuardError(f"a batch is of 1 to {MAX_BATCH_COMMANDS} commands for each key, all of them constant in time")
+    if not 1 <= len(keys) <= MAX_BATCH_KEYS:
+        raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {len(keys)}")
+    lengths = list(map(len, keys))
+    if max(lengths) > MAX_BULK_KEY_BYTES:
+        raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
+    if sum(lengths) * len(builds) > MAX_BATCH_BYTES:
+        raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
+    for one in builds:
+        _require_evidence(one.spec, evidence, keys=len(keys))
+    step = 2 * len(builds)
+    parts = [b""] * (step * len(keys))
+    for index, one in enumerate(builds):
+        parts[2 * index :: step] = one.headers(lengths)
+        parts[2 * index + 1 :: step] = keys
+    parts[0] = parts[0][2:]  # no line end of a key before
+    parts.append(b"\r\n")
+    name = " + ".join(one.spec.name for one in builds)
+    return Command(_TOKEN, name, b"".join(parts), replies=len(keys) * len(builds))
+
+
+def split_keys(keys: Sequence[bytes], commands_per_key: int) -> Iterator[Sequence[bytes]]:
+    """Cut keys that are short enough for bulk into runs that each fit into one batch, in order."""
+    start, size = 0, 0
+    for index, key in enumerate(keys):
+        cost = len(key) * commands_per_key
+        if index - start == MAX_BATCH_KEYS or size + cost > MAX_BATCH_BYTES:
+            yield keys[start:index]
+            start, size = index, 0
+        size += cost
+    if start < len(keys):
+        yield keys[start:]

@@ -1,36 +1,390 @@
-"""The closed list: everything that may be sent to a server, and the check of a command line against it."""
+"""The closed list: every command that may be sent to a server, with its arguments, bounds, cost and reason."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from functools import partial
 from typing import Final
 
-from rtui.server.guard.key_entries import KEYSPACE, MODULES, VALUES
-from rtui.server.guard.server_entries import CONNECTION, LOAD, SERVER
-from rtui.server.guard.spec import Spec
+from rtui.keyspace.text.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
+from rtui.server.guard.evidence import (
+    MAX_TRACKED_KEYS,
+    CollectionEvidence,
+    ConsumerEvidence,
+    EntryEvidence,
+    GroupEvidence,
+    TypeEvidence,
+)
+from rtui.server.guard.spec import (
+    KEY,
+    MAX_FIELD_BYTES,
+    PASSWORD,
+    AnyBytes,
+    Checked,
+    CommandGroup,
+    Element,
+    IndexRange,
+    Integer,
+    Optional,
+    Repeated,
+    Spec,
+    decimal,
+    keyword,
+)
 
-TABLE: Final[tuple[Spec, ...]] = (*CONNECTION, *SERVER, *LOAD, *KEYSPACE, *VALUES, *MODULES)
-"""Every command that may be sent. What is not here can't be."""
+CLIENT_NAME: Final = "rtui"
+"""The name that every connection gives itself."""
 
-_BY_FIRST_WORD: Final = {
-    word: tuple(spec for spec in TABLE if spec.words[0] == word) for word in {spec.words[0] for spec in TABLE}
-}
+INFO_SECTIONS: Final = (
+    *("server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"),
+    *("commandstats", "keysizes", "hotkeys"),
+)
+"""Sections of INFO that may be read, one at a time as servers before 7.0 want it."""
+
+MAX_SLOTS: Final = 100
+"""Most slots of one list."""
+
+MAX_SESSION_S: Final = 3600
+"""Longest hot-key session."""
+
+MIN_SAMPLE_RATIO: Final = 10
+"""A session measures at most one command in so many: measuring each one took a GET from 0.34 to 0.63 µs."""
+
+MAX_SAMPLE_RATIO: Final = 10_000
+"""A session that measures fewer commands sees nothing in its time."""
+
+_VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
+_VERSION: Final = Checked(
+    "version", lambda text: _VERSION_TEXT.match(text) is not None, ("version of 1–32 letters, digits, dots",)
+)
+_USER: Final = AnyBytes("user", 256)
+_PROTOCOL: Final = keyword("2", "3")
+_DB: Final = Integer("db", 0, (1 << 31) - 1)
+_AT_ONCE: Final = "constant; 1 µs"
+_OWN: Final = "changes nothing but this connection"
+_HASHES: Final = "constant; hashes the password once"
+_WHOSE: Final = "tells operators whose connection this is; one constant name"
+_WHAT: Final = "tells operators what the client is; one constant name"
+_WHICH: Final = "tells operators which version the client is"
+_UNTOUCHED: Final = "makes reading leave idle times and frequencies as they are"
+
+_connects = partial(Spec, CommandGroup.CONNECTION)
+_of_server = partial(Spec, CommandGroup.SERVER)
+_of_cluster = partial(Spec, CommandGroup.CLUSTER)
+
+MAX_SCAN_COUNT: Final = 1000
+"""Most keys that one SCAN visits; more would hold other clients up."""
+
+MAX_TYPE_BYTES: Final = 64
+"""Longest type name that SCAN filters by."""
+
+MAX_ELEMENTS: Final = 100
+"""Most elements of a collection that one request asks for."""
+
+MAX_RANDOM: Final = 50
+"""Most random elements of one request: each costs up to 10 µs where a hash table is sparse."""
+
+MAX_WINDOW_BYTES: Final = 64 * 1024
+"""Widest piece of a string that one request reads."""
+
+MAX_CURSOR: Final = (1 << 64) - 1
+"""Cursors are unsigned 64-bit numbers in every version."""
+
+MAX_ARRAY_INDEX: Final = (1 << 64) - 2
+"""The highest index that an array has."""
+
+_TYPE_NAME: Final = re.compile(rb"[!-~]{1,%d}\Z" % MAX_TYPE_BYTES)
+_STREAM_ID: Final = re.compile(rb"(?:[-+]|\(?[0-9]{1,20}(?:-[0-9]{1,20})?)\Z")
 
 
-def find_spec(argv: Sequence[bytes]) -> Spec | None:
-    """Find the entry that admits a whole command line, words in capitals; None when the line may not be sent."""
-    line = tuple(argv)
-    for spec in _BY_FIRST_WORD.get(line[0], ()) if line else ():
-        if spec.admits(line):
-            return spec
-    return None
+def _is_cursor(text: bytes) -> bool:
+    number = decimal(text)
+    return number is not None and 0 <= number <= MAX_CURSOR
 
 
-def refusal(argv: Sequence[bytes]) -> str:
-    """Say why a command line is refused and what would be allowed, without repeating its arguments."""
-    specs = _BY_FIRST_WORD.get(argv[0], ()) if argv else ()
-    if not specs:
-        return "this command is not on the list of what may be sent"
-    near = [spec for spec in specs if tuple(argv[: len(spec.words)]) == spec.words] or specs
-    usages = [f"{spec.usage} ({', '.join(spec.bounds)})" if spec.bounds else spec.usage for spec in near]
-    return "outside the bounds of " + " or ".join(usages)
+def _is_pattern(pattern: bytes) -> bool:
+    try:
+        check_pattern(pattern)
+    except PatternError:
+        return False
+    return True
+
+
+def _stream_id(name: str) -> Checked:
+    return Checked(name, lambda text: _STREAM_ID.match(text) is not None, (f"{name} an entry id, - or +",))
+
+
+_CURSOR: Final = Checked("cursor", _is_cursor)
+_PATTERN: Final = Checked("pattern", _is_pattern, (f"pattern ≤ {MAX_PATTERN_BYTES} bytes, ≤ {MAX_STARS} stars",))
+_TYPE: Final = Checked("type", lambda name: _TYPE_NAME.match(name) is not None, (f"type ≤ {MAX_TYPE_BYTES} bytes",))
+_FIELD: Final = AnyBytes("field", MAX_FIELD_BYTES)
+_GROUP: Final = AnyBytes("group", MAX_FIELD_BYTES)
+_COUNT: Final = Integer("count", 1, MAX_ELEMENTS)
+_RANDOM: Final = Integer("count", 1, MAX_RANDOM)
+_INDEXES: Final = IndexRange("start", "stop", "elements", MAX_ELEMENTS)
+_BYTES: Final = IndexRange("start", "end", "bytes", MAX_WINDOW_BYTES)
+_PAGE: Final = (KEY, _CURSOR, keyword("COUNT"), _COUNT)
+
+_of_key = partial(Spec, touches=True, counts=True)
+_of_any_key = partial(_of_key, CommandGroup.KEYSPACE, shape=(KEY,), touches=False, in_bulk=True)
+_length = partial(_of_key, shape=(KEY,), cost="constant; 1–2 µs", why="reads a counter", in_bulk=True)
+_of_hash = partial(_of_key, CommandGroup.HASH, evidence=CollectionEvidence)
+_of_set = partial(_of_key, CommandGroup.SET, evidence=CollectionEvidence)
+_of_stream = partial(_of_key, CommandGroup.STREAM, since=(5, 0))
+_of_vectors = partial(
+    _of_key, CommandGroup.VECTORS, shape=(KEY,), since=(8, 0), since_valkey=None, has_write_key_spec=True
+)
+_of_module = partial(_of_key, shape=(KEY,), cost="constant, as its manual says", since=(4, 0), has_write_key_spec=True)
+
+_SCAN: Final[tuple[Element, ...]] = (
+    _CURSOR,
+    Optional((keyword("MATCH"), _PATTERN)),
+    keyword("COUNT"),
+    Integer("count", 1, MAX_SCAN_COUNT),
+)
+_SCAN_COST: Final = "COUNT keys, or 10 × COUNT buckets of an emptied table; 1,000: 0.2–0.8 ms, emptied 4 ms"
+_SCAN_WHY: Final = "lists keys in small steps from a cursor and keeps nothing in the server between them"
+_LOOK_UP: Final = "constant; 1 µs, a name of 1 MiB 0.4 ms"
+
+_PAGE_COST: Final = "COUNT elements, 140 µs; a compact encoding answers whole: 512 fields 124 µs, 20,000 fields 4.7 ms"
+_PAGE_WHY: Final = "a page at a time; encoding and size are looked at before, since compact encodings ignore COUNT"
+_RANDOM_WHY: Final = "a positive count: none twice, never more than there are; encoding and length are looked at before"
+_FIELDS_WHY: Final = "named fields only; encoding and length are looked at before, since each walks a compact hash"
+_BETWEEN_WHY: Final = "both ends are given, from the front, and near each other"
+
+_SIZE: Final = "a size, without the content"
+_DESCRIPTION: Final = "a description, without the content"
+
+_VALKEY_MODULES: Final = (8, 0)
+"""The first Valkey that its JSON and Bloom modules are made for; it has none for the others."""
+
+TABLE: Final[tuple[Spec, ...]] = (
+    # Setting a connection up
+    _connects("PING", (), _AT_ONCE, "asks whether the server answers", is_required=True),
+    _connects("HELLO", (_PROTOCOL,), _AT_ONCE, "chooses the protocol of this connection", since=(6, 0)),
+    _connects(
+        "HELLO",
+        (_PROTOCOL, keyword("AUTH"), _USER, PASSWORD),
+        _HASHES,
+        "chooses the protocol of this connection and its user",
+        since=(6, 0),
+    ),
+    _connects("AUTH", (PASSWORD,), _HASHES, _OWN, is_required=True),
+    _connects("AUTH", (_USER, PASSWORD), _HASHES, _OWN, since=(6, 0), is_required=True),
+    _connects("SELECT", (_DB,), _AT_ONCE, _OWN, is_required=True),
+    _connects("CLIENT SETNAME", (keyword(CLIENT_NAME),), _AT_ONCE, _WHOSE, since=(2, 6)),
+    _connects("CLIENT SETINFO", (keyword("LIB-NAME"), keyword(CLIENT_NAME)), _AT_ONCE, _WHAT, since=(7, 2)),
+    _connects("CLIENT SETINFO", (keyword("LIB-VER"), _VERSION), _AT_ONCE, _WHICH, since=(7, 2)),
+    _connects("CLIENT NO-TOUCH", (keyword("ON"),), _AT_ONCE, _UNTOUCHED, since=(7, 2)),
+    _of_cluster("READONLY", (), _AT_ONCE, "lets a replica of a cluster answer this connection's reads", since=(3, 0)),
+    # What a server is
+    _of_server(
+        "INFO",
+        (keyword(*INFO_SECTIONS),),
+        "constant; 13 µs, commandstats of 268 used commands 126 µs",
+        "one named section of counters that the server keeps anyway",
+    ),
+    _of_server("DBSIZE", (), _AT_ONCE, "reads a counter"),
+    _of_cluster("CLUSTER INFO", (), "constant; 13 µs", "a summary of the cluster as this node sees it", since=(3, 0)),
+    _of_cluster(
+        "CLUSTER NODES",
+        (),
+        "one line a node and a walk over 16,384 slots; 240 µs",
+        "reads the table of nodes",
+        since=(3, 0),
+    ),
+    # What a server knows of its load: hot keys, busy slots, and the settings that give access counters their meaning
+    _of_server(
+        "HOTKEYS GET",
+        (),
+        "the keys that are kept; 64 by two measures 50 µs",
+        "reads what a session has measured, and leaves the session as it is",
+        since=(8, 6),
+        since_valkey=(9, 2),
+    ),
+    Spec(
+        CommandGroup.HOTKEYS,
+        "HOTKEYS START",
+        (
+            *(keyword("METRICS"), keyword("1 CPU", "1 NET", "2 CPU NET")),
+            *(keyword("COUNT"), Integer("count", 1, MAX_TRACKED_KEYS)),
+            *(keyword("DURATION"), Integer("seconds", 1, MAX_SESSION_S)),
+            *(keyword("SAMPLE"), Integer("ratio", MIN_SAMPLE_RATIO, MAX_SAMPLE_RATIO)),
+        ),
+        "0.3 ms to begin, 1.4 MB for its result; until it ends each command of all clients takes 0.07 µs longer",
+        "only after the user has agreed; ends by itself, measures a sample, and is never stopped or reset by rtui",
+        since=(8, 6),
+        since_valkey=None,
+        needs_consent=True,
+    ),
+    _of_cluster(
+        "CLUSTER SLOT-STATS",
+        (
+            *(keyword("ORDERBY"), keyword("key-count", "cpu-usec")),
+            *(keyword("LIMIT"), Integer("limit", 1, MAX_SLOTS), keyword("DESC")),
+        ),
+        "sorts the node's slots; all 16,384 0.7–1.2 ms",
+        "counters that the node keeps anyway; asked every few seconds at most",
+        since=(8, 2),
+        since_valkey=(8, 0),
+    ),
+    Spec(
+        CommandGroup.SETTINGS,
+        "CONFIG GET",
+        (keyword("lfu-log-factor", "lfu-decay-time"),),
+        "one look-up; 0.4–2 µs",
+        "two settings by their names, never a pattern; other settings hold passwords",
+        since=(2, 0),
+    ),
+    # Listing keys, and what any key has
+    Spec(CommandGroup.KEYSPACE, "SCAN", _SCAN, _SCAN_COST, _SCAN_WHY, since=(2, 8), is_required=True),
+    Spec(
+        CommandGroup.KEYSPACE,
+        "SCAN",
+        (*_SCAN, keyword("TYPE"), _TYPE),
+        _SCAN_COST,
+        _SCAN_WHY + "; the type is looked up for each key visited",
+        since=(6, 0),
+        counts=True,
+    ),
+    _of_any_key("TYPE", cost=_LOOK_UP, why="reads one field of the key"),
+    _of_any_key("PTTL", cost=_LOOK_UP, why="reads one field of the key", since=(2, 6)),
+    _of_any_key("EXISTS", cost=_LOOK_UP, why="looks one key up"),
+    _of_any_key(
+        "MEMORY USAGE",
+        cost="5 elements, or exact counters from 8.4; 2 µs, 0.3 ms for 300,000 elements while their table is resized, "
+        "or for a stream of 10,000 groups before 8.4",
+        why="the type is asked before: never of types of modules, which may walk the whole value; of streams before "
+        "Redis 8.4 one at a time, and no more once three were slow, since a group costs 0.03 µs and so does each of "
+        "its consumers, whose number no cheap command tells; without SAMPLES, since all elements took 139 ms",
+        since=(4, 0),
+        counts=False,
+        evidence=TypeEvidence,
+    ),
+    _of_any_key("OBJECT ENCODING", cost=_LOOK_UP, why="reads one field of the key", since=(2, 2)),
+    _of_any_key("OBJECT IDLETIME", cost=_LOOK_UP, why="reads one field; an error under an LFU policy", since=(2, 2)),
+    _of_any_key("OBJECT FREQ", cost=_LOOK_UP, why="reads one field; an error without an LFU policy", since=(4, 0)),
+    # Bounded pieces of values of the built-in types
+    _length(CommandGroup.STRING, "STRLEN", since=(2, 2)),
+    _of_key(
+        CommandGroup.STRING, "GETRANGE", (KEY, _BYTES), "copies the window; 64 KiB 10 µs", _BETWEEN_WHY, since=(2, 4)
+    ),
+    _length(CommandGroup.HASH, "HLEN", since=(2, 0)),
+    _of_hash("HSCAN", _PAGE, _PAGE_COST, _PAGE_WHY, since=(2, 8)),
+    _of_hash("HSCAN", (*_PAGE, keyword("NOVALUES")), _PAGE_COST, _PAGE_WHY, since=(7, 4), since_valkey=(8, 0)),
+    _of_hash(
+        "HRANDFIELD",
+        (KEY, _RANDOM, Optional((keyword("WITHVALUES"),))),
+        "10 µs an element, 0.5 ms; a compact hash of 20,000 fields 0.8 ms",
+        _RANDOM_WHY,
+        since=(6, 2),
+    ),
+    _of_hash(
+        "HMGET",
+        (KEY, Repeated(_FIELD, MAX_ELEMENTS)),
+        "one look-up a field, 83 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        _FIELDS_WHY,
+        since=(2, 0),
+    ),
+    _of_hash(
+        "HSTRLEN",
+        (KEY, _FIELD),
+        "one look-up, 2 µs; a compact hash of 20,000 fields 0.4 ms",
+        "the size of one value, without the value; encoding and length are looked at before",
+        since=(3, 2),
+    ),
+    _of_hash(
+        "HPTTL",
+        (KEY, keyword("FIELDS"), Repeated(_FIELD, MAX_ELEMENTS, counted=True)),
+        "one look-up a field, 90 µs; a compact hash of 20,000 fields 0.4 ms a field",
+        _FIELDS_WHY,
+        since=(7, 4),
+        since_valkey=(9, 0),
+    ),
+    _length(CommandGroup.LIST, "LLEN"),
+    _of_key(
+        CommandGroup.LIST,
+        "LRANGE",
+        (KEY, _INDEXES),
+        "seeks node by node from the nearer end; the middle of 300,000 37 µs",
+        _BETWEEN_WHY,
+    ),
+    _length(CommandGroup.SET, "SCARD"),
+    _of_set("SSCAN", _PAGE, _PAGE_COST, _PAGE_WHY, since=(2, 8)),
+    _of_set(
+        "SRANDMEMBER",
+        (KEY, _RANDOM),
+        "10 µs an element, 0.5 ms; a compact set is walked over once",
+        _RANDOM_WHY,
+        since=(2, 6),
+    ),
+    _length(CommandGroup.ZSET, "ZCARD", since=(1, 2)),
+    _of_key(
+        CommandGroup.ZSET,
+        "ZRANGE",
+        (KEY, _INDEXES, keyword("WITHSCORES")),
+        "a logarithmic seek; the middle of 300,000 65 µs",
+        _BETWEEN_WHY,
+        since=(1, 2),
+    ),
+    _length(CommandGroup.STREAM, "XLEN", since=(5, 0)),
+    _of_stream(
+        "XINFO STREAM",
+        (KEY,),
+        "constant; 8 µs, and the first and the last entry in full",
+        "never FULL, which lists every group; the size of an entry is looked at before",
+        evidence=EntryEvidence,
+    ),
+    _of_stream(
+        "XINFO GROUPS",
+        (KEY,),
+        "one row a group; 1,000 groups 1.5 ms",
+        "the number of groups is looked at before",
+        evidence=GroupEvidence,
+    ),
+    _of_stream(
+        "XINFO CONSUMERS",
+        (KEY, _GROUP),
+        "one row a consumer; 1,000 consumers 0.8 ms",
+        "one group, whose number of consumers is looked at before",
+        evidence=ConsumerEvidence,
+    ),
+    _of_stream(
+        "XREVRANGE",
+        (KEY, _stream_id("end"), _stream_id("start"), keyword("COUNT"), _COUNT),
+        "COUNT entries; 100 88 µs",
+        "always with a count",
+    ),
+    _of_stream(
+        "XPENDING",
+        (KEY, _GROUP),
+        "one row a consumer that has entries pending; 2 µs without any",
+        "the summary of one group, whose number of consumers is looked at before",
+        evidence=ConsumerEvidence,
+    ),
+    _length(CommandGroup.ARRAY, "ARCOUNT", since=(8, 8), since_valkey=None),
+    _length(CommandGroup.ARRAY, "ARLEN", since=(8, 8), since_valkey=None),
+    _of_key(
+        CommandGroup.ARRAY,
+        "ARSCAN",
+        (KEY, Integer("start", 0, MAX_ARRAY_INDEX), Integer("end", 0, MAX_ARRAY_INDEX), keyword("LIMIT"), _COUNT),
+        "LIMIT elements, holes skipped; 100 elements 10¹² apart 0.4 ms",
+        "always with a limit",
+        since=(8, 8),
+        since_valkey=None,
+    ),
+    # Values of vector sets and of types that modules bring: sizes and descriptions, never contents
+    _of_vectors("VCARD", cost="constant; 2 µs", why=_SIZE, in_bulk=True),
+    _of_vectors("VINFO", cost="constant; 4 µs", why=_DESCRIPTION),
+    _of_module(CommandGroup.JSON, "JSON.TYPE", why=_DESCRIPTION, since_valkey=_VALKEY_MODULES),
+    _of_module(CommandGroup.JSON, "JSON.OBJLEN", why=_SIZE, since_valkey=_VALKEY_MODULES),
+    _of_module(CommandGroup.JSON, "JSON.ARRLEN", why=_SIZE, since_valkey=_VALKEY_MODULES),
+    _of_module(CommandGroup.JSON, "JSON.STRLEN", why=_SIZE, since_valkey=_VALKEY_MODULES),
+    _of_module(CommandGroup.TIMESERIES, "TS.INFO", why=_DESCRIPTION, since_valkey=None),
+    _of_module(CommandGroup.BLOOM, "BF.INFO", why=_DESCRIPTION, since_valkey=_VALKEY_MODULES),
+    _of_module(CommandGroup.BLOOM, "CF.INFO", why=_DESCRIPTION, since_valkey=None),
+    _of_module(CommandGroup.BLOOM, "CMS.INFO", why=_DESCRIPTION, since_valkey=None),
+    _of_module(CommandGroup.BLOOM, "TOPK.INFO", why=_DESCRIPTION, since_valkey=None),
+    _of_module(CommandGroup.BLOOM, "TDIGEST.INFO", why=_DESCRIPTION, since_valkey=None),
+)
+"""What is not here can't be sent."""

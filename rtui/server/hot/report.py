@@ -11,7 +11,7 @@ from rtui.analysis.report.document import HotReport, HotSource, SlotLoad, Summar
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
 from rtui.server.facts.key_facts import REPLICA_NOTE
-from rtui.server.guard.server_entries import MAX_SLOTS
+from rtui.server.guard.table import MAX_SLOTS
 from rtui.server.hot.counters import Source, counted_source, lfu_settings
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, KeyReader, Querier

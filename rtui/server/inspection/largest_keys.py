@@ -10,8 +10,7 @@ from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.server import guard
 from rtui.server.facts.answers import NUMBER, expected
 from rtui.server.facts.types import queries_of
-from rtui.server.guard.batch import MAX_BULK_KEY_BYTES
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.plan import Plan
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads

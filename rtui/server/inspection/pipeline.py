@@ -28,7 +28,7 @@ from typing import Final, Protocol
 
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.keyspace.types import type_of
-from rtui.server.guard.batch import MAX_BULK_KEY_BYTES, KeyCommand
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyCommand
 from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.columns import Answers, WaitingKeys, rows_at
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan

@@ -8,7 +8,7 @@ from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.facts.types import length_commands, queries_of
-from rtui.server.guard.batch import KeyCommand
+from rtui.server.guard.command import KeyCommand
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.identity import NoTouch, ServerIdentity

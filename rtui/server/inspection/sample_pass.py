@@ -20,8 +20,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.requests import KeyQueries
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, sample
-from rtui.server.wire.backoff import backoff_s
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

@@ -23,8 +23,7 @@ from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import length_commands
-from rtui.server.guard.batch import KeyCommand, build_batch, split_keys
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.columns import AnsweredKeys, Answers, picked, read_answers, rows_of
 from rtui.server.inspection.plan import Plan

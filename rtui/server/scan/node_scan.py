@@ -19,7 +19,7 @@ from rtui.server.scan.ranges import CursorOrderError, Range
 from rtui.server.scan.requests import Purpose, Request, RequestsUnderWay
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
-from rtui.server.wire.backoff import backoff_s
+from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

@@ -23,7 +23,7 @@ from rtui.server import guard
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.backoff import backoff_s
+from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

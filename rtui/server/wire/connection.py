@@ -1,8 +1,10 @@
 """Connection: two lanes to one server, one for the user's requests and one for bulk work, both reconnected when lost.
 
 A task supervises the interactive lane: it sends PING while nothing else is sent, and when the lane ends it makes a new
-one, after pauses that grow with each failure. The bulk lane is made when a caller asks for it, and closed whenever the
-interactive one ends, so that both always reach the same server.
+one, after pauses that grow with each failure (exponential backoff with full jitter): the longest possible pause doubles
+from 0.25 s to 15 s, and the pause is drawn evenly between 0 and that, so that many clients of one server do not come
+back at the same moment. The bulk lane is made when a caller asks for it, and closed whenever the interactive one ends,
+so that both always reach the same server.
 """
 
 from __future__ import annotations
@@ -15,13 +17,6 @@ from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.wire.backoff import (
-    HEALTHY_S,
-    LONGEST_LOADING_PAUSE_S,
-    LONGEST_PAUSE_S,
-    LONGEST_REFUSED_PAUSE_S,
-    Backoff,
-)
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.failures import lost_failure
@@ -32,6 +27,53 @@ from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Target
 from rtui.server.wire.tasks import start_supervised
+
+FIRST_PAUSE_S: Final = 0.25
+"""The longest that the first pause can be."""
+
+LONGEST_PAUSE_S: Final = 15.0
+"""No pause is longer, so that a server that is back is noticed soon."""
+
+LONGEST_LOADING_PAUSE_S: Final = 2.0
+"""While a server loads its data it reports how far it is, so frequent attempts cost nothing and show progress."""
+
+LONGEST_REFUSED_PAUSE_S: Final = 120.0
+"""A server that refuses the user logs each attempt, and somebody has to change that first."""
+
+HEALTHY_S: Final = 5.0
+"""A connection that still brings replies this long after its handshake is healthy: the count of failures restarts."""
+
+
+def backoff_s(attempt: int, rng: Random, longest_s: float = LONGEST_PAUSE_S) -> float:
+    """Draw the pause after failed attempt number `attempt`, from 1 on."""
+    return rng.uniform(0.0, min(longest_s, FIRST_PAUSE_S * 2.0 ** min(attempt - 1, 16)))
+
+
+class Backoff:
+    """Counts the failed attempts at one connection, and draws the pause before the next attempt.
+
+    A handshake that works proves little: the connection may break at the first large reply. Only one that brings
+    replies for `healthy_s` seconds resets the count.
+    """
+
+    def __init__(self, rng: Random, healthy_s: float = HEALTHY_S) -> None:
+        self.failed = 0
+        """Attempts in a row without a healthy connection."""
+        self._rng = rng
+        self._healthy_s = healthy_s
+
+    def attempt_failed(self) -> None:
+        """Count an attempt that made no connection."""
+        self.failed += 1
+
+    def connection_ended(self, worked_s: float | None) -> None:
+        """Count a connection that was ready and ended `worked_s` seconds after its handshake, None for no reply."""
+        self.failed = 0 if worked_s is not None and worked_s >= self._healthy_s else self.failed + 1
+
+    def pause_s(self, longest_s: float = LONGEST_PAUSE_S) -> float:
+        """Draw the pause before the next attempt, another one at each call."""
+        return backoff_s(max(1, self.failed), self._rng, longest_s)
+
 
 HEARTBEAT_S: Final = 5.0
 """An idle lane sends PING this often, so that a vanished server is noticed without a request of the user."""

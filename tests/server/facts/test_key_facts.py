@@ -17,8 +17,7 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
-from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, row_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page
 from rtui.server.facts.types import length_commands
 from rtui.server.wire.capability import Capabilities, Feature, Verdict

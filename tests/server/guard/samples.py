@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, product
 
-from rtui.server.guard.arguments import (
+from rtui.server.guard.spec import (
     KEY,
     MAX_INDEX,
     AnyBytes,
@@ -15,9 +15,9 @@ from rtui.server.guard.arguments import (
     Keyword,
     Optional,
     Repeated,
+    Spec,
 )
-from rtui.server.guard.key_entries import MAX_CURSOR
-from rtui.server.guard.spec import Spec
+from rtui.server.guard.table import MAX_CURSOR
 
 Samples = tuple[tuple[bytes, ...], ...]
 """Ways to fill a shape: each is a run of arguments."""

@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.guard.batch import (
+from rtui.server.guard.command import (
     MAX_BATCH_BYTES,
     MAX_BATCH_COMMANDS,
     MAX_BATCH_KEYS,
     MAX_BULK_KEY_BYTES,
+    GuardError,
     KeyCommand,
     build_batch,
+    find_spec,
     split_keys,
 )
-from rtui.server.guard.command import GuardError
 from rtui.server.guard.evidence import EntryEvidence, Evidence, GroupEvidence, TypeEvidence
-from rtui.server.guard.table import find_spec
 from tests.wire import Requests
 
 EVERY = [value for value in vars(guard).values() if isinstance(value, KeyCommand)]

@@ -16,9 +16,7 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
-from rtui.server.guard.arguments import MAX_KEY_BYTES
-from rtui.server.guard.batch import KeyCommand, build_batch
-from rtui.server.guard.command import Command, GuardError, build_command, pack
+from rtui.server.guard.command import Command, GuardError, KeyCommand, build_batch, build_command, find_spec, pack
 from rtui.server.guard.evidence import (
     PROBE_KEY,
     AbsentKey,
@@ -31,9 +29,8 @@ from rtui.server.guard.evidence import (
     Metric,
     TypeEvidence,
 )
-from rtui.server.guard.key_entries import MAX_ELEMENTS
-from rtui.server.guard.spec import Spec
-from rtui.server.guard.table import TABLE, find_spec
+from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
+from rtui.server.guard.table import MAX_ELEMENTS, TABLE
 from rtui.server.wire.target import Secret
 from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
 from tests.server.guard.samples import samples

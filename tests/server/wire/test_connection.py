@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from rtui.server import guard
-from rtui.server.guard.batch import build_batch
+from rtui.server.guard.command import build_batch
 from rtui.server.wire.connection import Closed, Connection, Lost, Online
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from rtui.server import guard
-from rtui.server.guard.batch import build_batch
+from rtui.server.guard.command import build_batch
 from rtui.server.wire.errors import ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import ServerError

@@ -14,7 +14,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewKind
 from rtui.server.facts.preview.value_reader import ValueReader, cell, items, mapping
-from rtui.server.guard.batch import KeyCommand
+from rtui.server.guard.command import KeyCommand
 from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.replies import Reply, ServerError
 

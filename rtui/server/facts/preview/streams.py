@@ -22,8 +22,8 @@ from rtui.server.facts.preview.page import (
     SideTable,
 )
 from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, items, mapping, pairs
-from rtui.server.guard.arguments import MAX_FIELD_BYTES
 from rtui.server.guard.evidence import MAX_CONSUMERS, MAX_GROUPS, ConsumerEvidence, EntryEvidence, GroupEvidence
+from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.replies import Reply
 
 MAX_ENTRIES: Final = 50

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.page import Preview, PreviewRow
 from rtui.server.wire.capability import Capabilities, KeyReader
 

@@ -6,11 +6,10 @@ import pytest
 import redis
 
 from rtui.analysis.facts import Reason
-from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.hashes import VALUES_BYTES
 from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
-from rtui.server.guard.key_entries import MAX_RANDOM
+from rtui.server.guard.table import MAX_RANDOM
 from rtui.server.wire.capability import Capabilities
 from tests.server.every_type import lists_names
 from tests.server.facts.preview.pages import all_pages

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.server.facts.key_facts import key_facts
-from rtui.server.facts.key_preview import key_preview
+from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.errors import ConnectionLost
