@@ -92,9 +92,9 @@ def command(
     before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
-    from rtui.analysis.formats.comparison_json import comparison_json  # noqa: PLC0415
-    from rtui.analysis.formats.comparison_text import (  # noqa: PLC0415
+    from rtui.analysis.formats.comparison import (  # noqa: PLC0415
         DEFAULT_TOP,
+        comparison_json,
         comparison_lines,
         comparison_markdown,
         comparison_text,

@@ -13,12 +13,11 @@ from importlib.resources import files
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.formats.html_icicle import icicle
+from rtui.analysis.formats.html_charts import icicle, timeline
 from rtui.analysis.formats.html_markup import Markup, element, joined, section, share_styles
-from rtui.analysis.formats.html_timeline import timeline
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.analysis.report.tables.cell_text import written, written_keys
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
+from rtui.analysis.report.tables.table import written, written_keys
 
 _MARKS: Final = {CoverageKind.EXACT: "exact", CoverageKind.PARTIAL: "partial", CoverageKind.ESTIMATE: "estimate"}
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
-from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, sort_key
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_interval, cell_reason, cell_text, sort_key
 from rtui.keyspace.text.display import display_text
 
 _VOID: Final = frozenset({"meta", "rect", "path", "line", "input"})

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.cell_text import cell_text
 from rtui.analysis.report.tables.contents import about, headline, tables
-from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_text
 from rtui.keyspace.text.display import display_text
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&$@]|:(?=//|\w+:)|(?<=www)\.)")

@@ -10,9 +10,8 @@ from typing import Final
 
 from rtui.analysis.formats.markdown import shown_tables
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.cell_text import cell_text
 from rtui.analysis.report.tables.contents import about, headline
-from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_text
 from rtui.keyspace.text.display import Display
 
 DEFAULT_WIDTH: Final = 110

@@ -8,13 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from rtui.analysis.humanize import keys
-from rtui.analysis.report.change import Change, Direction, Interval, Reading
-from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report
-from rtui.analysis.report.report_side import ReportNamespace, ReportSide
+from rtui.analysis.report.document import ColumnState, CoverageKind, Head, Node, NodeKind, Report
+from rtui.analysis.report.readings import Change, Direction, Interval, Reading, ReportNamespace, ReportSide
 from rtui.keyspace.text.display import display, display_text
-
-ALL_KEYS: Final = "all keys"
-"""The label of the root."""
 
 
 class Fate(StrEnum):
@@ -70,7 +66,7 @@ class NamespaceChange:
     def label(self) -> str:
         """The same, safe to show."""
         if not self.path:
-            return ALL_KEYS
+            return "all keys"
         if self.path[-1].kind is not NodeKind.OTHER:
             return display(self.raw)
         above = b"".join(node.name + node.separator for node in self.path[:-1])
@@ -100,8 +96,10 @@ class NamespaceChange:
         if self.is_gone:
             return Fate.WENT
         for change in (self.memory, self.keys):
-            if change.direction in _FATES and _is_listed(change):
-                return _FATES[change.direction]
+            if change.before is not None and change.after is not None and change.direction in _FATES:
+                larger: float = max(change.before.high, change.after.high)
+                if _reaches(change.difference(), LEAST_GROWTH * larger):
+                    return _FATES[change.direction]
         if self.no_ttl.direction in _FATES and _reaches(self.no_ttl.points(), LEAST_POINTS):
             return Fate.SHIFTED
         directions = {self.memory.direction, self.keys.direction, self.no_ttl.direction}
@@ -120,17 +118,13 @@ class NamespaceChange:
         """Yield the same, but nothing below what came or went, and of a chain with the same keys only the last."""
         whole = self.is_new or self.is_gone
         deeper = not whole and (depth is None or self.level < depth)
-        if not (deeper and self._is_its_only_child()):
+        only = self.children[0] if self.path and len(self.children) == 1 else None
+        is_link = only is not None and (only.keys, only.memory, only.no_ttl) == (self.keys, self.memory, self.no_ttl)
+        if not (deeper and is_link):
             yield self
         if deeper:
             for child in self.children:
                 yield from child.outlined(depth)
-
-    def _is_its_only_child(self) -> bool:
-        if not self.path or len(self.children) != 1:
-            return False
-        (child,) = self.children
-        return (child.keys, child.memory, child.no_ttl) == (self.keys, self.memory, self.no_ttl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +160,6 @@ def compare(before: Report, after: Report) -> Comparison:
     return Comparison(before.head, after.head, root, tuple(_notes(before, after)), levels)
 
 
-def _is_listed(change: Change) -> bool:
-    """Tell whether a change may be large enough to be listed."""
-    if change.before is None or change.after is None:
-        return False
-    larger: float = max(change.before.high, change.after.high)
-    return _reaches(change.difference(), LEAST_GROWTH * larger)
-
-
 def _reaches(found: Interval | None, least: float) -> bool:
     return found is not None and max(abs(float(found.low)), abs(float(found.high))) >= least
 
@@ -207,49 +193,37 @@ def _change(
 
 def _notes(before: Report, after: Report) -> Iterator[str]:
     """Yield the notes of a comparison, the most important first."""
-    heads = before.head, after.head
-    if heads[1].made_at_s < heads[0].made_at_s:
+    if after.head.made_at_s < before.head.made_at_s:
         yield "The first report is the later one."
-    yield from _servers(*heads)
-    yield from _scopes(*heads)
-    for name, report in (("first", before), ("second", after)):
-        yield from _gaps(name, report)
-
-
-def _servers(before: Head, after: Head) -> Iterator[str]:
-    first, second = before.server, after.server
-    if first.label != second.label:
-        yield f"The servers differ: {display_text(first.label)} and {display_text(second.label)}."
-    if first.db != second.db:
-        yield f"The databases differ: {first.db} and {second.db}."
-    if first.role != second.role:
-        yield f"The roles differ: {display_text(first.role) or 'unknown'} and {display_text(second.role) or 'unknown'}."
-    versions = [f"{server.product} {server.version}".strip() for server in (first, second)]
+    one, two = before.head.server, after.head.server
+    if one.label != two.label:
+        yield f"The servers differ: {display_text(one.label)} and {display_text(two.label)}."
+    if one.db != two.db:
+        yield f"The databases differ: {one.db} and {two.db}."
+    if one.role != two.role:
+        yield f"The roles differ: {display_text(one.role) or 'unknown'} and {display_text(two.role) or 'unknown'}."
+    versions = [f"{server.product} {server.version}".strip() for server in (one, two)]
     if versions[0] != versions[1]:
         shown = [display_text(version) or "unknown" for version in versions]
         yield f"The servers' versions differ, and with them what a key takes: {shown[0]} and {shown[1]}."
-
-
-def _scopes(before: Head, after: Head) -> Iterator[str]:
-    first, second = before.scope, after.scope
+    first, second = before.head.scope, after.head.scope
     if first.separators != second.separators:
         yield "The separators differ, so only the totals are compared."
-    if first.match != second.match:
-        yield f"The patterns differ: {_wanted(first.match)} and {_wanted(second.match)}."
-    if first.kind != second.kind:
-        yield f"The types asked for differ: {_wanted(first.kind)} and {_wanted(second.kind)}."
+    for what, *asked in (("patterns", first.match, second.match), ("types asked for", first.kind, second.kind)):
+        if asked[0] != asked[1]:
+            wanted = ["all keys" if raw is None else display(raw, limit=80) for raw in asked]
+            yield f"The {what} differ: {wanted[0]} and {wanted[1]}."
     if first.depth != second.depth:
         yield "The depths differ: namespaces are compared as far down as both go."
-
-
-def _wanted(raw: bytes | None) -> str:
-    return "all keys" if raw is None else display(raw, limit=80)
+    yield from _gaps("first", before)
+    yield from _gaps("second", after)
 
 
 def _gaps(name: str, report: Report) -> Iterator[str]:
     coverage = report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
-        yield f"The {name} report is partial{_because(coverage)}: there is at least as much as it says."
+        because = f" ({display_text(coverage.reason)})" if coverage.reason else ""
+        yield f"The {name} report is partial{because}: there is at least as much as it says."
     if coverage.kind is CoverageKind.ESTIMATE:
         yield (
             f"The {name} report is an estimate from {keys(coverage.keys)}: "
@@ -259,12 +233,8 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
         yield f"The {name} report may count keys twice, since the server resized its table meanwhile."
     for column in ("memory", "ttl"):
         found = report.head.columns.get(column)
-        if found is not None and found.state.value != "complete":
+        if found is not None and found.state is not ColumnState.COMPLETE:
             reason = f", {display_text(found.reason)}" if found.reason else ""
             yield f"The {name} report's {column} is {found.state.value}{reason}."
     if report.summary.folded:
         yield f"In the {name} report {keys(report.summary.folded)} lie beyond the budget of namespaces."
-
-
-def _because(coverage: Coverage) -> str:
-    return f" ({display_text(coverage.reason)})" if coverage.reason else ""

@@ -11,9 +11,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
-from rtui.analysis.report.change import Bound, Change, Interval
 from rtui.analysis.report.comparison import Comparison, NamespaceChange
-from rtui.analysis.report.document import CoverageKind, Head, NodeKind
+from rtui.analysis.report.document import CoverageKind, NodeKind
+from rtui.analysis.report.readings import Bound, Change, Interval
 from rtui.keyspace.text.display import SafeText, display_text
 
 
@@ -52,14 +52,7 @@ class FailOn:
     is_change: bool = True
     """Whether the number is a change, else a value of the second report."""
     written: str = field(default="", compare=False)
-    """The expression as the user wrote it; empty for one made in code."""
-
-    def __str__(self) -> str:
-        if self.written:
-            return self.written
-        where = "" if self.namespace is None else f"{self.namespace} "
-        sign = ("-" if self.number < 0 else "+") if self.is_change else ""
-        return f"{where}{self.measure}{self.relation}{sign}{_decimal(abs(self.number))}{self.unit}"
+    """The expression as the user wrote it."""
 
 
 _EXPRESSION: Final = re.compile(
@@ -96,19 +89,15 @@ def parse_fail_on(text: str) -> FailOn:
     if unit in list(ThresholdUnit):
         kind = ThresholdUnit(unit)
     else:
-        kind, number = ThresholdUnit.PLAIN, number * _scale(measure, unit)
+        kind, scale = ThresholdUnit.PLAIN, _SCALES.get(measure, {}).get(unit[0])
+        if scale is None or (len(unit) > 1 and measure is not ThresholdMeasure.MEMORY):
+            raise FailOnError(f"{measure} has no unit {unit}")
+        number *= scale
     _check(measure, kind, is_change=is_change)
     signed = -number if found["sign"] == "-" else number
     if measure is ThresholdMeasure.MEMORY and not unit and number:
         raise FailOnError(_WHICH_UNIT.format(found["relation"], found["sign"], found["number"], found["sign"] or "+"))
     return FailOn(found["namespace"], measure, found["relation"], signed, kind, is_change, text.strip())
-
-
-def _scale(measure: ThresholdMeasure, unit: str) -> int:
-    scale = _SCALES.get(measure, {}).get(unit[0])
-    if scale is None or (len(unit) > 1 and measure is not ThresholdMeasure.MEMORY):
-        raise FailOnError(f"{measure} has no unit {unit}")
-    return scale
 
 
 def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
@@ -125,12 +114,6 @@ def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -
         raise FailOnError(f"{measure} is no share: write %, or a number")
     elif unit is ThresholdUnit.PERCENT and not is_change:
         raise FailOnError(f"a change in percent has a sign, as in '{measure}>+20%'")
-
-
-def _decimal(number: Fraction) -> str:
-    """A number with at most nine decimals as it is written."""
-    text = f"{number.numerator * 10**9 // number.denominator:010d}"
-    return f"{text[:-9]}.{text[-9:]}".rstrip("0").rstrip(".")
 
 
 class Outcome(StrEnum):
@@ -165,7 +148,7 @@ def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -
     It can't be judged where the number is not known, or where the threshold lies within the number's interval. `depth`
     bounds how far down namespaces are counted that came or went.
     """
-    expression = display_text(str(threshold))
+    expression = display_text(threshold.written)
     change = comparison.root if threshold.namespace is None else comparison.find(threshold.namespace)
     if change is None:
         deeper = "" if comparison.levels is None else f" in the levels that both have ({comparison.levels})"
@@ -175,7 +158,11 @@ def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -
         words = f"{_bounds(found)} {threshold.measure.removesuffix('-namespaces')}"
     else:
         found, doubt = _measured(threshold, change, comparison)
-        words = _bounds(found, _suffix(threshold, found)) if found else ""
+        suffix = {ThresholdUnit.PERCENT: "%", ThresholdUnit.POINTS: " pt"}.get(threshold.unit)
+        if suffix is None and found is not None:
+            noun = "byte" if threshold.measure is ThresholdMeasure.MEMORY else "key"
+            suffix = f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
+        words = _bounds(found, suffix or "")
     if found is None:
         return Judgement(expression, Outcome.UNKNOWN, doubt)
     holds = _RELATIONS[threshold.relation]
@@ -195,7 +182,12 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
     }[threshold.measure]
     found = _interval(threshold, numbers)
     if found is not None:
-        return found, _doubt(comparison.before, comparison.after)
+        kinds = {comparison.before.coverage.kind, comparison.after.coverage.kind}
+        if CoverageKind.PARTIAL in kinds:
+            return found, "a report is partial"
+        if CoverageKind.ESTIMATE in kinds:
+            return found, "the estimate is not close enough"
+        return found, "a report does not know it of all keys"
     if numbers.after is None:
         name, head, keys = "second", comparison.after, change.keys.after
     else:
@@ -214,7 +206,7 @@ def _interval(threshold: FailOn, numbers: Change) -> Interval | None:
         return numbers.level_percent() if threshold.unit is ThresholdUnit.PERCENT else numbers.level()
     if threshold.unit is ThresholdUnit.PERCENT:
         growth = numbers.growth()
-        return None if growth is None else Interval(100 * growth.low, 100 * growth.high)
+        return None if growth is None else growth.in_percent()
     return numbers.difference()
 
 
@@ -231,22 +223,6 @@ def _counted(
     head = comparison.after if is_new else comparison.before
     unseen = head.coverage.kind is not CoverageKind.EXACT or any(one.path[-1].kind is NodeKind.OTHER for one in below)
     return Interval(Fraction(sure), math.inf if unseen else Fraction(sure + maybe)), "more may have been missed"
-
-
-def _doubt(before: Head, after: Head) -> str:
-    kinds = {before.coverage.kind, after.coverage.kind}
-    if CoverageKind.PARTIAL in kinds:
-        return "a report is partial"
-    if CoverageKind.ESTIMATE in kinds:
-        return "the estimate is not close enough"
-    return "a report does not know it of all keys"
-
-
-def _suffix(threshold: FailOn, found: Interval) -> str:
-    if threshold.unit is ThresholdUnit.PLAIN:
-        noun = "byte" if threshold.measure is ThresholdMeasure.MEMORY else "key"
-        return f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
-    return threshold.unit.value if threshold.unit is ThresholdUnit.PERCENT else " pt"
 
 
 def _bounds(found: Interval | None, suffix: str = "") -> str:

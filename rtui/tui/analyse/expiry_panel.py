@@ -15,10 +15,16 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import Cliff, CoverageKind, Node, NodeKind, Report, Timeline
 from rtui.analysis.report.members import DAY_S, TTL_EDGES_S, Figure
-from rtui.analysis.report.tables.cell_text import noun_of, written
-from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl, ttl_histogram
-from rtui.analysis.report.tables.table import label
-from rtui.analysis.report.timeline import columns, end_s
+from rtui.analysis.report.tables.expiry import (
+    about_to_expire,
+    cliffs,
+    expiry,
+    no_ttl,
+    timeline_columns,
+    timeline_end_s,
+    ttl_histogram,
+)
+from rtui.analysis.report.tables.table import label, noun_of, written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HorizontalBar,
@@ -198,8 +204,8 @@ def _timeline_lines(report: Report, timeline: Timeline, width: int, height: int,
     axis = axis_for(view.time_range, timeline.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
     cliff_lines = _cliff_lines(report, axis, width, view.zone, min(MAX_CLIFF_LINES, height - MIN_BARS_LINES - 1))
     bars_height = max(MIN_BARS_LINES, min(MAX_BARS_LINES, height - len(cliff_lines) - 1))
-    values = [value_of(one.keys) for one in columns(timeline, axis.start_s, axis.end_s, axis.columns)]
-    later = columns(timeline, axis.end_s, end_s(timeline), 1)
+    values = [value_of(one.keys) for one in timeline_columns(timeline, axis.start_s, axis.end_s, axis.columns)]
+    later = timeline_columns(timeline, axis.end_s, timeline_end_s(timeline), 1)
     return [
         *_bar_lines(values, axis, bars_height, report),
         _axis_line(axis, view.zone, later[0].keys if later else 0, width, coverage_of(report)),

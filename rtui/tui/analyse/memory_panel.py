@@ -16,10 +16,9 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Node, Report
-from rtui.analysis.report.tables.cell_text import noun_of, written
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.namespaces import namespaces
-from rtui.analysis.report.tables.table import Path, find, label, path_of
+from rtui.analysis.report.tables.table import Path, find, label, noun_of, path_of, written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.icicle import Block, block_at, icicle_lines, icicle_rows, row_heights
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report, ServerReport
-from rtui.analysis.report.tables.cell_text import noun_of, written
+from rtui.analysis.report.tables.table import noun_of, written
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_source import AnalysisStatus

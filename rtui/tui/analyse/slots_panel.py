@@ -14,11 +14,9 @@ from rtui.analysis.estimates import share
 from rtui.analysis.humanize import counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
-from rtui.analysis.report.slot_balance import node_loads, skew
-from rtui.analysis.report.tables.cell_text import written
-from rtui.analysis.report.tables.slots import cluster_of, slot_tags
+from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
-from rtui.analysis.report.tables.table import Subject, Table
+from rtui.analysis.report.tables.table import Subject, Table, written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HIGH_ROOM,

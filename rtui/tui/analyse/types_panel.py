@@ -11,7 +11,7 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeySizes, Report, TypeReport
-from rtui.analysis.report.tables.cell_text import written
+from rtui.analysis.report.tables.table import written
 from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (

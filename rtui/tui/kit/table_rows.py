@@ -12,8 +12,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.formats import TABLE_FORMATS
 from rtui.analysis.humanize import counted
-from rtui.analysis.report.tables.cell_text import EMPTY_NAME, cell_text
-from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Subject, Table, Unit
+from rtui.analysis.report.tables.table import EMPTY_NAME, AtLeast, Cell, Column, Subject, Table, Unit, cell_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file
 from rtui.tui.kit.format import bar, display, display_text

@@ -9,10 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.comparison_json import COMPARISON_FORMAT, COMPARISON_SCHEMA, comparison_json
-from rtui.analysis.formats.comparison_text import (
+from rtui.analysis.formats.comparison import (
+    COMPARISON_FORMAT,
+    COMPARISON_SCHEMA,
     ComparisonLines,
     both_text,
+    comparison_json,
     comparison_lines,
     comparison_markdown,
     comparison_text,
@@ -20,9 +22,9 @@ from rtui.analysis.formats.comparison_text import (
     growth_text,
     points_text,
 )
-from rtui.analysis.report.change import Change, Reading, reading, share_reading
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
+from rtui.analysis.report.readings import Change, Reading, reading, share_reading
 from rtui.analysis.report.thresholds import judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE, SafeText, unescape
 from tests.analysis.report.test_comparison import report

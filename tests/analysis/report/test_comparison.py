@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.change import Change, Direction, Reading, reading
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
+from rtui.analysis.report.readings import Change, Direction, Reading, reading
 from tests.made_report import (
     denied_report,
     empty_report,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.report.slot_balance import NodeLoad, node_loads, skew
+from rtui.analysis.report.tables.slots import NodeLoad, node_loads, skew
 from rtui.keyspace.slots import SLOTS
 
 

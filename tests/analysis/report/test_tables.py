@@ -11,14 +11,26 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import EncodingReport, NodeKind, Report
-from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
 from rtui.analysis.report.tables.cells import share_above
 from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
 from rtui.analysis.report.tables.namespaces import namespaces, outline
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
-from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Step, Table, Unit, find, label, path_of
+from rtui.analysis.report.tables.table import (
+    AtLeast,
+    Cell,
+    Column,
+    Step,
+    Table,
+    Unit,
+    cell_interval,
+    cell_reason,
+    cell_text,
+    find,
+    label,
+    path_of,
+)
 from rtui.analysis.report.tables.types import encodings, types
 from rtui.keyspace.text.display import HOSTILE, Display
 from tests.analysis.formats.generated import reports
@@ -80,7 +92,7 @@ def test_an_estimate_has_its_interval_at_hand() -> None:
 def test_an_estimate_without_an_upper_bound_says_so() -> None:
     cell = Estimate(1_000, 1_000, inf)
     assert cell_interval(cell, column(Unit.KEYS)) == "1.00k–∞"
-    assert cell_interval(cell, column(Unit.KEYS), Display(ascii_only=True)) == "1.00k-any"
+    assert "(1.00k-any)" in cell_text(cell, column(Unit.KEYS), Display(ascii_only=True))
     assert share_above((Estimate(1, 1, inf), Estimate(3, 3, inf)), 1) == Estimate(0.0, 0.75, 1.0)
 
 

@@ -18,8 +18,7 @@ from rtui.analysis.formats import FORMS
 from rtui.analysis.formats.json import ReportFormatError, document, read_json
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import LARGEST
-from rtui.analysis.report.tables.cell_text import cell_interval, cell_reason, cell_text
-from rtui.analysis.report.tables.table import sort_key
+from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.expiry_panel import ExpiryState

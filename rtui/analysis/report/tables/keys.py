@@ -7,9 +7,8 @@ from typing import Literal
 
 from rtui.analysis import humanize
 from rtui.analysis.report.document import CoverageKind, HotList, HotSource, KeyRecord, Report
-from rtui.analysis.report.tables.cell_text import written_keys
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit, written_keys
 from rtui.keyspace.text.display import display, display_text
 
 KEY = Column("key", "key", Unit.NAME, 0)

@@ -1,4 +1,8 @@
-"""Tables: typed columns, raw cells and the order of their rows, from which the terminal and every file make texts."""
+"""Tables: typed columns, raw cells, the order of their rows and their texts, the same on the screen and in every file.
+
+A cell as text is exact, at least, estimated with its 95 % interval, or unknown: `1,204`, `≥ 1,204`,
+`≈ 1.20k (1.10–1.30k)`, `–` or `denied`.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,15 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.facts import NoTtl, Unknown
+from rtui.analysis.facts import NoTtl, Reason, Unknown
+from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.members import Figure
+from rtui.keyspace.text.display import Display, SafeText
 
 
 class Step(NamedTuple):
@@ -81,11 +88,6 @@ class Unit(Enum):
     MIX = "mix"
     """Names with a figure each, largest first."""
 
-    @property
-    def is_numeric(self) -> bool:
-        """Whether texts stand at the right of the column."""
-        return self not in {Unit.NAME, Unit.TEXT, Unit.MIX}
-
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
@@ -104,12 +106,11 @@ Subject: TypeAlias = bytes | int | Path | None
 """What a row is about: a key, a slot, a namespace, or nothing that one could go to."""
 
 
-SortKey: TypeAlias = tuple[float, str, bytes]
-"""Compares cells of one column: numbers by value, texts without regard to case, names by their bytes."""
+def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
+    """Return what a cell is sorted by; None for what is not known. What has no end is beyond all numbers.
 
-
-def sort_key(cell: Cell) -> SortKey | None:
-    """Return what a cell is sorted by; None for what is not known. What has no end is beyond all numbers."""
+    Numbers are compared by value, texts without regard to case, names by their bytes.
+    """
     if cell is None or isinstance(cell, Unknown):
         return None
     if isinstance(cell, bytes):
@@ -139,7 +140,7 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether texts stand at the right of the column."""
-        return self.unit.is_numeric
+        return self.unit not in {Unit.NAME, Unit.TEXT, Unit.MIX}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,8 @@ class Table:
     """What one has to know to read it; safe text."""
 
     def column(self, column_id: str) -> int:
-        """Return the position of a column; KeyError if there is none of that name."""
-        for index, column in enumerate(self.columns):
-            if column.id == column_id:
-                return index
-        raise KeyError(column_id)
+        """Return the position of a column; ValueError if there is none of that name."""
+        return [column.id for column in self.columns].index(column_id)
 
     def sorted_rows(self, rows: Iterable[int], column: int, *, descending: bool) -> list[int]:
         """Return positions of rows ordered by one column: equal ones keep their order, unknown values come last."""
@@ -176,3 +174,104 @@ class Table:
     def subject(self, row: int) -> Subject:
         """Return what a row is about."""
         return self.subjects[row] if self.subjects else None
+
+
+EMPTY_NAME: Final = SafeText("(empty)")
+"""Stands for a name of no bytes."""
+
+NAMES_IN_A_MIX: Final = 3
+"""Names of a mix that are shown; the rest is a number."""
+
+_DISPLAY: Final = Display()
+_FORMATS: Final[dict[Unit, humanize.NumberFormat]] = {
+    Unit.BYTES: humanize.size,
+    Unit.SHARE: humanize.share,
+    Unit.RATIO: humanize.ratio,
+    Unit.NUMBER: lambda value, mark: SafeText(f"{mark}{value:.0f}"),
+    Unit.DURATION: humanize.seconds,
+    Unit.TIME: lambda value, mark: SafeText(mark + humanize.moment(value)),
+}
+_ASCII_MARKS: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any"})
+
+
+def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText:
+    """Return a cell as people read it, in one line; with an ASCII `display`, in ASCII."""
+    if isinstance(cell, bytes):
+        return display.name(cell) if cell else EMPTY_NAME
+    if isinstance(cell, str):
+        return display.text(cell)
+    text = _mix(cell, display) if isinstance(cell, tuple) else _figure(cell, column.unit)
+    return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
+
+
+def noun_of(figure: float | Estimate, singular: str) -> str:
+    """Return the noun behind a figure: singular behind an exact 1 only, since an estimate may be of more."""
+    return humanize.noun(0 if isinstance(figure, Estimate) else figure, singular)
+
+
+def written(figure: Figure, spell: humanize.NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a figure outside of a table: an estimate with its interval, another number with `mark`."""
+    return humanize.estimated(figure, spell) if isinstance(figure, Estimate) else spell(figure, mark)
+
+
+def written_keys(figure: Figure, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of keys outside of a table, whole: an estimate with its interval, another number with `mark`."""
+    if isinstance(figure, Estimate):
+        return humanize.estimated_keys(figure)
+    return humanize.count(round(figure), mark)
+
+
+def cell_interval(cell: Cell, column: Column) -> SafeText | None:
+    """Return the 95 % interval of an estimate: `1.10–1.30k`; None where the cell is none."""
+    return humanize.interval(cell, _bound_format(column.unit)) if isinstance(cell, Estimate) else None
+
+
+def cell_reason(cell: Cell) -> SafeText:
+    """Return why there is no value, a safe sentence without a full stop; empty where there is one."""
+    if not isinstance(cell, Unknown):
+        return SafeText("")
+    return SafeText(f"{cell.reason}: {cell.detail}" if cell.detail else cell.reason)
+
+
+def _number(value: float, unit: Unit, mark: Mark) -> SafeText:
+    return _FORMATS.get(unit, humanize.decimal)(value, mark)
+
+
+def _bound_format(unit: Unit) -> humanize.NumberFormat:
+    """Return what writes the ends of an estimate: keys are whole, other large counts have three figures."""
+    if unit is Unit.KEYS:
+        return humanize.short_count
+
+    def bound_text(value: float, mark: Mark) -> SafeText:
+        is_short = unit not in _FORMATS and value >= humanize.SHORT_FROM
+        return humanize.short_count(value, mark) if is_short else _number(value, unit, mark)
+
+    return bound_text
+
+
+def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Unit) -> SafeText:
+    """Return a figure, or what stands in its place."""
+    if cell is None:
+        return humanize.NOTHING
+    if isinstance(cell, Unknown):
+        return SafeText("denied") if cell.reason is Reason.DENIED else humanize.NOTHING
+    if isinstance(cell, NoTtl):
+        return SafeText(cell.value)
+    if isinstance(cell, Estimate):
+        return humanize.estimated(cell, _bound_format(unit))
+    if isinstance(cell, AtLeast):
+        return _number(cell.value, unit, Mark.AT_LEAST)
+    return _number(cell, unit, Mark.EXACT)
+
+
+def _mix(cell: Mix, display: Display) -> SafeText:
+    """Return names with their figures: `hash 150k, set 100k`; a single name needs none."""
+    if len(cell) == 1:
+        return display.name(cell[0][0], limit=64) or EMPTY_NAME
+    parts = []
+    for name, figure in cell[:NAMES_IN_A_MIX]:
+        text = humanize.estimated_keys(figure) if isinstance(figure, Estimate) else humanize.short_count(figure)
+        parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {text}")
+    if len(cell) > NAMES_IN_A_MIX:
+        parts.append(f"{len(cell) - NAMES_IN_A_MIX} more")
+    return SafeText(", ".join(parts)) if parts else humanize.NOTHING

@@ -1,23 +1,25 @@
-"""A comparison in words, as aligned text for a terminal or the log of a build, and as Markdown."""
+"""A comparison in words, as aligned text for a terminal or the log of a build, and as Markdown; and as JSON.
+
+In JSON units are in the names; `null` is not known, and in `high` that nothing bounds it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.markdown import code, escaped, table_line
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.change import Bound, Change, Direction, Interval, Reading
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head
+from rtui.analysis.report.readings import Bound, Change, Direction, Interval, Reading
 from rtui.analysis.report.thresholds import Judgement, Outcome
-from rtui.keyspace.text.display import SafeText, display_text
-
-ARROW: Final = " → "
+from rtui.keyspace.text.display import SafeText, display_text, quoted
 
 LEAST_PERCENT: Final = 0.05
 """Smaller changes would be rounded to 0."""
@@ -47,10 +49,8 @@ def both_text(
     change: Change, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
 ) -> str:
     """Return a number before and after, `1,000 → 1,200`, once where both are the same; `states` are of its columns."""
-    before, after = (
-        _reading_text(one, spell, state) for one, state in zip((change.before, change.after), states, strict=True)
-    )
-    return before if before == after else before + ARROW + after
+    before, after = _reading_text(change.before, spell, states[0]), _reading_text(change.after, spell, states[1])
+    return before if before == after else f"{before} → {after}"
 
 
 def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: ColumnState | None) -> str:
@@ -59,7 +59,7 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
     if not found.is_present and not found.is_exact:
         return "?" if found.high == math.inf else f"≤ {spell(found.high, Mark.EXACT)}"
     value = found.value
-    if found.is_estimate:
+    if isinstance(found.figure, Estimate):
         return humanize.estimated(Estimate(found.low, value, found.high), spell)
     if found.high == math.inf:
         return spell(value, Mark.AT_LEAST)
@@ -69,7 +69,7 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
 def growth_text(change: Change) -> str:
     """Return the growth in percent."""
     growth = change.growth()
-    return _change_text(change, growth and Interval(100 * growth.low, 100 * growth.high), "%")
+    return _change_text(change, growth and growth.in_percent(), "%")
 
 
 def points_text(change: Change) -> str:
@@ -153,40 +153,33 @@ def comparison_lines(
     listed = [change for change in comparison.root.outlined(depth) if change.path]
     sections = []
     for fate in SECTIONS:
-        members = sorted((one for one in listed if one.fate is fate), key=weight, reverse=True)
+        members = sorted((one for one in listed if one.fate is fate), key=_weight, reverse=True)
         if members:
             title = f"{fate[0].upper()}{fate[1:]} ({len(members):,})"
             rows = tuple(_row(one, comparison) for one in members[:top])
             sections.append(FateSection(title, rows, max(0, len(members) - top)))
+    counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.LITTLE, Fate.SAME, Fate.UNCLEAR)}
     return ComparisonLines(
         before=head_text(comparison.before),
         after=head_text(comparison.after),
         total=_row(comparison.root, comparison),
         sections=tuple(sections),
-        rest=_rest(listed),
+        rest=", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number),
         notes=comparison.notes,
         judgements=tuple(f"{_OUTCOMES[one.outcome]}  {one.expression}  {one.why}" for one in judgements),
     )
 
 
-def weight(change: NamespaceChange) -> tuple[float, float, float]:
+def _weight(change: NamespaceChange) -> list[float]:
     """Return the least change that is certain, in bytes, keys and no-TTL share."""
-    return _distance(change.memory), _distance(change.keys), _distance(change.no_ttl)
-
-
-def _distance(change: Change) -> float:
-    found = change.difference()
-    return 0.0 if found is None else float(max(found.low, -found.high, 0))
-
-
-def _rest(listed: Sequence[NamespaceChange]) -> str:
-    counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.LITTLE, Fate.SAME, Fate.UNCLEAR)}
-    return ", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number)
+    found = (change.memory.difference(), change.keys.difference(), change.no_ttl.difference())
+    return [0.0 if one is None else float(max(one.low, -one.high, 0)) for one in found]
 
 
 def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
     def states(column: str) -> tuple[ColumnState | None, ColumnState | None]:
-        return _state(comparison.before, column), _state(comparison.after, column)
+        before, after = comparison.before.columns.get(column), comparison.after.columns.get(column)
+        return None if before is None else before.state, None if after is None else after.state
 
     return (
         display_text(change.label, limit=NAME_LIMIT),
@@ -199,77 +192,122 @@ def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _state(head: Head, column: str) -> ColumnState | None:
-    found = head.columns.get(column)
-    return None if found is None else found.state
+def comparison_text(found: ComparisonLines) -> str:
+    """Return the comparison in aligned columns, names from the left, numbers from the right; ends with a newline."""
+    rows = [HEADINGS, found.total, *(row for section in found.sections for row in section.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
+    def aligned(row: Sequence[str]) -> str:
+        numbers = [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
+        return "  ".join([row[0].ljust(widths[0]), *numbers]).rstrip()
 
-def comparison_text(lines: ComparisonLines) -> str:
-    """Return the comparison in aligned columns; ends with a newline."""
-    return "\n".join(_text_lines(lines)) + "\n"
-
-
-def _text_lines(lines: ComparisonLines) -> Iterator[str]:
-    yield f"before  {lines.before}"
-    yield f"after   {lines.after}"
-    rows = [HEADINGS, lines.total, *(row for section in lines.sections for row in section.rows)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    yield ""
-    yield _aligned(HEADINGS, widths)
-    yield _aligned(lines.total, widths)
-    for section in lines.sections:
-        yield ""
-        yield section.title
-        for row in section.rows:
-            yield _aligned(row, widths)
+    lines = [f"before  {found.before}", f"after   {found.after}", "", aligned(HEADINGS), aligned(found.total)]
+    for section in found.sections:
+        lines += ["", section.title, *map(aligned, section.rows)]
         if section.left_off:
-            yield f"… and {section.left_off:,} more"
-    for group in ((lines.rest,) if lines.rest else (), lines.notes, lines.judgements):
-        if group:
-            yield ""
-            yield from group
+            lines.append(f"… and {section.left_off:,} more")
+    for group in ((found.rest,) if found.rest else (), found.notes, found.judgements):
+        lines += ["", *group] if group else []
+    return "\n".join(lines) + "\n"
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Names from the left, numbers from the right."""
-    first, *others = zip(row, widths, strict=True)
-    cells = [first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]
-    return "  ".join(cells).rstrip()
-
-
-def comparison_markdown(lines: ComparisonLines) -> str:
+def comparison_markdown(found: ComparisonLines) -> str:
     """Return the comparison as tables; names of keys can't become markup. Ends with a newline."""
-    return "\n".join(_markdown_lines(lines)) + "\n"
 
+    def table(rows: Sequence[Sequence[str]]) -> list[str]:
+        head = [table_line(HEADINGS), table_line([":--", *["--:"] * (len(HEADINGS) - 1)])]
+        return [*head, *(table_line([code(row[0]), *map(escaped, row[1:])]) for row in rows)]
 
-def _markdown_lines(lines: ComparisonLines) -> Iterator[str]:
-    yield "# What changed"
-    yield ""
-    yield f"- before: {escaped(lines.before)}"
-    yield f"- after: {escaped(lines.after)}"
-    yield ""
-    yield from _markdown_table([lines.total])
-    for section in lines.sections:
-        yield ""
-        yield f"## {section.title}"
-        yield ""
-        yield from _markdown_table(section.rows)
+    lines = ["# What changed", "", f"- before: {escaped(found.before)}", f"- after: {escaped(found.after)}", ""]
+    lines += table([found.total])
+    for section in found.sections:
+        lines += ["", f"## {section.title}", "", *table(section.rows)]
         if section.left_off:
-            yield ""
-            yield f"… and {section.left_off:,} more"
-    if lines.rest:
-        yield ""
-        yield escaped(lines.rest)
-    for title, group in (("Notes", lines.notes), ("Thresholds", lines.judgements)):
+            lines += ["", f"… and {section.left_off:,} more"]
+    if found.rest:
+        lines += ["", escaped(found.rest)]
+    for title, group in (("Notes", found.notes), ("Thresholds", found.judgements)):
         if group:
-            yield ""
-            yield f"## {title}"
-            yield ""
-            yield from (f"- {escaped(line)}" for line in group)
+            lines += ["", f"## {title}", "", *(f"- {escaped(line)}" for line in group)]
+    return "\n".join(lines) + "\n"
 
 
-def _markdown_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield table_line(HEADINGS)
-    yield table_line([":--", *["--:"] * (len(HEADINGS) - 1)])
-    for row in rows:
-        yield table_line([code(row[0]), *map(escaped, row[1:])])
+COMPARISON_FORMAT: Final = "rtui diff"
+"""What the file says it is."""
+
+COMPARISON_SCHEMA: Final = 1
+"""Version of this document; it grows with every change that an older reader would misread."""
+
+
+def comparison_json(
+    comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int | None = None
+) -> str:
+    """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""
+    changes = list(comparison.root.walk(depth))
+    document = {
+        "format": COMPARISON_FORMAT,
+        "schema": COMPARISON_SCHEMA,
+        "before": _head(comparison.before),
+        "after": _head(comparison.after),
+        "notes": list(comparison.notes),
+        "levels_compared": comparison.levels,
+        "total": _record(changes[0]),
+        "namespaces": [_record(change) for change in changes[1:][:top]],
+        "namespaces_left_off": 0 if top is None else max(0, len(changes) - 1 - top),
+        "fail_on": [asdict(one) for one in judgements],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _head(head: Head) -> dict[str, Any]:
+    server = head.server
+    return {
+        "made_at_epoch_s": head.made_at_s,
+        "server": server.label,
+        "product": server.product,
+        "version": server.version,
+        "db": server.db,
+        "coverage": head.coverage.kind.value,
+        "inspected_keys": head.coverage.keys,
+    }
+
+
+def _record(change: NamespaceChange) -> dict[str, Any]:
+    return {
+        "namespace": change.label,
+        "namespace_quoted": quoted(change.raw),
+        "kind": change.path[-1].kind.value if change.path else "all",
+        "level": change.level,
+        "fate": change.fate.value,
+        "keys": _change(change.keys),
+        "memory_bytes": _change(change.memory),
+        "no_ttl_share": _change(change.no_ttl),
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "verdict": change.direction.value,
+        "before": _reading(change.before),
+        "after": _reading(change.after),
+        "difference": _interval(change.difference()),
+        "growth": _interval(change.growth()),
+    }
+
+
+def _reading(found: Reading | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"value": found.value, "low": _bound(found.low), "high": _bound(found.high), "is_present": found.is_present}
+
+
+def _interval(found: Interval | None) -> dict[str, Any] | None:
+    return None if found is None else {"low": _bound(found.low), "high": _bound(found.high)}
+
+
+def _bound(bound: Bound) -> int | float | None:
+    """A JSON number, whole where it is; infinity has none."""
+    number = float(bound)
+    if not math.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
