@@ -292,7 +292,7 @@ class AnalysisRun:
                 if lane.server.is_like(self._plan.server):  # another server knows nothing of these keys
                     big, own_reads = self._findings.big, self._connection.own_reads
                     self._extra_commands += await complete_largest(
-                        lane, self._plan, big.report(), big, top=self._options.top, own_reads=own_reads
+                        lane, self._plan, big.report(), big.learn, top=self._options.top, own_reads=own_reads
                     )
                     if any(record.note == READ_BY_RTUI for record in big.report().by_memory):
                         self._notes.append(SafeText(READ_BY_RTUI_NOTE))

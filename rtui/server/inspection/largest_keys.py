@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import Final, Protocol, cast
+from collections.abc import Callable, Iterable
+from typing import Final, cast
 
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.server import guard
@@ -19,15 +19,6 @@ PORTION: Final = 25
 """Keys of one write: two commands each, 60 µs of the server's time."""
 
 
-class KeyFactsSink(Protocol):
-    """Lists of keys whose missing facts are completed."""
-
-    def learn(
-        self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
-    ) -> None:
-        """Add facts of a key."""
-
-
 READ_BY_RTUI: Final = "used by rtui itself, which asked its length at the end of this run"
 """The note of a key whose idle time the end of an analysis has reset."""
 
@@ -39,10 +30,11 @@ READ_BY_RTUI_NOTE: Final = (
 
 
 async def complete_largest(
-    lane: Lane, plan: Plan, big: BigReport, sink: KeyFactsSink, *, top: int, own_reads: OwnReads
+    lane: Lane, plan: Plan, big: BigReport, learn: Callable[..., None], *, top: int, own_reads: OwnReads
 ) -> int:
     """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
 
+    `learn` is called with a key and `length`, `encoding` or `note`.
     Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
     they are marked, and go into `own_reads`.
     """
@@ -60,14 +52,14 @@ async def complete_largest(
                 for record in [record for record, fact, _ in questions if fact == "length"]:
                     used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
                     own_reads.add(record.key, now_s, used_s=used_s, counter=record.frequency)
-                    sink.learn(record.key, note=READ_BY_RTUI)
+                    learn(record.key, note=READ_BY_RTUI)
             replies = await lane.run(*(command for _, _, command in questions))
             asked += len(questions)
             for (record, fact, _), reply in zip(questions, replies, strict=True):
                 if fact == "length" and NUMBER.fits(reply):
-                    sink.learn(record.key, length=cast("int", reply))
+                    learn(record.key, length=cast("int", reply))
                 elif fact == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
-                    sink.learn(record.key, encoding=cast("bytes", reply))
+                    learn(record.key, encoding=cast("bytes", reply))
     return asked
 
 

@@ -5,7 +5,7 @@ One page of keys goes through it like this, a round trip after the other, while 
 1. The scan receives a page and calls `add_page(keys)`: the keys wait in `_listed`.
 2. For its next write the scan calls `next_write(most)`, which takes keys from `_listed` and makes them the FIRST query
    of stages.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
-3. The replies come back to `InspectionWrite.answered`. `Query.filled` turns them into an `InspectedBatch` a type:
+3. The replies come back to `InspectionPipeline.answered`. `with_answers` turns them into an `InspectedBatch` a type:
    keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
    keys of the same type from other pages.
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
@@ -24,15 +24,18 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.keyspace.types import type_of
-from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyCommand
+from rtui.server import guard
+from rtui.server.facts.answers import expected
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.evidence import MemoryUsagePolicy
-from rtui.server.inspection.columns import Answers, WaitingKeys, rows_at
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
-from rtui.server.inspection.stages import Query, Stage, encoding_query, first_query, second_query, timed_query
+from rtui.server.inspection.stages import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
+from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import refuses_command
 from rtui.server.wire.errors import ServerBusyError
@@ -140,75 +143,102 @@ class InspectionPipeline:
         elif keys:
             self._after_first(InspectedBatch(None, keys))
 
-    def next_write(self, most: int) -> InspectionWrite | None:
+    def next_write(self, most: int) -> KeyQueries | None:
         """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
+        timed = self._next_timed()
+        queries = [] if timed is None else [timed]
+        if timed is None:
+            if self._listed:
+                listed = InspectedBatch(None, self._listed[:most])
+                self._listed = self._listed[most:]
+                if self.plan.first_commands:
+                    queries.append(query_about(Stage.FIRST, listed, self.plan.first_commands))
+                else:  # all of it has been refused since
+                    self._after_first(listed)
+            for batch in self._typed.take(most):
+                key_commands = self.plan.second_commands(batch.key_type)
+                if key_commands:
+                    evidence = self.plan.evidence(batch.key_type)
+                    queries.append(query_about(Stage.SECOND, batch, key_commands, evidence))
+                else:
+                    self._after_second(batch)
+            for key_type, keys in self._for_encoding.items() if self.plan.asks_encodings else ():
+                batch = InspectedBatch(key_type, keys)
+                queries.append(query_about(Stage.ENCODING, batch, (guard.object_encoding,)))
+            self._for_encoding = {}
+        if not queries:
+            return None
+        return KeyQueries(
+            [command for query in queries for command in query.commands],
+            max(1, round(sum(query.cost for query in queries))),
+            answered=partial(self.answered, queries),
+            lost=partial(self.lost, queries),
+            is_alone=timed is not None,
+        )
+
+    def _next_timed(self) -> Query | None:
+        """Take keys of a type whose MEMORY USAGE nothing bounds, unless such a query is under way."""
         while self._unbounded.keys and not self._is_timing:
             batch = next(self._unbounded.take(self.cost_watch.most))
             if self.plan.memory(batch.key_type).policy is MemoryUsagePolicy.WATCHED:
                 self._is_timing = True
-                proved, asks_clock = self.cost_watch.proved, self.cost_watch.asks_clock
-                query = timed_query(self.plan, batch, proved=proved, asks_clock=asks_clock)
-                return InspectionWrite(self, [query], is_alone=True)
+                evidence = replace(self.plan.evidence(batch.key_type), proved=self.cost_watch.proved)
+                asks_clock = self.cost_watch.asks_clock
+                return query_about(Stage.TIMED, batch, (guard.memory_usage,), evidence, asks_clock=asks_clock)
             self._typed.add(batch)  # it has been refused since, or another server answers
-        queries: list[Query] = []
-        if self._listed:
-            keys, self._listed = self._listed[:most], self._listed[most:]
-            first = first_query(self.plan, keys)
-            if first is not None:
-                queries.append(first)
-            else:  # all of it has been refused since
-                self._after_first(InspectedBatch(None, keys))
-        for batch in self._typed.take(most):
-            second = second_query(self.plan, batch)
-            if second is not None:
-                queries.append(second)
-            else:
-                self._after_second(batch)
-        if self.plan.asks_encodings:
-            queries += [encoding_query(key_type, keys) for key_type, keys in self._for_encoding.items()]
-        self._for_encoding = {}
-        return InspectionWrite(self, queries) if queries else None
+        return None
 
-    def answered(self, query: Query, replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Store the answers and let the keys go on; raises ServerBusyError, and nothing is stored then.
+    def answered(self, queries: Sequence[Query], replies: Sequence[Reply], round_trip_s: float | None) -> None:
+        """Store the answers to the queries of a write and let the keys go on.
 
-        `round_trip_s` is the write's round trip less an idle one, None where it was not seen.
+        Raises ServerBusyError when the server can't answer just now: what was answered before is kept, the rest is
+        asked again. `round_trip_s` is the write's round trip less an idle one, None where it was not seen.
         """
-        clock_before: Reply = None
-        clock_after: Reply = None
-        if len(replies) > len(query.batch.keys) * len(query.key_commands):
-            clock_before, *replies, clock_after = replies
-        found = query.read(replies)
-        spent_s = None
-        if query.stage is Stage.TIMED:
-            spent_s = self.cost_watch.server_s(clock_before, clock_after, len(replies))
-            spent_s = round_trip_s if spent_s is None else spent_s
-        self._learn_refusals(query.key_commands, found)
-        if query.stage is Stage.ENCODING:
-            encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
-            self.findings.add_encodings(query.batch.key_type or b"", encodings)
-            return
-        if found.gone:
-            self.findings.add_vanished(found.gone)
-        self._is_timing = self._is_timing and query.stage is not Stage.TIMED
-        for batch in [batch for part in found.parts for batch in query.filled(part)]:
-            if query.stage is Stage.FIRST:
-                self._after_first(batch)
-            elif query.stage is Stage.SECOND:
-                self._after_second(batch)
-            else:
-                self._after_timed(batch, spent_s)
-
-    def lost(self, query: Query) -> None:
-        """Put keys back about which nothing has come back; other keys will do for encodings."""
-        match query.stage:
-            case Stage.FIRST:
-                self._listed += query.batch.keys
-            case Stage.SECOND:
-                self._typed.add(query.batch)
-            case Stage.TIMED:
+        end = 0
+        for index, query in enumerate(queries):
+            start, end = end, end + sum(command.replies for command in query.commands)
+            is_clocked = end - start > len(query.batch.keys) * len(query.key_commands)
+            facts = replies[start + is_clocked : end - is_clocked]
+            names = [command.spec.name for command in query.key_commands]
+            try:
+                found = read_answers(query.batch.keys, facts, [*map(expected, names)])
+            except ServerBusyError:
+                self.lost(queries[index:])
+                raise
+            for at, error in found.errors.items():
+                if refuses_command(error) or "maxmemory" in error.text.lower():
+                    self.plan.capabilities.record(names[at], error)
+            for at, count in found.unread.items():
+                self.unread[names[at]] += count
+            if query.stage is Stage.ENCODING:
+                encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
+                self.findings.add_encodings(query.batch.key_type or b"", encodings)
+                continue
+            if found.gone:
+                self.findings.add_vanished(found.gone)
+            batches = [batch for part in found.parts for batch in with_answers(query, part)]
+            if query.stage is Stage.TIMED:
                 self._is_timing = False
-                self._unbounded.add(query.batch)
+                server_s = (
+                    self.cost_watch.server_s(replies[start], replies[end - 1], len(facts)) if is_clocked else None
+                )
+                self._after_timed(batches, round_trip_s if server_s is None else server_s)
+            else:
+                go_on = self._after_first if query.stage is Stage.FIRST else self._after_second
+                for batch in batches:
+                    go_on(batch)
+
+    def lost(self, queries: Sequence[Query]) -> None:
+        """Put keys back about which nothing has come back; other keys will do for encodings."""
+        for query in queries:
+            match query.stage:
+                case Stage.FIRST:
+                    self._listed += query.batch.keys
+                case Stage.SECOND:
+                    self._typed.add(query.batch)
+                case Stage.TIMED:
+                    self._is_timing = False
+                    self._unbounded.add(query.batch)
 
     def _after_first(self, batch: InspectedBatch) -> None:
         """Let keys of one type wait for the second stage, or hand them on if it asks nothing about them."""
@@ -222,10 +252,7 @@ class InspectionPipeline:
             idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
-        if (
-            self.plan.memory(batch.key_type).policy is MemoryUsagePolicy.FREE
-            or self.plan.length(batch.key_type) is not None
-        ):
+        if self.plan.second_commands(batch.key_type):
             self._typed.add(batch)
         else:
             self._after_second(batch)
@@ -247,50 +274,11 @@ class InspectionPipeline:
             batch = replace(batch, note=TOO_COSTLY_NOTE if is_unbounded else f"memory skipped, because {cost.why}")
         self.findings.add(batch, self._clock())
 
-    def _after_timed(self, batch: InspectedBatch, spent_s: float | None) -> None:
+    def _after_timed(self, batches: Sequence[InspectedBatch], spent_s: float | None) -> None:
         """Hand on keys whose memory took the server so long; if that was too long, all others that wait for it, too."""
-        self.cost_watch.observe(len(batch.keys), spent_s)
-        self.findings.add(batch, self._clock())
+        for batch in batches:
+            self.cost_watch.observe(len(batch.keys), spent_s)
+            self.findings.add(batch, self._clock())
         if self.cost_watch.is_over:
             for rest in self._unbounded.take(self._unbounded.keys):
                 self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
-
-    def _learn_refusals(self, key_commands: Sequence[KeyCommand], found: Answers) -> None:
-        """Remember which commands are refused for every key, and count answers that are no value of the fact."""
-        for index, error in found.errors.items():
-            if refuses_command(error) or "maxmemory" in error.text.lower():
-                self.plan.capabilities.record(key_commands[index].spec.name, error)
-        for index, count in found.unread.items():
-            self.unread[key_commands[index].spec.name] += count
-
-
-class InspectionWrite:
-    """The queries of one write; the scan reports that it was `answered` or `lost`, once."""
-
-    def __init__(self, pipeline: InspectionPipeline, queries: Sequence[Query], *, is_alone: bool = False) -> None:
-        self.is_alone = is_alone
-        self.commands = [command for query in queries for command in query.commands]
-        self.keys = max(1, round(sum(query.cost for query in queries)))
-        self._pipeline = pipeline
-        self._queries = queries
-
-    def answered(self, replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Give each query its replies; raises ServerBusyError when the server can't answer just now.
-
-        What was answered before the server became busy is kept, the rest is asked again.
-        """
-        at = 0
-        for index, query in enumerate(self._queries):
-            end = at + query.replies
-            try:
-                self._pipeline.answered(query, replies[at:end], round_trip_s)
-            except ServerBusyError:
-                for rest in self._queries[index:]:
-                    self._pipeline.lost(rest)
-                raise
-            at = end
-
-    def lost(self) -> None:
-        """Have everything asked again."""
-        for query in self._queries:
-            self._pipeline.lost(query)

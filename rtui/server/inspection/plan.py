@@ -117,10 +117,11 @@ class Plan:
             return MemoryCost(MemoryUsagePolicy.NEVER, "MEMORY USAGE is refused")
         return self.evidence(key_type).memory_cost
 
-    def length(self, key_type: bytes | None) -> KeyCommand | None:
-        """Return the command for the length of keys of a type, constant in time and without side effects, or None."""
-        command = queries_of(key_type).length if self.asks_lengths else None
-        return command if command is not None and command.spec.in_bulk and self._may(command) else None
+    def second_commands(self, key_type: bytes | None) -> tuple[KeyCommand, ...]:
+        """Return the commands of the second stage for keys of a type: MEMORY USAGE where it is free, and the length."""
+        memory = (guard.memory_usage,) if self.memory(key_type).policy is MemoryUsagePolicy.FREE else ()
+        length = queries_of(key_type).length if self.asks_lengths else None
+        return memory if length is None or not (length.spec.in_bulk and self._may(length)) else (*memory, length)
 
     @property
     def asks_encodings(self) -> bool:

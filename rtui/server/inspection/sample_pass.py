@@ -15,9 +15,9 @@ from rtui.analysis.estimates import Estimate, wilson
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.inspection.pipeline import KEY_US, InspectionPipeline
+from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.requests import KeyQueries
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, sample
 from rtui.server.wire.connection import Connection, backoff_s

@@ -1,21 +1,26 @@
-"""A server to scan: its connection, how it counts cursors, and which ranges or slots of it are scanned."""
+"""A server to scan: how it counts cursors, which ranges or slots of it are scanned, and what is asked of its keys.
+
+What the queries about the keys are is up to a `QuerySource`, such as the inspection: the scan gives it every page of
+keys, asks it for the queries of the next write, and returns their replies to it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
+from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, dialect_of, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import Ranges, Slots, Span
-from rtui.server.scan.requests import QuerySource
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
@@ -25,6 +30,50 @@ CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 def dialect_for(server: ServerIdentity) -> Dialect:
     """How this server counts its cursors."""
     return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyQueries:
+    """Queries of one write; the scan calls `answered` or `lost`, once."""
+
+    commands: Sequence[Command]
+    """What to send, at least one."""
+    keys: int
+    """What they cost the server, in keys wholly inspected."""
+    answered: Callable[[Sequence[Reply], float | None], None]
+    """Processes the replies; raises ServerBusyError when some are asked again.
+
+    The second argument is the round trip less an idle one, None when it was not seen in time.
+    """
+    lost: Callable[[], None]
+    """Has everything asked again, since the connection is lost."""
+    is_alone: bool = False
+    """Whether nothing else may be in the same write, so that its time is its own."""
+
+
+class QuerySource(Protocol):
+    """Queries about the keys that one node's scan delivers."""
+
+    command_names: tuple[str, ...]
+    """The commands that are sent for each key, as the server's statistics name them, in lower case."""
+    key_us: float
+    """Server time for the whole inspection of a key until it is measured, in µs."""
+
+    @property
+    def waiting(self) -> int:
+        """Keys about which something is still to be sent."""
+
+    async def use_lane(self, lane: Lane) -> None:
+        """Prepare to ask on this lane from now on; raises ConnectionLost."""
+
+    def add_page(self, keys: list[bytes]) -> None:
+        """Ask about these keys, too."""
+
+    def next_write(self, most: int) -> KeyQueries | None:
+        """Queries about as many keys as `most`, None when there is nothing to ask."""
+
+    def reset(self) -> None:
+        """Forget all keys that wait: the scan begins again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
 from random import Random
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch
-from rtui.server.scan.node import ScanNode, dialect_for
-from rtui.server.scan.pace import Pacer
+from rtui.server.scan.node import KeyQueries, ScanNode, dialect_for
+from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range
-from rtui.server.scan.requests import Purpose, Request, RequestsUnderWay
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.connection import backoff_s
@@ -43,6 +45,84 @@ TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
 
 
+class Purpose(Enum):
+    """What a request is for."""
+
+    KEYS = "keys"
+    SIZE = "size"
+    CLOCK = "clock"
+
+
+@dataclass(slots=True)
+class Request:
+    """One write under way: a SCAN of one range, queries about keys, or both; or a probe."""
+
+    purpose: Purpose
+    sent_at: float
+    """On the clock of the event loop."""
+    replies: asyncio.Future[list[Reply]]
+    scanned: Range | None = None
+    count: int = 0
+    """COUNT of its SCAN, 0 without one."""
+    queries: KeyQueries | None = None
+    is_void: bool = False
+    """Whether the scan has begun again since this was sent, so that its replies mean nothing."""
+
+    @property
+    def cost_keys(self) -> int:
+        """What it costs the server, in keys visited or inspected."""
+        return self.count if self.queries is None else max(self.count, self.queries.keys)
+
+
+class RequestsUnderWay:
+    """Requests in the order in which they were sent and will be answered."""
+
+    def __init__(self) -> None:
+        self.working = 0
+        """Requests for keys; probes cost nothing."""
+        self.scanned: set[Range] = set()
+        """Ranges whose next page is under way."""
+        self._requests: deque[Request] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._requests)
+
+    @property
+    def first(self) -> Request:
+        """The one that will be answered next; IndexError when there is none."""
+        return self._requests[0]
+
+    def add(self, request: Request) -> None:
+        """Keep a request that was sent."""
+        self._requests.append(request)
+        self.working += request.purpose is Purpose.KEYS
+        if request.scanned is not None:
+            self.scanned.add(request.scanned)
+
+    def pop(self) -> None:
+        """Remove the first one, which has been answered."""
+        request = self._requests.popleft()
+        self.working -= request.purpose is Purpose.KEYS
+        if request.scanned is not None and not request.is_void:
+            self.scanned.discard(request.scanned)
+
+    def void(self) -> None:
+        """Have the replies to everything that is under way ignored: the scan begins again."""
+        for request in self._requests:
+            request.is_void = True
+        self.scanned.clear()
+
+    def drop(self) -> None:
+        """Cancel all of them; their queries are asked again."""
+        for request in self._requests:
+            request.replies.cancel()
+            if request.queries is not None and not request.is_void:
+                request.queries.lost()
+        self._requests.clear()
+        self.scanned.clear()
+        self.working = 0
+
+
 class NodeScan:
     """Scans one node, over pauses and losses of the connection, until all keys are delivered or it is stopped."""
 
@@ -53,32 +133,30 @@ class NodeScan:
         *,
         match: bytes | None,
         key_type: bytes | None,
-        deliver: Callable[[list[bytes]], object],
+        sink: Callable[[list[bytes]], object],
         restart: Callable[[ScanNote], object],
         notes: dict[ScanNote, None],
     ) -> None:
-        """`deliver` gets each page of keys; `restart` is called when all of them are to be delivered anew.
+        """`sink` gets each page of keys; `restart` is called when all of them are to be delivered anew.
 
         What a reader of the numbers has to know goes into `notes`.
         """
         self.node = node
         self.ranges = node.ranges()
         self.source = node.queries
-        self.pacer = Pacer(control.pace) if self.source is None else Pacer(control.pace, key_us=self.source.key_us)
+        self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
         self.table = TableWatch()
         if node.dialect is Dialect.STANDALONE:
             self.table.observe(node.first_cursor)
         self.run_id: str | None = None
         """The run of the server that its cursors come from, if it is known."""
-        self.is_waiting = False
         self.waits_for: SafeText | None = None
+        """Why nothing is sent just now, for a lost connection or a busy server."""
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0
-        self._control = control
-        self._deliver = deliver
-        self._restart = restart
-        self._notes = notes
-        self._match = match
-        self._kind = key_type
+        self.delivered = 0
+        """Keys that went to the sink since the scan began, or began again."""
+        self._control, self._sink, self._restart, self._notes = control, sink, restart, notes
+        self._match, self._key_type = match, key_type
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
@@ -105,7 +183,7 @@ class NodeScan:
     def fraction(self) -> float | None:
         """How much is done, 0 … 1: by its cursors, else by its number of keys, which a filter makes useless."""
         by_cursor, size = self.ranges.fraction(), self.probe.size
-        if by_cursor is not None or not size or self._match is not None or self._kind is not None:
+        if by_cursor is not None or not size or self._match is not None or self._key_type is not None:
             return by_cursor
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
@@ -120,11 +198,11 @@ class NodeScan:
         How the server counts its cursors is determined anew where another version answers now.
         """
         dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
-        server = None if self._lane is None else self._lane.server
-        if not opaque and server is not None and self._server_name not in {None, server.full_name}:
-            self._server_name = server.full_name
-            dialect = dialect_for(server)
+        if not opaque and self._lane is not None and self._server_name not in {None, self._lane.server.full_name}:
+            self._server_name = self._lane.server.full_name
+            dialect = dialect_for(self._lane.server)
         self.ranges = self.node.whole(dialect).ranges()
+        self.delivered = 0
         self.table = TableWatch()
         self.probe.reset()
         self._requests.void()
@@ -139,9 +217,12 @@ class NodeScan:
         """
         attempt = losses = 0
         while not (self.is_done or self._control.is_stopped):
-            lane = await self._open_lane()
+            lane = await self._control.unless_stopped(self.node.connection.bulk())
             if lane is None:
                 return
+            if lane is not self._lane:
+                self._switch_to(lane)
+            self.waits_for = None
             answered = self._answers
             try:
                 if self.source is not None:
@@ -154,7 +235,7 @@ class NodeScan:
                 losses += isinstance(trouble, ConnectionLost)
                 if losses >= MAX_LOSSES:
                     raise
-                self.is_waiting, self.waits_for = True, trouble.happened
+                self.waits_for = trouble.happened
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:
@@ -162,23 +243,6 @@ class NodeScan:
                 self.reset(opaque=True)
             finally:
                 self._requests.drop()
-
-    async def _open_lane(self) -> Lane | None:
-        """The bulk lane, None when the scan is stopped first; begins again if the server was restarted meanwhile."""
-        opening = asyncio.ensure_future(self.node.connection.bulk())
-        stopping = asyncio.ensure_future(self._control.stopped.wait())
-        try:
-            await asyncio.wait([opening, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if not opening.done():
-                return None
-            lane = opening.result()
-        finally:
-            opening.cancel()
-            stopping.cancel()
-        if lane is not self._lane:
-            self._switch_to(lane)
-        self.is_waiting, self.waits_for = False, None
-        return lane
 
     def _switch_to(self, lane: Lane) -> None:
         """Go on with a lane that was opened; begin again if another run of a server answers on it."""
@@ -221,7 +285,8 @@ class NodeScan:
             has_waited = not first.replies.done()
             if has_waited:  # no longer than until another request may be sent
                 wait_s = self.pacer.wait_s(self._loop.time())
-                if wait_s > 0 and self._may_send and self._has_work:
+                has_work = self._has_queries or self._idle_range() is not None
+                if wait_s > 0 and self._may_send and has_work and requests.working < self.pacer.depth:
                     await asyncio.wait([first.replies], timeout=wait_s)
                     if not first.replies.done():
                         continue
@@ -236,18 +301,9 @@ class NodeScan:
     def _may_send(self) -> bool:
         return not (self._control.is_held or self._control.is_stopped)
 
-    @property
-    def _has_work(self) -> bool:
-        """Whether another request could be sent if the pace allowed it."""
-        return self._requests.working < self.pacer.depth and (self._has_queries or self._idle_range() is not None)
-
     def _idle_range(self) -> Range | None:
-        if self._requests.working >= self.pacer.depth:
-            return None
-        for one in self.ranges.under_way(self.pacer.pace.limits.width):
-            if one not in self._requests.scanned:
-                return one
-        return None
+        ranges = self.ranges.under_way(self.pacer.pace.limits.width)
+        return next((one for one in ranges if one not in self._requests.scanned), None)
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""
@@ -275,7 +331,7 @@ class NodeScan:
             return False
         commands = [] if queries is None else [*queries.commands]
         if one is not None:
-            commands.append(guard.scan(one.cursor, count=count, match=self._match, key_type=self._kind))
+            commands.append(guard.scan(one.cursor, count=count, match=self._match, key_type=self._key_type))
             one.is_started = True
         sent_count = 0 if one is None else count
         request = Request(Purpose.KEYS, now, lane.run(*commands), one, sent_count, queries)
@@ -293,8 +349,13 @@ class NodeScan:
             self.commands += 1
 
     def _process(self, lane: Lane, *, has_waited: bool) -> None:
-        """Process the replies to the first request; the next one goes out before its keys are delivered."""
-        request, replies = self._requests.pop()
+        """Process the replies to the first request; the next one goes out before its keys are delivered.
+
+        Raises ConnectionLost, ServerBusyError, ScanRefusedError or CursorOrderError. Queries that were not answered are
+        still under way then, and so asked again.
+        """
+        request = self._requests.first
+        replies = request.replies.result()
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
         round_trip_s = now - max(request.sent_at, self._last_arrival - idle_s) if has_waited else None
@@ -303,32 +364,14 @@ class NodeScan:
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
-        if request.is_void:
+        if request.is_void or request.purpose is not Purpose.KEYS:
+            self._requests.pop()
+            if not request.is_void:
+                self._process_probe(request.purpose, replies[0], round_trip_s)
             return
-        if request.purpose is Purpose.KEYS:
-            self._process_keys(lane, request, replies, round_trip_s)
-        elif request.purpose is Purpose.CLOCK:
-            key_us = self.probe.observe_clock(replies[0])
-            if key_us is not None:
-                self.pacer.observe_key_us(key_us)
-        else:
-            if round_trip_s is not None:
-                self.pacer.observe_idle(round_trip_s)
-            note = self.probe.observe_size(replies[0], has_keys=self.keys > 0)
-            if note is not None:
-                self._notes[note] = None
-
-    def _process_keys(self, lane: Lane, request: Request, replies: list[Reply], round_trip_s: float | None) -> None:
-        """Process a page or the replies to queries; raises ServerBusyError, ScanRefusedError or CursorOrderError."""
         one, queries, fresh = request.scanned, request.queries, None
         if one is not None:
-            self._requests.scanned.discard(one)
-            try:
-                cursor, keys = scan_page(replies.pop())
-            except (ScanRefusedError, ServerBusyError):
-                if queries is not None:
-                    queries.lost()
-                raise
+            cursor, keys = scan_page(replies.pop())
             self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
             if self._stuck >= STUCK_AFTER:
                 raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
@@ -338,6 +381,7 @@ class NodeScan:
             self.keys += len(keys)
             if keys:
                 self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
+        self._requests.pop()
         cost_keys = request.cost_keys
         self.pacer.observe(cost_keys, round_trip_s)
         self.probe.add_spent(len(replies) + (one is not None), cost_keys, self.pacer.cost_us(cost_keys))
@@ -348,7 +392,18 @@ class NodeScan:
             queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
         self._answers += 1
         if fresh:
-            self._deliver(fresh)
+            self.delivered += len(fresh)
+            self._sink(fresh)
+
+    def _process_probe(self, purpose: Purpose, reply: Reply, round_trip_s: float | None) -> None:
+        if purpose is Purpose.CLOCK:
+            self.probe.observe_clock(reply, self.pacer)
+            return
+        if round_trip_s is not None:
+            self.pacer.observe_idle(round_trip_s)
+        note = self.probe.observe_size(reply, has_keys=self.keys > 0)
+        if note is not None:
+            self._notes[note] = None
 
     async def _conclude(self, lane: Lane) -> None:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""

@@ -185,13 +185,7 @@ class Ranges:
 
     def under_way(self, width: int) -> list[Range]:
         """The first `width` ranges that have not come to their end."""
-        found = []
-        for one in self._ranges:
-            if not one.is_done:
-                found.append(one)
-                if len(found) == width:
-                    break
-        return found
+        return [one for one in self._ranges if not one.is_done][:width]
 
     def fraction(self) -> float | None:
         """The share of the keyspace that has been visited, 0 … 1; None where cursors have no position."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
+
+_T = TypeVar("_T")
 
 BUSY_S: Final = 0.016
 """After this long without waiting for the server comes a real sleep; every page in between gives the event loop a turn.
@@ -128,6 +130,17 @@ class RunControl:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.stopped.wait()
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, _T]) -> _T | None:
+        """Return the result of some work, None when the run is stopped first: the work is cancelled then."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+            return working.result() if working.done() else None
+        finally:
+            working.cancel()
+            stopping.cancel()
 
     def yield_to_input(self, seconds: float = INPUT_S) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""

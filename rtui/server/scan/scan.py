@@ -34,7 +34,6 @@ class Scan:
     ) -> None:
         """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void."""
         self._loop = asyncio.get_running_loop()
-        self._sink = sink
         self._on_restart = on_restart
         self.control = control
         control.on_change.append(self._control_changed)
@@ -45,13 +44,12 @@ class Scan:
                 control,
                 match=match,
                 key_type=key_type,
-                deliver=self._deliver,
+                sink=sink,
                 restart=self._begin_again,
                 notes=self._notes,
             )
             for node in nodes
         ]
-        self._keys = 0
         self._final: ScanState | None = None
         self._reason: SafeText | None = None
         self._is_running = False
@@ -68,7 +66,7 @@ class Scan:
             return ScanState.READY
         if self.control.is_held:
             return ScanState.PAUSED
-        if any(node.is_waiting for node in self._nodes):
+        if any(node.waits_for is not None for node in self._nodes):
             return ScanState.WAITING
         return ScanState.RUNNING
 
@@ -80,20 +78,21 @@ class Scan:
     @property
     def progress(self) -> Progress:
         """How far it is, now."""
-        now = self._loop.time()
-        fraction = self._fraction()
+        now, elapsed_s, state = self._loop.time(), self._elapsed(), self.state
+        fraction, keys = self._fraction(), sum(node.delivered for node in self._nodes)
         if self._speed.is_due(now):
-            self._speed.mark(now, self._keys, fraction or 0.0)
-        keys_per_s, eta_s = self._speed.speed(now, self._keys, fraction or 0.0)
-        state = self.state
+            self._speed.mark(now, keys, fraction or 0.0)
+        keys_per_s, eta_s = self._speed.speed(now, keys, fraction or 0.0)
+        if state is not ScanState.RUNNING:
+            keys_per_s, eta_s = keys / elapsed_s if state.is_over and elapsed_s > 0 else 0.0, None
         has_repeats = any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes)
         waits = next((node.waits_for for node in self._nodes if node.waits_for is not None), None)
         return Progress(
             state=state,
             fraction=fraction,
-            keys=self._keys,
-            keys_per_s=self._average() if state.is_over else keys_per_s if state is ScanState.RUNNING else 0.0,
-            eta_s=eta_s if state is ScanState.RUNNING else None,
+            keys=keys,
+            keys_per_s=keys_per_s,
+            eta_s=eta_s,
             reason=self._reason or waits,
             notes=(*self._notes, *([ScanNote.REPEATS] if has_repeats else [])),
         )
@@ -123,10 +122,16 @@ class Scan:
 
     async def run(self) -> None:
         """Scan until all keys are delivered or it is stopped; only cancellation is raised, see `progress`."""
+
+        async def scan_nodes() -> None:
+            async with asyncio.TaskGroup() as group:
+                for node in self._nodes:
+                    group.create_task(node.run(), name="rtui scan of a node")
+
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:
-            failure = await failure_of(self._scan_nodes(), name="rtui scan")
+            failure = await failure_of(scan_nodes(), name="rtui scan")
             if failure is not None:
                 self._final, self._reason = ScanState.FAILED, failure.happened
         finally:
@@ -134,11 +139,6 @@ class Scan:
             if self._final is None:
                 is_done = all(node.is_done for node in self._nodes)
                 self._final = ScanState.DONE if is_done else ScanState.STOPPED
-
-    async def _scan_nodes(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for node in self._nodes:
-                group.create_task(node.run(), name="rtui scan of a node")
 
     def _control_changed(self) -> None:
         """Leave pauses out of the elapsed time and out of the speed."""
@@ -148,17 +148,9 @@ class Scan:
             self._speed.restart()
             self._going_since = self._loop.time()
 
-    def _deliver(self, keys: list[bytes]) -> None:
-        self._keys += len(keys)
-        self._sink(keys)
-        now = self._loop.time()
-        if self._speed.is_due(now):
-            self._speed.mark(now, self._keys, self._fraction() or 0.0)
-
     def _begin_again(self, note: ScanNote) -> None:
         for node in self._nodes:
             node.reset()
-        self._keys = 0
         self._speed.restart()
         self._notes.clear()
         self._notes[note] = None
@@ -176,10 +168,6 @@ class Scan:
     def _elapsed(self) -> float:
         running_s = 0.0 if self._going_since is None else self._loop.time() - self._going_since
         return self._elapsed_s + running_s
-
-    def _average(self) -> float:
-        elapsed_s = self._elapsed()
-        return self._keys / elapsed_s if elapsed_s > 0 else 0.0
 
     def _clock_off(self) -> None:
         self._elapsed_s = self._elapsed()

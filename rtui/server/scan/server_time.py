@@ -13,6 +13,7 @@ from typing import Final
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import most_watched
+from rtui.server.scan.pace import Pacer
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import ScanNote
 from rtui.server.wire.replies import Reply, ServerError
@@ -133,20 +134,21 @@ class ScanProbe:
             return ScanNote.EMPTIED
         return ScanNote.SHRANK if size * 2 < self._largest_size else None
 
-    def observe_clock(self, reply: Reply) -> float | None:
-        """Read a reply to INFO; return what a key has cost since the last one, in µs, None where that is not known."""
+    def observe_clock(self, reply: Reply, pacer: Pacer) -> None:
+        """Read a reply to INFO, and tell the pacer what a key has cost since the last one, where that is known."""
         if not isinstance(reply, bytes):
             self._asks_clock = False
-            return None
+            return
         spent_us = self.clock.observe(reply, self._calls_since)
         calls, keys = self._calls_since, self._keys_since
         self._calls_since = self._keys_since = 0
         if spent_us is None:
-            return None
+            return
         self._estimated_us = 0.0
         around_us = COMMAND_US * calls
         self._around_us += around_us
-        return (spent_us + around_us) / keys if keys else None
+        if keys:
+            pacer.observe_key_us((spent_us + around_us) / keys)
 
 
 CHEAP_S: Final = 0.0005

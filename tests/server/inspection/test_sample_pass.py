@@ -140,7 +140,7 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
         plan = Plan(capabilities, connection.server, connection.no_touch)
         big = BigReport(by_memory=records(sorted(types), types))
         own_reads = OwnReads()
-        await complete_largest(await connection.bulk(), plan, big, learnt, top=5, own_reads=own_reads)
+        await complete_largest(await connection.bulk(), plan, big, learnt.learn, top=5, own_reads=own_reads)
     asked = sorted(types)[:5]
     touched = [] if every_type.has_no_touch(server) else asked
     assert learnt.notes == dict.fromkeys(touched, READ_BY_RTUI)
@@ -159,6 +159,8 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
         known = KeyRecord(b"a", kind=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
         assert (
-            await complete_largest(lane, plan, BigReport(by_memory=(known,)), Learnt(), top=5, own_reads=OwnReads())
+            await complete_largest(
+                lane, plan, BigReport(by_memory=(known,)), Learnt().learn, top=5, own_reads=OwnReads()
+            )
             == 0
         )
