@@ -49,42 +49,17 @@ class RedisType:
 STRING: Final = RedisType(
     b"string", "byte", "bytes", memory_usage=MemoryUsage.SAMPLED, colour="string", redis_cli=(("GET",),)
 )
-HASH: Final = RedisType(
-    b"hash",
-    "field",
-    "fields",
-    removed_when_empty=True,
-    memory_usage=MemoryUsage.SAMPLED,
-    colour="hash",
-    redis_cli=(("HGETALL",),),
-)
-LIST: Final = RedisType(
-    b"list",
-    "item",
-    "items",
-    removed_when_empty=True,
-    memory_usage=MemoryUsage.SAMPLED,
-    colour="list",
-    redis_cli=(("LRANGE", "0", "-1"),),
-)
-SET: Final = RedisType(
-    b"set",
-    "member",
-    "members",
-    removed_when_empty=True,
-    memory_usage=MemoryUsage.SAMPLED,
-    colour="set",
-    redis_cli=(("SMEMBERS",),),
-)
-ZSET: Final = RedisType(
-    b"zset",
-    "member",
-    "members",
-    removed_when_empty=True,
-    memory_usage=MemoryUsage.SAMPLED,
-    colour="zset",
-    redis_cli=(("ZRANGE", "0", "-1", "WITHSCORES"),),
-)
+
+
+def _collection(name: bytes, unit: str, *redis_cli: str) -> RedisType:
+    """Return a type that the server removes when it is empty, and whose elements it samples for its memory."""
+    return RedisType(name, unit, f"{unit}s", True, MemoryUsage.SAMPLED, name.decode(), (redis_cli,))
+
+
+HASH: Final = _collection(b"hash", "field", "HGETALL")
+LIST: Final = _collection(b"list", "item", "LRANGE", "0", "-1")
+SET: Final = _collection(b"set", "member", "SMEMBERS")
+ZSET: Final = _collection(b"zset", "member", "ZRANGE", "0", "-1", "WITHSCORES")
 STREAM: Final = RedisType(
     b"stream",
     "entry",

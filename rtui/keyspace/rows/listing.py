@@ -80,8 +80,9 @@ class Listing:
     """The offsets of the rows of `expanded`, computed when they are needed."""
     _below: int = 0
     """The number of rows of expanded children."""
-    _name_order: ChildOrder = ARRIVAL
-    _key_order: ChildOrder = ARRIVAL
+    name_order: ChildOrder = ARRIVAL
+    key_order: ChildOrder = ARRIVAL
+    """The order of the keys, whose positions follow those of the namespaces: the first is at `name_count`."""
     _labels: list[bytes] = field(init=False)
     _keys: PackedNames | None = field(init=False)
 
@@ -99,11 +100,6 @@ class Listing:
         """The number of rows, those of expanded children at any depth included."""
         return self.name_count + self.key_count + self._below
 
-    @property
-    def keys_are_sorted(self) -> bool:
-        """Whether keys are listed in another order than that of arrival."""
-        return self._key_order is not ARRIVAL
-
     def ordinal_of(self, child: Namespace) -> int:
         """Return the ordinal of a child, -1 if it is not listed; still the old one until `renumber` is called."""
         if self.node.labels is self._labels:
@@ -114,21 +110,9 @@ class Listing:
         """Return the name of the key with this ordinal, None if there is none."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
-    def name_ordinal(self, position: int) -> int:
-        """Return the ordinal of the namespace at this position."""
-        return self._name_order.ordinal_at(position)
-
-    def key_ordinal(self, position: int) -> int:
-        """Return the ordinal of the key at this position; positions of keys follow those of the namespaces."""
-        return self._key_order.ordinal_at(position - self.name_count)
-
-    def position_of_name(self, ordinal: int) -> int:
-        """Return the position of the namespace with this ordinal."""
-        return self._name_order.position_of(ordinal)
-
-    def position_of_key(self, ordinal: int) -> int:
-        """Return the position of the key with this ordinal."""
-        return self.name_count + self._key_order.position_of(ordinal)
+    def position_of(self, child: Namespace) -> int:
+        """Return the position of a child that is listed."""
+        return self.name_order.position_of(self.ordinal_of(child))
 
     def offset(self, position: int) -> int:
         """Return the offset of the row at this position."""
@@ -170,7 +154,7 @@ class Listing:
         parent = self.parent
         if parent is None or self.attached:
             return
-        position = parent.position_of_name(parent.ordinal_of(self.node))
+        position = parent.position_of(self.node)
         number = bisect_left(parent._expanded_positions, position)
         parent._expanded_positions.insert(number, position)
         parent.expanded.insert(number, self)
@@ -189,15 +173,10 @@ class Listing:
         parent._starts = None
         self.attached = False
 
-    def dissolve(self) -> None:
-        """Drop its references to other listings, so that it is freed at once."""
-        self.parent = None
-        self.expanded = []
-
     def set_orders(self, names: ChildOrder, keys: ChildOrder) -> None:
         """List all children in another order."""
         self.list_new()
-        self._name_order, self._key_order = names, keys
+        self.name_order, self.key_order = names, keys
         self._place_expanded()
 
     def renumber(self) -> list[Listing]:
@@ -207,16 +186,16 @@ class Listing:
         listed in order of arrival.
         """
         before = self.size
-        order, labels = self._name_order, self._labels
+        order, labels = self.name_order, self._labels
         if self.node.labels is not labels:
-            self._name_order = ARRIVAL
+            self.name_order = ARRIVAL
             if order is not ARRIVAL and self.name_count <= KEEP_ORDER:
                 new = {label: ordinal for ordinal, label in enumerate(self.node.labels)}
                 listed = (*order.ordinals, *range(len(order.ordinals), self.name_count))
                 left = array("I", (new[labels[ordinal]] for ordinal in listed if labels[ordinal] in new))
-                self._name_order = finish(order_of(left, Slicer()))
+                self.name_order = finish(order_of(left, Slicer()))
         if self.node.keys is not self._keys:
-            self._key_order = ARRIVAL
+            self.key_order = ARRIVAL
         removed = [child for child in self.expanded if child.node.ordinal < 0]
         for child in removed:
             child.attached = False
@@ -242,9 +221,8 @@ class Listing:
 
     def _place_expanded(self) -> None:
         """Compute the positions of the expanded children again."""
-        placed = sorted((self.position_of_name(child.node.ordinal), index) for index, child in enumerate(self.expanded))
-        self._expanded_positions = [position for position, _ in placed]
-        self.expanded = [self.expanded[index] for _, index in placed]
+        self.expanded.sort(key=lambda child: self.name_order.position_of(child.node.ordinal))
+        self._expanded_positions = [self.name_order.position_of(child.node.ordinal) for child in self.expanded]
         self._starts = None
 
     def find(self, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
@@ -254,34 +232,31 @@ class Listing:
         found: int | None = None
         spans = ((start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total)))
         for first, end in spans:
-            if first < end and found is None:
-                search = self._find_name if end <= names else self._find_key
-                found = yield from search(prefix, range(first, end), ignore_case, slicer)
+            if first >= end or found is not None:
+                continue
+            if end > names:
+                found = yield from self._find_key(prefix, range(first, end), ignore_case, slicer)
+                continue
+            for position in range(first, end):
+                label = self.node.labels[self.name_order.ordinal_at(position)]
+                if (label.lower() if ignore_case else label).startswith(prefix):
+                    return position
+                if position % SEARCH_BATCH == 0:
+                    yield from slicer.pause()
         return found
-
-    def _find_name(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
-        labels = self.node.labels
-        for count, position in enumerate(positions, 1):
-            label = labels[self._name_order.ordinal_at(position)]
-            if (label.lower() if ignore_case else label).startswith(prefix):
-                return position
-            if count % SEARCH_BATCH == 0:
-                yield from slicer.pause()
-        return None
 
     def _find_key(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
         """Search chunk by chunk, in order of arrival: where keys are sorted, all of them."""
-        keys, is_sorted = self.node.keys, self.keys_are_sorted
+        keys, is_sorted, names = self.node.keys, self.key_order is not ARRIVAL, self.name_count
         if keys is None:
             return None
-        names = self.name_count
         ordinals = range(self.key_count) if is_sorted else range(positions.start - names, positions.stop - names)
         best: int | None = None
         for first, chunk in keys.chunks(ordinals.start):
             if first >= ordinals.stop or (best is not None and not is_sorted):
                 break
             for index in (chunk.lowered() if ignore_case else chunk).starting(prefix):
-                position = self.position_of_key(first + index) if first + index in ordinals else -1
+                position = names + self.key_order.position_of(first + index) if first + index in ordinals else -1
                 if position in positions and (best is None or position < best):
                     best = position
             yield from slicer.pause()

@@ -17,7 +17,7 @@ from enum import Enum
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from rtui.keyspace.rows.listing import Listing
+from rtui.keyspace.rows.listing import ARRIVAL, Listing
 from rtui.keyspace.rows.ordering import Sort, orders_of
 from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
 from rtui.keyspace.store.namespace import Namespace
@@ -100,8 +100,7 @@ class VisibleRows:
         self.store = store
         self.sort_order = sort
         self._changes = store.watch()
-        self._root = Listing(store.root, None)
-        self._listings = {store.root: self._root}
+        self._listings: dict[Namespace, Listing] = {}
         self._moved = False
         self._begin()
 
@@ -130,8 +129,7 @@ class VisibleRows:
                 continue
             position += 1
             while position >= listing.child_count and listing.parent is not None:
-                position = listing.parent.position_of_name(listing.parent.ordinal_of(listing.node)) + 1
-                listing = listing.parent
+                position, listing = listing.parent.position_of(listing.node) + 1, listing.parent
             if position >= listing.child_count:
                 break
         return found
@@ -191,7 +189,7 @@ class VisibleRows:
             if listing is None:
                 listing = self._listings[namespace] = Listing(namespace, parent)
             if not listing.attached:
-                if parent.position_of_name(namespace.ordinal) >= parent.name_count:
+                if parent.name_order.position_of(namespace.ordinal) >= parent.name_count:
                     parent.list_new()
                 listing.list_new()
                 listing.attach()
@@ -225,7 +223,7 @@ class VisibleRows:
             everything = everything and node.opened
             listed += listing.child_count
             for position in range(min(listing.name_count, most_rows - listed)):
-                waiting.append((node.namespace_at(listing.name_ordinal(position)), level + 1))
+                waiting.append((node.namespace_at(listing.name_order.ordinal_at(position)), level + 1))
             yield from slicer.pause()
         return everything
 
@@ -250,15 +248,10 @@ class VisibleRows:
         above = row.above
         return None if above is None or above.parent is None else self.row_of(above)
 
-    def first_sibling(self, row: Row) -> Row:
-        """Return the first row of the same namespace."""
+    def end_sibling(self, row: Row, *, last: bool) -> Row:
+        """Return the first, or the last, row of the same namespace."""
         listing = self._listing_with(row)
-        return row if listing is None else _row_at(listing, 0)
-
-    def last_sibling(self, row: Row) -> Row:
-        """Return the last row of the same namespace."""
-        listing = self._listing_with(row)
-        return row if listing is None else _row_at(listing, listing.child_count - 1)
+        return row if listing is None else _row_at(listing, listing.child_count - 1 if last else 0)
 
     @_until_reset
     def find_sibling(
@@ -337,7 +330,7 @@ class VisibleRows:
         """Start with the root of the store, as it is now."""
         self._changes.grown, self._changes.reshaped = set(), set()
         for listing in self._listings.values():
-            listing.dissolve()
+            listing.parent, listing.expanded = None, []  # They refer to each other; so each is freed at once.
         self._root = Listing(self.store.root, None)
         self._listings = {self.store.root: self._root}
         self._arrange_at_once(self._root)
@@ -357,13 +350,13 @@ class VisibleRows:
             listing = self._listings.get(node)
             if listing is None:
                 continue
-            were_sorted = listing.keys_are_sorted
+            were_sorted = listing.key_order is not ARRIVAL
             removed = listing.renumber()
             while removed:
                 gone = removed.pop()
                 self._listings.pop(gone.node, None)
                 removed += gone.expanded
-            if were_sorted and not listing.keys_are_sorted:
+            if were_sorted and listing.key_order is ARRIVAL:
                 self._arrange_at_once(listing)
 
     def _index(self, row: Row) -> int | None:
@@ -376,7 +369,7 @@ class VisibleRows:
         while listing.parent is not None:
             if not listing.attached:
                 return None
-            index += 1 + listing.parent.offset(listing.parent.position_of_name(listing.parent.ordinal_of(listing.node)))
+            index += 1 + listing.parent.offset(listing.parent.position_of(listing.node))
             listing = listing.parent
         return index
 
@@ -397,14 +390,15 @@ def _position(listing: Listing, row: Row) -> int | None:
     """Return the position of a row among the children listed, None if it is not among them."""
     if row.kind is RowKind.NAMESPACE:
         ordinal = listing.ordinal_of(row.namespace)
-        return listing.position_of_name(ordinal) if 0 <= ordinal < listing.name_count else None
-    return listing.position_of_key(row.ordinal) if listing.key_at(row.ordinal) == row.name else None
+        return listing.name_order.position_of(ordinal) if 0 <= ordinal < listing.name_count else None
+    is_there = listing.key_at(row.ordinal) == row.name
+    return listing.name_count + listing.key_order.position_of(row.ordinal) if is_there else None
 
 
 def _row_at(listing: Listing, position: int) -> Row:
     node = listing.node
     if position < listing.name_count:
-        child = node.namespace_at(listing.name_ordinal(position))
+        child = node.namespace_at(listing.name_order.ordinal_at(position))
         return Row(RowKind.NAMESPACE, child, -1, listing.depth, child.name)
-    ordinal = listing.key_ordinal(position)
+    ordinal = listing.key_order.ordinal_at(position - listing.name_count)
     return Row(RowKind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))

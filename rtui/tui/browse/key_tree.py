@@ -343,12 +343,12 @@ class KeyTree(TreeView):
     def action_first_sibling(self) -> None:
         """Move to the first row of this namespace."""
         if self.rows is not None and self.cursor is not None:
-            self.move_to_row(self.rows.first_sibling(self.cursor))
+            self.move_to_row(self.rows.end_sibling(self.cursor, last=False))
 
     def action_last_sibling(self) -> None:
         """Move to the last row of this namespace."""
         if self.rows is not None and self.cursor is not None:
-            self.move_to_row(self.rows.last_sibling(self.cursor))
+            self.move_to_row(self.rows.end_sibling(self.cursor, last=True))
 
     def action_enter(self) -> None:
         """Open or close a namespace, or go into the details of a key."""

@@ -154,8 +154,8 @@ class Browsing(RuleBasedStateMachine):
         for rows in per_namespace.values():
             kinds = [row.kind for row in rows]
             assert kinds == sorted(kinds, key=lambda kind: kind is RowKind.KEY)
-            assert self.rows.first_sibling(rows[-1]) == rows[0]
-            assert self.rows.last_sibling(rows[0]) == rows[-1]
+            assert self.rows.end_sibling(rows[-1], last=False) == rows[0]
+            assert self.rows.end_sibling(rows[0], last=True) == rows[-1]
 
 
 TestBrowsing = pytest.mark.usefixtures("tiny")(Browsing.TestCase)
