@@ -67,7 +67,7 @@ def is_hidden(character: str) -> bool:
     return not character.isprintable() or HOSTILE.match(character) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Display:
     """Makes bytes and text from a server safe to show, in at most `limit` characters.
 
@@ -82,22 +82,15 @@ class Display:
         """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
         reach = _UTF8_MAX_BYTES * (limit + 1)
         if len(raw) <= 2 * reach:
-            text = raw.decode("utf-8", "surrogateescape")
-            return self._show(text, text, limit, exact=True)
+            return self.text(raw.decode("utf-8", "surrogateescape"), limit=limit, exact=True)
         # A window that breaks a character decodes wrongly only further in than `limit` characters reach.
         beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
         return self._shortened(beginning, end, limit, exact=True)
 
-    def text(self, text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
+    def text(self, text: str, *, limit: int = DISPLAY_LIMIT, exact: bool = False) -> SafeText:
         """Show text from a server that is `str` already: a message, a field of INFO.
 
         Safe text within it stays as it is, so a message may quote a displayed name; so two texts may look the same.
-        """
-        return self._show(text, text[-limit - 1 :], limit, exact=False)
-
-    def _show(self, text: str, end: str, limit: int, *, exact: bool) -> SafeText:
-        """Show a text, or where it is too long its beginning and the `end` of it.
-
         With `exact`, characters that read as a token without being one become escapes.
         """
         if len(text) <= limit:
@@ -106,7 +99,7 @@ class Display:
             shown = "".join(self._tokens(text, exact))
             if len(shown) <= limit:
                 return SafeText(shown)
-        return self._shortened(text, end, limit, exact=exact)
+        return self._shortened(text, text, limit, exact=exact)
 
     def _shortened(self, beginning: str, end: str, limit: int, *, exact: bool) -> SafeText:
         """Show as much of the beginning of one text and of the end of another as fits, two to one, no token broken."""
@@ -138,7 +131,7 @@ class Display:
         trailing = len(text.rstrip(" ")) if ends_here and exact else len(text)
         backslashes = {match.start() for match in _ESCAPE_START.finditer(text)} if exact else set()
         shown = []
-        cluster = ""
+        cluster = ""  # A letter and its marks, onto which the terminal would draw the next mark.
         for index, character in enumerate(text):
             if index >= trailing:
                 piece = "\\x20" if self.ascii_only else _SPACE_PICTURE
@@ -146,8 +139,10 @@ class Display:
                 piece = "\\x5c"
             else:
                 piece = _token(character, self.ascii_only, exact)
-            if piece == character and not character.isascii() and not _may_follow(cluster, character):
-                piece = _escape(character)
+            if piece == character and not character.isascii():
+                is_misplaced = _is_mark(character) and not 0 < len(cluster) <= _MAX_MARKS
+                if is_misplaced or not unicodedata.is_normalized("NFC", cluster + character):
+                    piece = _escape(character)
             if piece != character:
                 cluster = ""
             elif _is_mark(character):
@@ -162,13 +157,6 @@ def _is_plain(text: str, exact: bool) -> bool:
     """Tell, fast, whether a text is of the usual kind that is shown as it is."""
     usual = text.isascii() and text.isprintable()
     return usual and not (exact and ("\\" in text or text.endswith(" ")))
-
-
-def _may_follow(cluster: str, character: str) -> bool:
-    """Tell whether a character can be shown as itself after `cluster`, a letter and its marks or nothing."""
-    if _is_mark(character) and not 0 < len(cluster) <= _MAX_MARKS:
-        return False
-    return unicodedata.is_normalized("NFC", cluster + character)
 
 
 @lru_cache(maxsize=4096)
@@ -199,15 +187,11 @@ def _is_mark(character: str) -> bool:
 
 _UNICODE = Display()
 
+display = _UNICODE.name
+"""Show bytes in at most `limit` characters, where the terminal knows Unicode."""
 
-def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-    """Show bytes in at most `limit` characters, as `Display.name` does where the terminal knows Unicode."""
-    return _UNICODE.name(raw, limit=limit)
-
-
-def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-    """Show text of a server in at most `limit` characters, as `Display.text` does where the terminal knows Unicode."""
-    return _UNICODE.text(text, limit=limit)
+display_text = _UNICODE.text
+"""Show text of a server in at most `limit` characters, where the terminal knows Unicode."""
 
 
 def quoted(raw: bytes) -> SafeText:
@@ -215,10 +199,7 @@ def quoted(raw: bytes) -> SafeText:
     return SafeText(f'"{raw.decode("latin-1").translate(_QUOTED)}"')
 
 
-_ESCAPE = re.compile(
-    rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([nrtab\\\"'])|(.?))",
-    re.DOTALL,
-)
+_ESCAPE = re.compile(rb"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([nrtab\\\"'])|(.?))", re.DOTALL)
 _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"\\": b"\\", b'"': b'"', b"'": b"'"}
 
 

@@ -14,7 +14,7 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import highest, lowest
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.format import bar, is_ascii_only
+from rtui.tui.kit.format import TERMINAL, bar
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
 
@@ -170,7 +170,7 @@ def standing(values: Sequence[float], height: int) -> list[SafeText]:
 
     The largest value fills the height; a positive value has an eighth of a cell at least.
     """
-    ramp = ASCII_EIGHTHS if is_ascii_only() else EIGHTHS
+    ramp = ASCII_EIGHTHS if TERMINAL.ascii_only else EIGHTHS
     most = max([*values, 0.0])
     full = height * len(ramp)
     eighths = [max(1, min(full, round(value / most * full))) if value > 0 else 0 for value in values]

@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.format import is_ascii_only
+from rtui.tui.kit.format import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal
 
 MAX_COLUMNS: Final = 128
@@ -34,7 +34,7 @@ class Shade:
     @property
     def span(self) -> Span:
         """One cell of this shade."""
-        return Span(literal(self.ascii_character) if is_ascii_only() else literal(self.character), self.role)
+        return Span(literal(self.ascii_character) if TERMINAL.ascii_only else literal(self.character), self.role)
 
 
 SHADES: Final = (

@@ -5,32 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from rtui.analysis.humanize import SECOND_MS, short_duration
-from rtui.keyspace.text.display import DISPLAY_LIMIT, Display, SafeText
+from rtui.keyspace.text.display import Display, SafeText
 
-_UNICODE: Final = Display()
-_ASCII: Final = Display(ascii_only=True)
-_chosen: list[Display] = [_UNICODE]
+TERMINAL: Final = Display()
+"""How names and foreign text are written on this terminal; the application chooses whether in ASCII only."""
 
+display: Final = TERMINAL.name
+"""Show bytes in at most `limit` characters."""
 
-def set_ascii_only(*, only: bool) -> None:
-    """Choose whether everything is written in ASCII from now on."""
-    _chosen[0] = _ASCII if only else _UNICODE
-
-
-def is_ascii_only() -> bool:
-    """Return whether everything is written in ASCII, for drawings whose steps ASCII could not tell apart."""
-    return _chosen[0].ascii_only
-
-
-def display(raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-    """Show bytes in at most `limit` characters."""
-    return _chosen[0].name(raw, limit=limit)
-
-
-def display_text(text: str, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-    """Show foreign text in at most `limit` characters."""
-    return _chosen[0].text(text, limit=limit)
-
+display_text: Final = TERMINAL.text
+"""Show foreign text in at most `limit` characters."""
 
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 _FULL: Final = "█"

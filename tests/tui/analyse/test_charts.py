@@ -38,7 +38,7 @@ from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, o
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, map_for, skew_text, slot_at, slots_lines
 from rtui.tui.analyse.time_axis import TimeRange, axis_for, ticks, zone_name
 from rtui.tui.analyse.types_panel import types_lines
-from rtui.tui.kit.format import set_ascii_only
+from rtui.tui.kit.format import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain
 from tests.made_report import (
@@ -113,9 +113,9 @@ CHARTS = dict(charts())
 
 @pytest.fixture
 def ascii_only() -> Iterator[None]:
-    set_ascii_only(only=True)
+    TERMINAL.ascii_only = True
     yield
-    set_ascii_only(only=False)
+    TERMINAL.ascii_only = False
 
 
 def said(lines: list[Line]) -> str:
