@@ -238,7 +238,7 @@ class KeyspacePass:
         saved = self._file.load() if dialect.is_ordered else None
         if saved is None:
             return None
-        run_id = self._connection.run_id
+        run_id = self._connection.server.run_id
         digest = filter_digest(self.only.match, self.only.key_type)
         why_not = saved.why_not(run_id, self._connection.target.db, digest)
         self._notes[why_not or GOES_ON] = None
@@ -253,7 +253,7 @@ class KeyspacePass:
         attempt = losses = 0
         while True:
             await self._connection.online()
-            run_id = self._connection.run_id
+            run_id = self._connection.server.run_id
             asked = (command, *snapshot_commands(self._connection))
             try:
                 first, *counts = await self._connection.run(*asked)
@@ -291,7 +291,7 @@ class KeyspacePass:
             await self._take_overview(dialect_for(self._connection.server))
         self._has_repeats = True
         dialect = dialect_for(self._connection.server)
-        return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.run_id)
+        return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.server.run_id)
 
     async def _take_overview(self, dialect: Dialect) -> None:
         """Take a sample where it tells more, sooner than the scan would."""

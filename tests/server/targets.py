@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target, Tls, parse_target
 from tests.servers import Server
 
@@ -44,6 +46,14 @@ async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]
         yield connection
     finally:
         await connection.close()
+
+
+async def ask(runner: Connection | Lane, command: Command) -> Reply:
+    """Send one command and return its reply; an error reply is raised."""
+    (reply,) = await runner.run(command)
+    if isinstance(reply, ServerError):
+        raise reply
+    return reply
 
 
 async def until(connection: Connection, holds: Callable[[], bool]) -> None:

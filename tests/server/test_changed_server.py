@@ -169,7 +169,7 @@ async def test_cursors_are_read_as_the_server_that_answers_counts_them(redis62: 
         assert set(seen.keys) == set(names)
         assert seen.repeated == set()
         assert ScanNote.PLAIN not in scan.progress.notes
-        assert scan.run_id == connection.run_id
+        assert scan.run_id == connection.server.run_id
 
 
 async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810: Server, redis62: Server) -> None:

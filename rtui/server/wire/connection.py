@@ -10,7 +10,7 @@ so that both always reach the same server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Final, NoReturn, TypeAlias
@@ -62,12 +62,8 @@ class Backoff:
         self._rng = rng
         self._healthy_s = healthy_s
 
-    def attempt_failed(self) -> None:
-        """Count an attempt that made no connection."""
-        self.failed += 1
-
-    def connection_ended(self, worked_s: float | None) -> None:
-        """Count a connection that was ready and ended `worked_s` seconds after its handshake, None for no reply."""
+    def ended(self, worked_s: float | None = None) -> None:
+        """Count an attempt, with how long after the handshake replies still came; None for none at all."""
         self.failed = 0 if worked_s is not None and worked_s >= self._healthy_s else self.failed + 1
 
     def pause_s(self, longest_s: float = LONGEST_PAUSE_S) -> float:
@@ -150,11 +146,6 @@ class Connection:
         self._supervisor: asyncio.Task[None] | None = None
 
     @property
-    def run_id(self) -> str | None:
-        """The server's own name for this run of it, if it tells: a cursor is only good while it stays the same."""
-        return self.server.run_id
-
-    @property
     def is_online(self) -> bool:
         """Whether `run` can send."""
         return isinstance(self.state, Online)
@@ -164,33 +155,14 @@ class Connection:
 
         `ConnectionLost` when it is closed meanwhile.
         """
-        attempt = 0
-        while True:
-            try:
-                lane = await self._connect(self._open_main)
-                break
-            except ConnectFailure as failed:
-                if not failed.kind.is_temporary:
-                    raise
-                self._main_backoff.attempt_failed()
-                attempt += 1
-                await self._pause(failed, attempt)
-        self._adopt(lane)
+        lane = await self._make_interactive(None)
         self._supervisor = start_supervised(
-            self._supervise(lane), name="rtui connection", failed=self._supervisor_failed
+            self._supervise(lane), name="rtui connection", failed=lambda failure: self._end(Closed(failure))
         )
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         """Send on the interactive lane and return the replies in order; `ConnectionLost` at once while it is lost."""
-        if self._main is None:
-            self._raise_lost()
-        return self._main.run(*commands)
-
-    async def ask(self, command: Command) -> Reply:
-        """Send one command on the interactive lane; an error reply is raised as `ServerError`."""
-        if self._main is None:
-            self._raise_lost()
-        return await self._main.ask(command)
+        return self._interactive_lane().run(*commands)
 
     async def online(self) -> None:
         """Wait until the connection is online; raises `ConnectionLost` once it is closed for good."""
@@ -211,7 +183,7 @@ class Connection:
                     return self._bulk
                 lane, self._bulk = self._bulk, None
                 if lane is not None:
-                    self._bulk_backoff.connection_ended(lane.worked_s)
+                    self._bulk_backoff.ended(lane.worked_s)
                     self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_backoff.pause_s()
                 wait_s = self._bulk_due_at - asyncio.get_running_loop().time()
                 if wait_s > 0:
@@ -219,9 +191,10 @@ class Connection:
                     self._bulk_due_at = 0.0
                     continue
                 try:
-                    self._bulk = await self._connect(self._open_bulk)
+                    peer = None if self._main is None else self._main.peer
+                    self._bulk = await self._connect(peer, self.server)
                 except ConnectFailure as failed:
-                    self._bulk_backoff.attempt_failed()
+                    self._bulk_backoff.ended()
                     self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_backoff.pause_s()
                     if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
                         raise
@@ -231,9 +204,7 @@ class Connection:
 
         Another run of the server counts as another connection.
         """
-        if self._main is None:
-            self._raise_lost()
-        lane = self._main
+        lane = self._interactive_lane()
         lane.server = await identify(lane)
         if lane is self._main:
             if lane.server.run_id != self.server.run_id:
@@ -266,7 +237,9 @@ class Connection:
         await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
 
     def _end(self, state: Closed) -> None:
-        """Close everything for good."""
+        """Close everything for good: by `close`, or when the supervisor has failed, so that no caller waits forever."""
+        if isinstance(self.state, Closed):
+            return
         self._set_state(state)
         for opening in self._openings:
             opening.cancel()
@@ -276,17 +249,25 @@ class Connection:
         self._main = self._bulk = None
         self._skip_pause.set()
 
+    def _interactive_lane(self) -> Lane:
+        if self._main is None:
+            self._raise_lost()
+        return self._main
+
     def _raise_lost(self) -> NoReturn:
         if isinstance(self.state, Closed):
             raise ConnectionLost("It was closed by rtui." if self.state.reason is None else str(self.state.reason))
         reason = self.state.reason if isinstance(self.state, Lost) else None
         raise ConnectionLost("It was never open." if reason is None else reason.happened)
 
-    async def _connect(self, opened: Callable[[], Coroutine[None, None, Lane]]) -> Lane:
-        """Attempt once to open a lane, which `close` cancels; raises `ConnectFailure`, `ConnectionLost` when closed."""
+    async def _connect(self, peer: ServerAddress | None = None, before: ServerIdentity | None = None) -> Lane:
+        """Attempt once to open a lane, which `close` cancels; raises `ConnectFailure`, `ConnectionLost` when closed.
+
+        `peer` and `before` are the address and the server of the interactive lane, for another one to the same server.
+        """
         if isinstance(self.state, Closed):
             self._raise_lost()
-        opening = asyncio.create_task(opened(), name="rtui opening")
+        opening = asyncio.create_task(self._open_lane(peer, before), name="rtui opening")
         self._openings.add(opening)
         opening.add_done_callback(self._openings.discard)
         try:
@@ -300,43 +281,25 @@ class Connection:
             self._raise_lost()
         return opening.result()
 
-    async def _open_main(self) -> Lane:
-        """Open the interactive lane, to a server of which nothing is known yet."""
-        self._outcome = HandshakeOutcome()
-        return await self._open_lane(None, ServerIdentity())
-
-    async def _open_bulk(self) -> Lane:
-        """Open another lane to the server of the interactive one, as far as that can be chosen."""
-        return await self._open_lane(None if self._main is None else self._main.peer, self.server)
-
-    async def _open_lane(self, peer: ServerAddress | None, before: ServerIdentity) -> Lane:
-        """Open a lane, with its handshake; `before` is the server of the last one. Raises `ConnectFailure`."""
+    async def _open_lane(self, peer: ServerAddress | None, before: ServerIdentity | None) -> Lane:
+        if before is None:  # an interactive lane, to a server of which nothing is known yet
+            self._outcome, before = HandshakeOutcome(), ServerIdentity()
         lane = await Lane.open(
             self.target, timeout_s=self._connect_timeout_s, reply_timeout_s=self._reply_timeout_s, peer=peer
         )
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 lane.server = await handshake_and_identify(lane, self._outcome, before)
-        except TimeoutError:
+        except BaseException as error:  # also when cancelled: nobody else would close the lane
             lane.close()
-            happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
-            raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
-        except ConnectionLost as lost:
-            lane.close()
-            raise lost_failure(self.target, lost.happened, lost.kind) from None
-        except BaseException:
-            lane.close()
+            if isinstance(error, TimeoutError):
+                happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
+                raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
+            if isinstance(error, ConnectionLost):
+                raise lost_failure(self.target, error.happened, error.kind) from None
             raise
         lane.mark_ready()
         return lane
-
-    def _adopt(self, lane: Lane) -> None:
-        self._main = lane
-        self.server, self.no_touch = lane.server, lane.no_touch
-        self.generation += 1
-        # Runs before callers that await a reply on the lane hear of the loss, so that they see the new state.
-        lane.closed.add_done_callback(self._main_ended)
-        self._set_state(Online())
 
     def _main_ended(self, closed: asyncio.Future[ConnectionLost]) -> None:
         if isinstance(self.state, Closed):
@@ -354,26 +317,34 @@ class Connection:
                 await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
                 if lane.is_open and lane.traffic.commands == sent:
                     lane.run(guard.ping())
-            self._main_backoff.connection_ended(lane.worked_s)
-            lane = await self._reconnect(lane.closed.result())
-            self._adopt(lane)
+            self._main_backoff.ended(lane.worked_s)
+            lane = await self._make_interactive(lane.closed.result())
 
-    def _supervisor_failed(self, failure: RtuiError) -> None:
-        """Close the connection: without the supervisor it would never come back, and callers would wait forever."""
-        if not isinstance(self.state, Closed):
-            self._end(Closed(failure))
+    async def _make_interactive(self, reason: RtuiError | None) -> Lane:
+        """Make an interactive lane, with a pause before each attempt but the very first.
 
-    async def _reconnect(self, reason: RtuiError) -> Lane:
-        """Make another interactive lane, with a pause before each attempt."""
-        attempt = 0
+        `reason` is why the last lane ended; without one only a failure that passes leads to another attempt.
+        """
+        is_first, attempt = reason is None, 0
         while True:
-            await self._pause(reason, attempt)
+            if reason is not None:
+                await self._pause(reason, attempt)
             try:
-                return await self._connect(self._open_main)
+                lane = await self._connect()
+                break
             except RtuiError as failed:
-                self._main_backoff.attempt_failed()
+                if is_first and not (isinstance(failed, ConnectFailure) and failed.kind.is_temporary):
+                    raise
+                self._main_backoff.ended()
                 attempt += 1
                 reason = failed
+        self._main = lane
+        self.server, self.no_touch = lane.server, lane.no_touch
+        self.generation += 1
+        # Runs before callers that await a reply on the lane hear of the loss, so that they see the new state.
+        lane.closed.add_done_callback(self._main_ended)
+        self._set_state(Online())
+        return lane
 
     async def _pause(self, reason: RtuiError, attempt: int) -> None:
         """Set the state to `Lost`, and wait for the pause before the next attempt."""

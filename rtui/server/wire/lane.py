@@ -59,12 +59,10 @@ class _PendingWrite:
     replies: list[Reply] = field(default_factory=list)
 
 
-class Lane:
-    """A pipelined connection, made by `open`."""
+class Lane(asyncio.BufferedProtocol):
+    """A pipelined connection, made by `open`; the callbacks of an asyncio protocol are for the event loop alone."""
 
-    def __init__(
-        self, target: Target, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_reply_bytes: int = MAX_REPLY_BYTES
-    ) -> None:
+    def __init__(self, target: Target, reply_timeout_s: float, max_reply_bytes: int) -> None:
         self.target = target
         self.traffic = Traffic()
         self.peer: ServerAddress | None = None
@@ -82,7 +80,7 @@ class Lane:
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
         self._reply_timeout_s = reply_timeout_s
-        self._protocol = _LaneProtocol(self)
+        self._buffer = bytearray(READ_BUFFER_BYTES)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
         self._denied: dict[str, ServerError] = {}
@@ -106,28 +104,21 @@ class Lane:
         peer: ServerAddress | None = None,
     ) -> Lane:
         """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
-        lane = cls(target, reply_timeout_s=reply_timeout_s, max_reply_bytes=max_reply_bytes)
+        lane = cls(target, reply_timeout_s, max_reply_bytes)
         tls = target.tls if target.socket_path is None else None
         secured = None if tls is None else tls_context(tls)
         sock, lane.peer = await dial(target, timeout_s, peer)
         try:
-            if tls is None:
-                await lane._loop.create_connection(lambda: lane._protocol, sock=sock)
-                return lane
-            name = tls.sni or target.host
             async with asyncio.timeout(timeout_s):
-                await lane._loop.create_connection(lambda: lane._protocol, sock=sock, ssl=secured, server_hostname=name)
-        except OSError as error:  # TimeoutError and ssl.SSLError are OSErrors
+                name = None if tls is None else tls.sni or target.host
+                await lane._loop.create_connection(lambda: lane, sock=sock, ssl=secured, server_hostname=name)
+        except BaseException as error:  # also when cancelled: nobody else would close the socket
             sock.close()
-            if tls is None:
+            if tls is None and isinstance(error, OSError):
                 raise os_failure(target, error) from None
-            timed_out = isinstance(error, TimeoutError)
-            raise tls_failure(
-                target, TimeoutError(f"no answer within {timeout_s:g} s") if timed_out else error
-            ) from None
-        except BaseException as error:
-            sock.close()
-            if tls is not None and isinstance(error, ValueError):
+            if isinstance(error, TimeoutError):
+                error = TimeoutError(f"no answer within {timeout_s:g} s")
+            if tls is not None and isinstance(error, OSError | ValueError):  # ssl.SSLError is an OSError
                 raise tls_failure(target, error) from None
             raise
         return lane
@@ -155,12 +146,28 @@ class Lane:
         """
         if self._denied and any(command.name in self._denied for command in commands):
             return self._run_allowed(commands)
-        return self._run(commands)
+        expected = 0
+        for command in commands:
+            if type(command) is not Command:
+                raise TypeError("a lane carries guard commands only")
+            expected += command.replies
+        done: asyncio.Future[list[Reply]] = self._loop.create_future()
+        if not self.is_open:
+            _fail(done, self.closed.result() if self.closed.done() else ConnectionLost("It was never open."))
+            return done
+        if not expected:
+            done.set_result([])
+            return done
+        self.traffic.commands += expected
+        packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
+        self._unsent.append((packed, _PendingWrite(commands, expected, done)))
+        self._send_unsent()
+        return done
 
     def _run_allowed(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
         """Send the commands that are not denied, and put the known errors among their replies."""
         denied = dict(self._denied)
-        sent = self._run(tuple(command for command in commands if command.name not in denied))
+        sent = self.run(*(command for command in commands if command.name not in denied))
         done: asyncio.Future[list[Reply]] = self._loop.create_future()
 
         def answer(replied: asyncio.Future[list[Reply]]) -> None:
@@ -177,36 +184,6 @@ class Lane:
         sent.add_done_callback(answer)
         return done
 
-    def _run(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
-        expected = 0
-        for command in commands:
-            if type(command) is not Command:
-                raise TypeError("a lane carries guard commands only")
-            expected += command.replies
-        done: asyncio.Future[list[Reply]] = self._loop.create_future()
-        if not self.is_open:
-            reason = self.closed.result() if self.closed.done() else ConnectionLost("It was never open.")
-            _fail(done, reason)
-            return done
-        if not expected:
-            done.set_result([])
-            return done
-        self.traffic.commands += expected
-        packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
-        write = _PendingWrite(commands, expected, done)
-        if self._paused or self._unsent:
-            self._unsent.append((packed, write))
-        else:
-            self._send(packed, write)
-        return done
-
-    async def ask(self, command: Command) -> Reply:
-        """Send one command and return its reply; an error reply is raised as `ServerError`."""
-        (reply,) = await self.run(command)
-        if isinstance(reply, ServerError):
-            raise reply
-        return reply
-
     def forget_denied(self) -> None:
         """Forget which commands the server has denied, so that they are sent again."""
         self._denied.clear()
@@ -215,27 +192,32 @@ class Lane:
         """Close at once; pending replies fail."""
         self._end(ConnectionLost("It was closed by rtui."))
 
-    def _send(self, packed: bytes, write: _PendingWrite) -> None:
+    def _send_unsent(self) -> None:
+        """Write what waits, until the transport has as much as it takes."""
         assert self._transport is not None  # noqa: S101 - is_open was checked
-        if not self._pending:
-            self._last_data_s = self._loop.time()
-            if self._silence_timer is None:
-                self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
-        self._pending.append(write)
-        self.traffic.bytes_out += len(packed)
-        self._transport.write(packed)
+        while self._unsent and not self._paused:
+            packed, write = self._unsent.popleft()
+            if not self._pending:
+                self._last_data_s = self._loop.time()
+                if self._silence_timer is None:
+                    self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
+            self._pending.append(write)
+            self.traffic.bytes_out += len(packed)
+            self._transport.write(packed)
 
-    def _received(self, data: bytearray, count: int) -> None:
+    def buffer_updated(self, nbytes: int) -> None:
         """Parse new bytes, and finish every pending write whose replies are complete."""
+        if self.closed.done():
+            return
         self._last_data_s = self._last_reply_s = self._loop.time()
-        self.traffic.bytes_in += count
-        self._incomplete_bytes += count
+        self.traffic.bytes_in += nbytes
+        self._incomplete_bytes += nbytes
         if self._incomplete_bytes > self._max_reply_bytes:
             happened = f"It sent more than {self._max_reply_bytes >> 20} MiB in answer to one write."
             self._end(ConnectionLost(happened))
             return
         reader = self._reader
-        reader.feed(cast(bytes, data), 0, count)
+        reader.feed(cast(bytes, self._buffer), 0, nbytes)
         gets = reader.gets if self.protocol == 2 else self._next_reply
         pending = self._pending
         try:
@@ -302,52 +284,37 @@ class Lane:
         if self._silence_timer is not None:
             self._silence_timer.cancel()
             self._silence_timer = None
-        for write in self._pending:
-            _fail(write.done, reason)
-        for _, write in self._unsent:
+        for write in (*self._pending, *(write for _, write in self._unsent)):
             _fail(write.done, reason)
         self._pending.clear()
         self._unsent.clear()
         if self._transport is not None:
             self._transport.abort()
 
-    def _resumed(self) -> None:
-        self._paused = False
-        while self._unsent and not self._paused:
-            self._send(*self._unsent.popleft())
-
-
-class _LaneProtocol(asyncio.BufferedProtocol):
-    """The asyncio protocol of a lane, which keeps the event loop's callbacks out of the lane's own interface."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-        self._buffer = bytearray(READ_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._lane._transport = cast(asyncio.Transport, transport)
+        """Keep the transport."""
+        self._transport = cast(asyncio.Transport, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # A view and not the buffer itself: TLS fills it in slices, and a slice of a bytearray is a copy.
-        return self._view
-
-    def buffer_updated(self, nbytes: int) -> None:
-        if not self._lane.closed.done():
-            self._lane._received(self._buffer, nbytes)
+        """Return where bytes go: a view, since TLS fills it in slices, and a slice of a bytearray is a copy."""
+        return memoryview(self._buffer)
 
     def pause_writing(self) -> None:
-        self._lane._paused = True
+        """Hold what is sent back: the transport has enough."""
+        self._paused = True
 
     def resume_writing(self) -> None:
-        self._lane._resumed()
+        """Send what was held back."""
+        self._paused = False
+        self._send_unsent()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is None:
-            self._lane._end(ConnectionLost("The server closed the connection."))
-        else:
+        """End the lane."""
+        happened = "The server closed the connection."
+        if exc is not None:
             reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)
-            self._lane._end(ConnectionLost(f"The connection broke: {reason}."))
+            happened = f"The connection broke: {reason}."
+        self._end(ConnectionLost(happened))
 
 
 def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:

@@ -18,7 +18,7 @@ from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.inspection.gathered import Gathered, inspecting
 from tests.server.scanned import numbered, plant, uproot
-from tests.server.targets import connected, target_of, until
+from tests.server.targets import ask, connected, target_of, until
 from tests.servers import Server
 
 MANY = 20_000
@@ -163,7 +163,7 @@ async def test_pausing_sends_nothing_and_going_on_completes_it(valkey: Server) -
         running = asyncio.create_task(scan.run())
         await paused.wait()
         lane = await connection.bulk()
-        await lane.ask(guard.ping())  # behind everything that was under way
+        await ask(lane, guard.ping())  # behind everything that was under way
         commands = scan.cost.commands
         await connection.refresh()
         assert scan.cost.commands == commands

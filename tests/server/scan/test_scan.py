@@ -21,7 +21,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, Lost
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
-from tests.server.targets import connected, target_of, until
+from tests.server.targets import ask, connected, target_of, until
 from tests.servers import Server
 
 MANY = 30_000
@@ -139,7 +139,7 @@ async def test_a_scan_that_gives_way_takes_up_nothing_meanwhile(valkey: Server) 
         await given.wait()
         pages = seen.pages
         for _ in range(20):
-            await connection.ask(guard.ping())
+            await ask(connection, guard.ping())
         assert seen.pages == pages
         assert scan.state is ScanState.RUNNING
         scan.control.yield_to_input(0)

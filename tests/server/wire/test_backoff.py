@@ -36,10 +36,10 @@ def test_only_work_makes_pauses_short_again(events: list[str], seed: int) -> Non
     in_vain = 0
     for event in events:
         if event == "failed":
-            backoff.attempt_failed()
+            backoff.ended()
         else:
             worked_s = {"cut": None, "brief": HEALTHY_S / 2, "worked": HEALTHY_S}[event]
-            backoff.connection_ended(worked_s)
+            backoff.ended(worked_s)
         in_vain = 0 if event == "worked" else in_vain + 1
         assert 0.0 <= backoff.pause_s() <= min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** max(0, in_vain - 1))
     assert backoff.failed == in_vain

@@ -20,7 +20,7 @@ from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
-from tests.server.targets import connected, lane_to, target_of, until
+from tests.server.targets import ask, connected, lane_to, target_of, until
 from tests.servers import Server
 
 
@@ -43,9 +43,9 @@ async def test_it_answers_on_both_lanes(server: Server) -> None:
     async with connected(target_of(server)) as connection:
         assert connection.state == Online()
         assert await connection.run(guard.strlen(b"k"), guard.exists(b"k")) == [4, 1]
-        assert await connection.ask(guard.strlen(b"k")) == 4
+        assert await ask(connection, guard.strlen(b"k")) == 4
         lane = await connection.bulk()
-        assert await lane.ask(guard.strlen(b"k")) == 4
+        assert await ask(lane, guard.strlen(b"k")) == 4
         assert await connection.bulk() is lane
 
 
@@ -54,7 +54,7 @@ async def test_the_bulk_lane_does_not_hold_up_questions(valkey: Server) -> None:
         lane = await connection.bulk()
         assert lane.peer is not None
         crowd = [lane.run(build_batch(guard.exists, [b"%d" % i for i in range(1_000)])) for _ in range(20)]
-        assert await connection.ask(guard.ping()) == b"PONG"
+        assert await ask(connection, guard.ping()) == b"PONG"
         await asyncio.gather(*crowd)
 
 
@@ -75,27 +75,27 @@ async def test_a_lost_connection_is_noticed_at_once_and_comes_back(server: Serve
         with pytest.raises(ConnectionLost):
             await connection.run(guard.ping())
         with pytest.raises(ConnectionLost):
-            await connection.ask(guard.ping())
+            await ask(connection, guard.ping())
         again = await connection.bulk()
         assert again is not lane
         assert not lane.is_open
-        assert await again.ask(guard.ping()) == b"PONG"
-        assert await connection.ask(guard.ping()) == b"PONG"
+        assert await ask(again, guard.ping()) == b"PONG"
+        assert await ask(connection, guard.ping()) == b"PONG"
         assert states[0] is Lost
         assert connection.generation == 2
 
 
 async def test_the_same_server_keeps_its_run_id_and_a_restarted_one_does_not(server: Server) -> None:
     async with connected(target_of(server), sleep=soon) as connection:
-        run_id = connection.run_id
+        run_id = connection.server.run_id
         assert run_id
         server.admin.client_kill_filter(_type="normal")
         await until(connection, lambda: connection.generation == 2 and connection.is_online)
-        assert connection.run_id == run_id
+        assert connection.server.run_id == run_id
         server.restart()
         await connection.online()
         await until(connection, lambda: connection.generation > 2 and connection.is_online)
-        assert connection.run_id not in {None, run_id}
+        assert connection.server.run_id not in {None, run_id}
 
 
 async def test_what_waits_for_a_reply_fails_when_the_connection_does(valkey: Server) -> None:
@@ -105,7 +105,7 @@ async def test_what_waits_for_a_reply_fails_when_the_connection_does(valkey: Ser
         with pytest.raises(ConnectionLost):
             await connection.run(*[guard.getrange(b"big", 0, 59_999)] * 3)
         await connection.online()
-        assert await connection.ask(guard.strlen(b"big")) == 60_000
+        assert await ask(connection, guard.strlen(b"big")) == 60_000
 
 
 async def test_attempts_are_counted_with_their_reason_until_one_works(valkey: Server) -> None:
@@ -164,7 +164,7 @@ async def test_a_bulk_lane_that_breaks_alone_is_made_again(valkey: Server) -> No
         lane.close()
         again = await connection.bulk()
         assert again is not lane
-        assert await again.ask(guard.ping()) == b"PONG"
+        assert await ask(again, guard.ping()) == b"PONG"
         assert connection.generation == 1
 
 
@@ -193,7 +193,7 @@ async def test_it_waits_while_the_server_loads(pool: Pool) -> None:
         await asyncio.to_thread(hasty.config_set, "key-load-delay", 0)
         hasty.close()
         await opening
-        assert await connection.ask(guard.dbsize()) == 4_000
+        assert await ask(connection, guard.dbsize()) == 4_000
         assert "% through" in " ".join(said)
     finally:
         await connection.close()
@@ -231,8 +231,8 @@ async def test_over_ipv6(valkey: Server) -> None:
     except redis.ResponseError:
         pytest.skip("this machine has no IPv6 loopback")
     async with connected(parse_target(f"redis://[::1]:{valkey.port}/1")) as connection:
-        assert await connection.ask(guard.ping()) == b"PONG"
-        assert await (await connection.bulk()).ask(guard.ping()) == b"PONG"
+        assert await ask(connection, guard.ping()) == b"PONG"
+        assert await ask(await connection.bulk(), guard.ping()) == b"PONG"
 
 
 async def test_closing_ends_everything(valkey: Server) -> None:

@@ -15,7 +15,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
-from tests.server.targets import connected, lane_to, target_of
+from tests.server.targets import ask, connected, lane_to, target_of
 from tests.servers import Server
 
 HOSTILE_PASSWORDS = ["pass word", "a'\"b", "p\r\nFLUSHALL\r\n", "п@ß:w/ö?rd#", "\udcff\udc80\x00", "$8\r\n", "x" * 500]
@@ -74,7 +74,7 @@ async def test_everything_optional_may_be_denied(server: Server) -> None:
     server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "-@all", "+scan")
     for protocol in (None, 2, 3):
         async with connected(target_of(server, user="app", password=Secret("pw"), protocol=protocol)) as connection:
-            assert isinstance(await connection.ask(guard.scan(0, count=10)), list)
+            assert isinstance(await ask(connection, guard.scan(0, count=10)), list)
             assert connection.server.run_id is None
             if knows_no_touch(server):
                 assert connection.no_touch is NoTouch.DENIED

@@ -15,7 +15,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
-from tests.server.targets import lane_to, target_of
+from tests.server.targets import ask, lane_to, target_of
 from tests.servers import Server
 
 
@@ -39,7 +39,7 @@ async def test_runs_overlap_and_keep_their_replies_apart(server: Server) -> None
 
 async def test_over_a_unix_socket(unix_server: Server) -> None:
     async with lane_to(target_of(unix_server)) as lane:
-        assert await lane.ask(guard.ping()) == b"PONG"
+        assert await ask(lane, guard.ping()) == b"PONG"
 
 
 async def test_over_tls_with_replies_larger_than_any_buffer(tls_server: Server) -> None:
@@ -57,7 +57,7 @@ async def test_an_error_reply_is_a_value_among_others(server: Server) -> None:
         assert isinstance(error, ServerError)
         assert error.code == "WRONGTYPE"
         with pytest.raises(ServerError, match="WRONGTYPE"):
-            await lane.ask(guard.strlen(b"list"))
+            await ask(lane, guard.strlen(b"list"))
 
 
 async def test_nothing_but_guard_commands_can_be_sent(valkey: Server) -> None:
@@ -71,7 +71,7 @@ async def test_nothing_but_guard_commands_can_be_sent(valkey: Server) -> None:
                 lane.run(cast(Any, wrong))
             with pytest.raises(TypeError):
                 lane.run(guard.ping(), cast(Any, wrong))
-        assert await lane.ask(guard.exists(b"k")) == 1
+        assert await ask(lane, guard.exists(b"k")) == 1
         assert lane.traffic.commands == 1
 
 
@@ -131,7 +131,7 @@ async def test_a_slow_answer_in_pieces_is_not_silence() -> None:
     server = await asyncio.start_server(dribbling, "127.0.0.1", 0)
     target = Target(port=server.sockets[0].getsockname()[1])
     async with server, lane_to(target, reply_timeout_s=0.15) as lane:
-        assert await lane.ask(guard.ping()) == b"PONG"
+        assert await ask(lane, guard.ping()) == b"PONG"
 
 
 async def test_an_idle_lane_is_not_silent(valkey: Server) -> None:
@@ -139,7 +139,7 @@ async def test_an_idle_lane_is_not_silent(valkey: Server) -> None:
         await lane.run(guard.ping())
         await asyncio.wait([lane.closed], timeout=0.1)
         assert lane.is_open
-        assert await lane.ask(guard.ping()) == b"PONG"
+        assert await ask(lane, guard.ping()) == b"PONG"
 
 
 async def test_a_cut_in_the_middle_of_a_reply(valkey: Server) -> None:
@@ -166,7 +166,7 @@ async def test_a_dead_server_fails_everything_that_waits_and_everything_after(va
         with pytest.raises(ConnectionLost):
             await lane.run(guard.ping())
         with pytest.raises(ConnectionLost):
-            await lane.ask(guard.ping())
+            await ask(lane, guard.ping())
 
 
 async def test_closing_fails_what_waits(valkey: Server) -> None:
@@ -207,5 +207,5 @@ async def test_a_second_lane_reaches_the_address_of_the_first(valkey: Server) ->
         assert first.peer is not None
         nowhere = Target(host="no-such-host.invalid", port=valkey.port)
         second = await Lane.open(nowhere, peer=first.peer)
-        assert await second.ask(guard.ping()) == b"PONG"
+        assert await ask(second, guard.ping()) == b"PONG"
         second.close()

@@ -35,7 +35,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.target import Secret, Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
-from tests.server.targets import connected, target_of, until
+from tests.server.targets import ask, connected, target_of, until
 from tests.servers import Server, free_port
 
 HANDSHAKE_BYTES = 20_000
@@ -115,7 +115,7 @@ async def test_work_that_is_answered_makes_the_pauses_short_again(valkey: Server
     async with cut_short(valkey, healthy_s=0.0) as (connection, _, pauses):
         for _ in range(8):
             lane = await connection.bulk()
-            assert await lane.ask(guard.strlen(b"big")) == 60_000
+            assert await ask(lane, guard.strlen(b"big")) == 60_000
             with pytest.raises(ConnectionLost):
                 await lane.run(guard.getrange(b"big", 0, 59_999))
         assert max(pauses.taken) <= FIRST_PAUSE_S
@@ -130,7 +130,7 @@ async def test_a_handshake_alone_is_no_work(valkey: Server) -> None:
     async with connected(target_of(valkey), healthy_s=0.0) as connection:
         lane = await connection.bulk()
         assert lane.worked_s is None
-        await lane.ask(guard.ping())
+        await ask(lane, guard.ping())
         assert lane.worked_s is not None
 
 
@@ -301,7 +301,7 @@ async def test_without_a_file_left_it_says_so_and_goes_on_trying(request: pytest
                 os.close(one)
             taken.clear()
             await connection.online()
-            assert await connection.ask(guard.ping()) == b"PONG"
+            assert await ask(connection, guard.ping()) == b"PONG"
 
 
 def resolving_to(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[int, tuple[str, int]]) -> None:
@@ -319,8 +319,8 @@ async def test_an_address_of_a_family_that_the_system_lacks_is_passed_over(
     here = (socket.AF_INET, ("127.0.0.1", valkey.port))
     resolving_to(monkeypatch, (NO_FAMILY, ("::1", valkey.port)), here)
     async with connected(target_of(valkey, host="localhost")) as connection:
-        assert await connection.ask(guard.ping()) == b"PONG"
-        assert await (await connection.bulk()).ask(guard.ping()) == b"PONG"
+        assert await ask(connection, guard.ping()) == b"PONG"
+        assert await ask(await connection.bulk(), guard.ping()) == b"PONG"
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -356,14 +356,14 @@ async def test_socket_options_that_the_system_refuses_are_left_out(
 ) -> None:
     monkeypatch.setattr(socket, "TCP_KEEPCNT", 9_999)
     async with connected(target_of(valkey)) as connection:
-        assert await connection.ask(guard.ping()) == b"PONG"
+        assert await ask(connection, guard.ping()) == b"PONG"
 
 
 async def test_an_address_that_is_no_longer_reached_is_resolved_again(valkey: Server) -> None:
     gone = ServerAddress(socket.AF_INET, ("127.0.0.1", free_port()))
     lane = await Lane.open(target_of(valkey), peer=gone)
     try:
-        assert await lane.ask(guard.ping()) == b"PONG"
+        assert await ask(lane, guard.ping()) == b"PONG"
         assert lane.peer is not None
         assert lane.peer.address[1] == valkey.port
     finally:
