@@ -136,11 +136,11 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
 
 def _text_of(report: Report, form: str, file: ReportOutput) -> str:
     """Return the report in its format; text for a terminal has its width, and is in ASCII if that can't do more."""
-    from rtui.analysis.formats import write  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats import FORMS  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.text import write_text  # noqa: PLC0415
 
     if form != "text" or not file.is_terminal:
-        return write(report, form)
+        return FORMS[form](report)
     is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
     return write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode)
 

@@ -28,8 +28,3 @@ TABLE_FORMATS: Final[dict[str, Callable[[Table], str]]] = {
     ".json": table_json,
 }
 """How a single table is written, by the ending of the file's name."""
-
-
-def write(report: Report, form: str) -> str:
-    """Return a report as a file of one of FORMS; KeyError for any other."""
-    return FORMS[form](report)

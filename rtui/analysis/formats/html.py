@@ -10,42 +10,34 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.formats.html_charts import icicle, timeline
 from rtui.analysis.formats.html_markup import Markup, element, joined, section, share_styles
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
-from rtui.analysis.report.tables.table import written, written_keys
-
-_MARKS: Final = {CoverageKind.EXACT: "exact", CoverageKind.PARTIAL: "partial", CoverageKind.ESTIMATE: "estimate"}
+from rtui.analysis.report.tables.table import MARKS, written, written_keys
 
 
 def write_html(report: Report) -> str:
     """Return the page; it ends with a line feed."""
-    title = f"rtui report · {report.head.server.label}"
     style, script = _style(), _inline("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("meta", name="referrer", content="no-referrer"),
-        element("title", title),
+        element("title", f"rtui report · {report.head.server.label}"),
         element("style", style),
     )
     body = element("body", _header(report), _main(report), element("script", script))
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the policy of the page: nothing but its own style and script."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _digest(text: str) -> str:
@@ -64,47 +56,31 @@ def _inline(name: str) -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    head = report.head
-    server = " · ".join(
-        part for part in (f"{head.server.product} {head.server.version}".strip(), head.server.role) if part
-    )
+    """Return the server, the main figures, and what a reader must know before any figure."""
+    head, stats = report.head, report.summary.root.stats
+    product = f"{head.server.product} {head.server.version}".strip()
+    server = " · ".join(part for part in (product, head.server.role) if part)
     kind = head.coverage.kind
+    figures = [("keys", written_keys(stats.keys, MARKS[kind]))]
+    if stats.memory_bytes is not None:
+        figures.append(("memory of keys", written(stats.memory_bytes, humanize.size, MARKS[kind])))
+    if stats.no_ttl_share is not None:
+        figures.append(("never expire", written(stats.no_ttl_share, humanize.share)))
+    figures.append(("server time", humanize.seconds(round(head.cost.server_us / 1e6, 1))))
+    figures.append(("took", humanize.seconds(round(head.cost.elapsed_s, 1))))
+    warnings = [] if kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
+    for name, column in head.columns.items():
+        if column.state is ColumnState.DENIED:
+            warnings.append(f"Denied, {name}: {column.reason or column.state}.")
+    tiles = (element("div", element("b", value), element("span", title)) for title, value in figures)
     return element(
         "header",
         element("p", "rtui report", class_="kicker"),
-        element("h1", head.server.label, element("span", _MARKS[kind], class_=f"badge {_MARKS[kind]}")),
+        element("h1", head.server.label, element("span", kind.value, class_=f"badge {kind}")),
         element("p", f"{server} · db{head.server.db} · {humanize.moment(head.made_at_s)} UTC", class_="sub"),
-        element("div", *_tiles(report), class_="tiles"),
-        *_warnings(report),
+        element("div", *tiles, class_="tiles"),
+        *(element("p", one, class_="warning") for one in warnings),
     )
-
-
-def _tiles(report: Report) -> list[Markup]:
-    stats, head = report.summary.root.stats, report.head
-    mark = {CoverageKind.ESTIMATE: humanize.Mark.ABOUT, CoverageKind.PARTIAL: humanize.Mark.AT_LEAST}.get(
-        head.coverage.kind, humanize.Mark.EXACT
-    )
-    figures = [("keys", written_keys(stats.keys, mark))]
-    if stats.memory_bytes is not None:
-        figures.append(("memory of keys", written(stats.memory_bytes, humanize.size, mark)))
-    if stats.no_ttl_share is not None:
-        figures.append(("never expire", written(stats.no_ttl_share, humanize.share, humanize.Mark.EXACT)))
-    figures.append(("server time", humanize.seconds(round(head.cost.server_us / 1e6, 1))))
-    figures.append(("took", humanize.seconds(round(head.cost.elapsed_s, 1))))
-    return [element("div", element("b", value), element("span", title)) for title, value in figures]
-
-
-def _warnings(report: Report) -> list[Markup]:
-    """Return what a reader must know before any figure."""
-    head = report.head
-    texts = [] if head.coverage.kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
-    denied = [
-        f"{name}: {column.reason or column.state}."
-        for name, column in head.columns.items()
-        if column.state is ColumnState.DENIED
-    ]
-    texts += [f"Denied, {one}" for one in denied]
-    return [element("p", one, class_="warning") for one in texts]
 
 
 def _main(report: Report) -> Markup:

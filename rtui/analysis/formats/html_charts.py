@@ -1,4 +1,8 @@
-"""The icicle of namespaces as SVG: a row for each level, width by bytes, colour by the share that never expires."""
+"""The charts of the page as SVG: the icicle of namespaces, and the expiry forecast as bars over time.
+
+The icicle has a row for each level; width is by bytes, colour by the share that never expires. The forecast has a chart
+for the next hour, day, week and later, with cliffs marked and listed.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.formats.html_markup import Markup, element
-from rtui.analysis.humanize import OTHER, Mark
-from rtui.analysis.report.document import Cliff, CoverageKind, ExpiryBin, Node, NodeKind, Report, Stats, Timeline
+from rtui.analysis.humanize import OTHER
+from rtui.analysis.report.document import Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.cells import Cells, plain
 from rtui.analysis.report.tables.expiry import timeline_columns
-from rtui.analysis.report.tables.table import Cell, Column, Unit, cell_text, noun_of, written, written_keys
+from rtui.analysis.report.tables.table import MARKS, Column, Unit, cell_text, noun_of, written, written_keys
 from rtui.keyspace.text.display import SafeText, display
 
 MOST_CELLS: Final = 1500
@@ -31,6 +35,7 @@ THIN: Final = 0.003
 _TINY: Final = 0.02
 """Below this share of the width nothing is written into a cell."""
 
+_ALL: Final = SafeText("all keys")
 _NO_TTL_STEPS: Final = 4
 _LABEL_LIMIT: Final = 60
 
@@ -72,28 +77,20 @@ def icicle(report: Report) -> Markup:
     )
     measure = "keys" if root.stats.memory_bytes is None else "bytes"
     how = f"Each row is one level of namespaces; the width of a box is its share of the {measure}. "
+    steps = (element("i", class_=f"t{step}") for step in range(_NO_TTL_STEPS + 1))
+    rest = f"{humanize.counted(left_out, 'smaller or deeper namespace')} not drawn."
     return element(
         "section",
         element("h2", f"Namespaces by {measure}"),
-        element(
-            "p",
-            how,
-            element("span", class_="hint"),
-            class_="note",
-            id="where",
-        ),
+        element("p", how, element("span", class_="hint"), class_="note", id="where"),
         drawn,
-        _legend(),
-        *(
-            [element("p", f"{humanize.counted(left_out, 'smaller or deeper namespace')} not drawn.", class_="note")]
-            if left_out
-            else []
-        ),
+        element("p", "all expire ", *steps, " none ever do", class_="note legend"),
+        *([element("p", rest, class_="note")] if left_out else []),
         id="icicle",
     )
 
 
-def weight(stats: Stats) -> float:
+def _weight(stats: Stats) -> float:
     """Return what the width of a namespace stands for: bytes, or keys where those are not known."""
     return plain(stats.keys if stats.memory_bytes is None else stats.memory_bytes)
 
@@ -104,12 +101,12 @@ def _boxes(root: Node) -> Iterator[_Box]:
     while waiting:
         box = waiting.pop()
         yield box
-        total = max(weight(box.node.stats), sum(weight(child.stats) for child in box.node.children))
+        total = max(_weight(box.node.stats), sum(_weight(child.stats) for child in box.node.children))
         if box.depth + 1 >= DEEPEST or total <= 0:
             continue
         left = box.left
         for child in box.node.children:
-            width = box.width * weight(child.stats) / total
+            width = box.width * _weight(child.stats) / total
             label = (box.label + child.name + child.separator)[: 4 * _LABEL_LIMIT]
             waiting.append(_Box(child, box.depth + 1, left, width, label))
             left += width
@@ -117,156 +114,121 @@ def _boxes(root: Node) -> Iterator[_Box]:
 
 def _drawn(box: _Box, cells: Cells) -> Markup:
     """Return one namespace: a box, its name and size, and all about it on hover."""
-    stats = box.node.stats
-    size: Cell = cells.amount(stats.keys) if stats.memory_bytes is None else cells.memory(stats)
-    text = cell_text(size, _KEYS if stats.memory_bytes is None else _BYTES)
-    classes = f"c {_colour(stats)}" + (" tiny" if box.width < _TINY else "")
+    stats, is_tiny = box.node.stats, box.width < _TINY
+    keys = cell_text(cells.amount(stats.keys), _KEYS)
+    size = None if stats.memory_bytes is None else cell_text(cells.memory(stats), _BYTES)
+    facts = [f"{keys} {humanize.noun(plain(stats.keys), 'key')}"]
+    if size is not None:
+        facts.append(size)
+    if stats.share_memory is not None:
+        facts.append(written(stats.share_memory, humanize.share))
+    colour = "tx"
+    if stats.no_ttl_share is not None:
+        facts.append(f"{written(stats.no_ttl_share, humanize.share)} never expire")
+        colour = f"t{max(0, min(_NO_TTL_STEPS, round(plain(stats.no_ttl_share) * _NO_TTL_STEPS)))}"
+    if box.node.kind is NodeKind.OTHER:
+        name = OTHER
+    else:
+        name = display(box.node.name + box.node.separator, limit=_LABEL_LIMIT) if box.depth else _ALL
+    path = display(box.label, limit=2 * _LABEL_LIMIT) if box.depth else _ALL
     return element(
         "svg",
-        element("title", _tooltip(box, cells)),
+        element("title", f"{path}: {', '.join(facts)}"),
         element("rect", width="100%", height=str(ROW_HEIGHT - 1)),
-        element("text", _name(box), element("tspan", text, dx="8", class_="size"), x="7", y="17"),
-        class_=classes,
+        element("text", name, element("tspan", keys if size is None else size, dx="8", class_="size"), x="7", y="17"),
+        class_=f"c {colour} tiny" if is_tiny else f"c {colour}",
         x=f"{box.left * 100:.4f}%",
         y=str(box.depth * ROW_HEIGHT),
         width=f"{box.width * 100:.4f}%",
         height=str(ROW_HEIGHT - 1),
         data_d=str(box.depth),
-        tabindex=None if box.width < _TINY else "0",
+        tabindex=None if is_tiny else "0",
         role="button",
     )
 
 
-def _name(box: _Box) -> SafeText:
-    if box.node.kind is NodeKind.OTHER:
-        return SafeText(OTHER)
-    if not box.depth:
-        return SafeText("all keys")
-    return display(box.node.name + box.node.separator, limit=_LABEL_LIMIT)
-
-
-def _tooltip(box: _Box, cells: Cells) -> str:
-    """Return what is in a namespace, in a line."""
-    stats = box.node.stats
-    name = display(box.label, limit=2 * _LABEL_LIMIT) if box.depth else "all keys"
-    parts = [f"{cell_text(cells.amount(stats.keys), _KEYS)} {humanize.noun(plain(stats.keys), 'key')}"]
-    if stats.memory_bytes is not None:
-        parts.append(cell_text(cells.memory(stats), _BYTES))
-    if stats.share_memory is not None:
-        parts.append(written(stats.share_memory, humanize.share))
-    if stats.no_ttl_share is not None:
-        parts.append(f"{written(stats.no_ttl_share, humanize.share)} never expire")
-    return f"{name}: {', '.join(parts)}"
-
-
-def _colour(stats: Stats) -> str:
-    """Return the class that says how much never expires."""
-    if stats.no_ttl_share is None:
-        return "tx"
-    return f"t{max(0, min(_NO_TTL_STEPS, round(plain(stats.no_ttl_share) * _NO_TTL_STEPS)))}"
-
-
-def _legend() -> Markup:
-    steps = (element("i", class_=f"t{step}") for step in range(_NO_TTL_STEPS + 1))
-    return element("p", "all expire ", *steps, " none ever do", class_="note legend")
-
-
 COLUMNS: Final = 60
 """Bars of each chart."""
-
-_MARKS: Final = {CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT}
-"""What stands before numbers that come without an interval."""
 
 _HEIGHT: Final = 100
 _STEP: Final = 10
 """Width of a bar in the units of the drawing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """A range of time with a chart of its own."""
-
-    title: str
-    start_s: float
-    """Since the report was made."""
-    end_s: float
-
-
 def timeline(report: Report) -> Markup:
-    """Return the charts and the list of cliffs; nothing where nothing expires."""
-    lines = report.summary.expiry.timelines
+    """Return a chart for each range of time up to the last expiry, and the cliffs; nothing where nothing expires."""
+    lines, found = report.summary.expiry.timelines, report.summary.expiry.cliffs
     if not lines or not lines[0].bins:
         return Markup("")
     now = report.head.made_at_s
-    bins = lines[0].bins
-    found = report.summary.expiry.cliffs
-    mark = _MARKS.get(report.head.coverage.kind, Mark.EXACT)
-    charts = [chart for span in _ranges(now, bins) for chart in _chart(span, now, lines[0], found, mark)]
-    if not charts:
+    mark = MARKS[report.head.coverage.kind]
+    ranges = [
+        ("next hour", 0, HOUR_S),
+        ("then the next day", HOUR_S, DAY_S),
+        ("then the next week", DAY_S, 7 * DAY_S),
+        ("later", 7 * DAY_S, max(one.start_s + one.width_s for one in lines[0].bins) - now),
+    ]
+    charts = [_chart(report, title, now + start, end - start) for title, start, end in ranges if end > start]
+    if not any(charts):
         return Markup("")
+    cliffs = (
+        element(
+            "li",
+            element("b", f"{humanize.moment(one.start_s)[:16]} – {humanize.moment(one.end_s)[11:16]}"),
+            f" · {written_keys(one.keys, mark)} {noun_of(one.keys, 'key')} of ",
+            element("code", one.label),
+            f", {written(one.share, humanize.share)} of it"
+            + ("" if one.memory_bytes is None else f", {written(one.memory_bytes, humanize.size, mark)}"),
+        )
+        for one in found[:20]
+    )
     return element(
         "section",
         element("h2", "Coming expiries"),
         element("p", "Keys by the moment at which they expire, in UTC; each chart has its own scale.", class_="note"),
         element("div", *charts, class_="charts"),
-        _cliffs(found, mark),
+        element("ul", *cliffs, class_="cliffs") if found else Markup(""),
         id="timeline",
     )
 
 
-def _ranges(now: float, bins: Sequence[ExpiryBin]) -> Iterator[_Range]:
-    """Yield the ranges of time that get a chart each, up to the last expiry."""
-    yield _Range("next hour", 0, HOUR_S)
-    yield _Range("then the next day", HOUR_S, DAY_S)
-    yield _Range("then the next week", DAY_S, 7 * DAY_S)
-    last = max(one.start_s + one.width_s for one in bins) - now
-    if last > 7 * DAY_S:
-        yield _Range("later", 7 * DAY_S, last)
-
-
-def _chart(span: _Range, now: float, line: Timeline, found: Sequence[Cliff], mark: Mark) -> Iterator[Markup]:
-    """Yield the chart of a range, unless nothing expires in it."""
-    start, width = now + span.start_s, span.end_s - span.start_s
-    (whole,), bars = (
-        timeline_columns(line, start, start + width, 1),
-        timeline_columns(line, start, start + width, COLUMNS),
-    )
+def _chart(report: Report, title: str, start: float, width: float) -> Markup:
+    """Return the chart of a range of time; nothing where nothing expires in it."""
+    line, end = report.summary.expiry.timelines[0], start + width
+    (whole,) = timeline_columns(line, start, end, 1)
+    bars = timeline_columns(line, start, end, COLUMNS)
     heights = [plain(one.keys) for one in bars]
     highest = max((one.keys for one in bars), key=plain)
-    top = plain(highest)
     if plain(whole.keys) < 1:
-        return
+        return Markup("")
     steep = [
         at
         for at in range(COLUMNS)
         if any(
             one.start_s < start + (at + 1) * width / COLUMNS and one.end_s > start + at * width / COLUMNS
-            for one in found
+            for one in report.summary.expiry.cliffs
         )
     ]
     calm = [at for at in range(COLUMNS) if at not in steep]
-    keys = written_keys(whole.keys, mark)
     noun = noun_of(whole.keys, "key")
-    title = f"{span.title}: {keys} {noun} {'expires' if noun == 'key' else 'expire'}"
+    keys = f"{written_keys(whole.keys, MARKS[report.head.coverage.kind])} {noun}"
     drawing = element(
         "svg",
-        element("title", title),
-        element("path", d=_path(heights, calm, top), class_="bars"),
-        element("path", d=_path(heights, steep, top), class_="bars steep"),
+        element("title", f"{title}: {keys} {'expires' if noun == 'key' else 'expire'}"),
+        element("path", d=_path(heights, calm, plain(highest)), class_="bars"),
+        element("path", d=_path(heights, steep, plain(highest)), class_="bars steep"),
         viewBox=f"0 0 {COLUMNS * _STEP} {_HEIGHT}",
         preserveAspectRatio="none",
         role="img",
     )
-    middle = start + width / 2
-    yield element(
+    top = f"{keys} · the highest bar is {written(highest, humanize.short_count)}"
+    times = [humanize.moment(at) for at in (start, start + width / 2, end)]
+    axis = (element("span", time[11:16] if width <= DAY_S else time[:10]) for time in times)
+    return element(
         "figure",
-        element(
-            "figcaption",
-            element("b", span.title),
-            element("span", f"{keys} {noun} · the highest bar is {written(highest, humanize.short_count)}"),
-        ),
+        element("figcaption", element("b", title), element("span", top)),
         drawing,
-        element("div", *(element("span", _clock(at, width)) for at in (start, middle, start + width)), class_="axis"),
+        element("div", *axis, class_="axis"),
     )
 
 
@@ -278,24 +240,3 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
             height = max(height, 1.0)
             bars.append(f"M{at * _STEP} {_HEIGHT}v-{height:.1f}h{_STEP - 2}v{height:.1f}z")
     return "".join(bars)
-
-
-def _cliffs(found: Sequence[Cliff], mark: Mark) -> Markup:
-    items = (
-        element(
-            "li",
-            element("b", f"{humanize.moment(one.start_s)[:16]} – {humanize.moment(one.end_s)[11:16]}"),
-            f" · {written_keys(one.keys, mark)} {noun_of(one.keys, 'key')} of ",
-            element("code", one.label),
-            f", {written(one.share, humanize.share)} of it"
-            + ("" if one.memory_bytes is None else f", {written(one.memory_bytes, humanize.size, mark)}"),
-        )
-        for one in found[:20]
-    )
-    return element("ul", *items, class_="cliffs") if found else Markup("")
-
-
-def _clock(at_s: float, width_s: float) -> str:
-    """Return a moment as an axis shows it: the time of day, or the date where the range is longer than a day."""
-    text = humanize.moment(at_s)
-    return text[11:16] if width_s <= DAY_S else text[:10]

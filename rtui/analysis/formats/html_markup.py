@@ -22,12 +22,15 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element. In the names of attributes `_` stands for `-`, but for one at the end; None leaves one out."""
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
+    """Return an element. In the names of attributes `_` stands for `-`, but for one at the end; None leaves one out.
+
+    Numbers have a few figures.
+    """
+    written = ""
+    for key, value in attributes.items():
+        if value is not None:
+            text = safe(value) if isinstance(value, str) else f"{value:.6g}"
+            written += f' {key.rstrip("_").replace("_", "-")}="{text}"'
     if name in _VOID:
         return Markup(f"<{name}{written}/>")
     return Markup(f"<{name}{written}>{joined(children)}</{name}>")
@@ -43,11 +46,6 @@ def safe(text: str) -> Markup:
     return Markup(escape(display_text(text, limit=_TEXT_LIMIT)))
 
 
-def _attribute(value: str | float) -> str:
-    """Return the value of an attribute; numbers in a few figures."""
-    return safe(value) if isinstance(value, str) else f"{value:.6g}"
-
-
 SHARE_STEPS: Final = 20
 """A share is drawn under its number in so many steps."""
 
@@ -57,7 +55,13 @@ _MOST_ROWS: Final = 200
 def section(table: Table) -> Markup:
     """Return a table under its heading, with its note."""
     rows = table.rows[:_MOST_ROWS]
-    head = element("tr", *(_heading(column) for column in table.columns))
+    head = element(
+        "tr",
+        *(
+            element("th", one.title, scope="col", class_="n" if one.numeric else None, title=one.about or None)
+            for one in table.columns
+        ),
+    )
     body = (
         element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))) for row in rows
     )
@@ -75,11 +79,6 @@ def section(table: Table) -> Markup:
     )
 
 
-def _heading(column: Column) -> Markup:
-    kind = "n" if column.numeric else None
-    return element("th", column.title, scope="col", class_=kind, title=column.about or None)
-
-
 def _cell(cell: Cell, column: Column) -> Markup:
     """Return one cell, with its sort key and a tooltip for its interval or reason."""
     text = cell_text(cell, column)
@@ -92,14 +91,10 @@ def _cell(cell: Cell, column: Column) -> Markup:
     if not column.numeric:
         return element("td", text, title=title)
     key = sort_key(cell)
-    return element("td", text, class_=_classes(column, key), data_v=None if key is None else key[0], title=title)
-
-
-def _classes(column: Column, key: tuple[float, str, bytes] | None) -> str:
-    """Return the classes of a number: those of a share draw it."""
-    if column.unit is not Unit.SHARE or key is None:
-        return "n"
-    return f"n share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
+    classes = "n"
+    if column.unit is Unit.SHARE and key is not None:
+        classes += f" share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
+    return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
 
 
 def share_styles() -> Markup:

@@ -31,34 +31,21 @@ from math import inf
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from rtui.analysis.formats.json_v1 import from_v1
 from rtui.analysis.report.document import (
-    BigReport,
-    EncodingReport,
-    ExpiryReport,
     Head,
     HotReport,
-    KeyRecord,
     KeySizes,
     Node,
     NodeKind,
     Report,
-    SlotsReport,
     Stats,
     Summary,
-    TypeReport,
+    SummaryLists,
 )
-from rtui.analysis.report.members import (
-    FREQUENCY_EDGES,
-    IDLE_EDGES_S,
-    TTL_EDGES_S,
-    Count,
-    Name,
-    SlotCounts,
-    Text,
-)
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Count, Name, SlotCounts, Text
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display, display_text, is_hidden, quoted, unescape
 
@@ -102,17 +89,10 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     stats: Stats
 
 
-class FileSummary(Struct, frozen=True):
+class FileSummary(SummaryLists, frozen=True):
     """What the inspected keys add up to, the tree of namespaces as a flat list."""
 
     namespaces: tuple[NamespaceEntry, ...]
-    types: tuple[TypeReport, ...] = ()
-    encodings: tuple[EncodingReport, ...] = ()
-    big: BigReport = BigReport()
-    hottest: tuple[KeyRecord, ...] = ()
-    expiry: ExpiryReport = ExpiryReport()
-    slots: SlotsReport = field(default_factory=SlotsReport)
-    folded: Count = field(default=0, name="folded_keys")
 
 
 class FileContents(Struct, frozen=True):
@@ -135,16 +115,12 @@ class _Preamble(Struct):
 
 
 _HISTOGRAMS: Final = {"ttl_edges_s": TTL_EDGES_S, "idle_edges_s": IDLE_EDGES_S, "frequency_edges": FREQUENCY_EDGES}
-_SHARED: Final = tuple(name for name in FileSummary.__struct_fields__ if name in Summary.__struct_fields__)
-"""Attributes that are the same in the summary of the file and of the report."""
 
 
 def document(report: Report) -> dict[str, Any]:
     """Return the report as the object that the file holds."""
-    summary = FileSummary(
-        namespaces=tuple(_namespaces(report.summary.root)),
-        **{name: getattr(report.summary, name) for name in _SHARED},
-    )
+    lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
+    summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
     file = FileContents(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
     found: dict[str, Any] = _json(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
     return found
@@ -261,7 +237,7 @@ def _summary(found: FileSummary) -> Summary:
         children = tuple(reversed(waiting.pop(one.depth + 1, [])))
         node = Node(one.segment, one.separator, one.kind, one.stats, children, one.distinct_names)
         waiting.setdefault(one.depth, []).append(node)
-    return Summary(waiting[0][0], **{name: getattr(found, name) for name in _SHARED})
+    return Summary(waiting[0][0], **{name: getattr(found, name) for name in SummaryLists.__struct_fields__})
 
 
 def _version(text: str | bytes) -> int:
@@ -271,7 +247,7 @@ def _version(text: str | bytes) -> int:
     except msgspec.ValidationError as error:
         if "out of range" in str(error):
             raise ReportFormatError("The file holds a number of far too many digits") from error
-        raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{FORMAT}"') from error
+        found = _Preamble()
     if found.format != FORMAT:
         raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{FORMAT}"')
     if not isinstance(found.schema, int) or isinstance(found.schema, bool) or found.schema < 1:

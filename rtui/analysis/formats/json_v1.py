@@ -6,13 +6,11 @@ Version 1 wrote a name twice, as text and as `…_quoted`; an estimate as its va
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec import ValidationError
 
 from rtui.keyspace.text.display import EscapeSyntaxError, unescape
-
-_TYPE_TABLES: Final = ("by_type_memory", "by_type_length", "over_threshold")
 
 
 def from_v1(file: Any) -> Any:
@@ -21,17 +19,12 @@ def from_v1(file: Any) -> Any:
     Raises ValidationError, as msgspec does, for names and intervals that are no such thing, and RecursionError.
     """
     found = _converted(file, "")
-    if isinstance(found, dict):
-        found["schema"] = 2
-        _restructure(found)
-    return found
-
-
-def _restructure(file: dict[str, Any]) -> None:
-    """Replace, in a converted file, the lists of objects that are dictionaries or pairs in version 2."""
-    summary = _member(file, "summary")
+    if not isinstance(found, dict):
+        return found
+    found["schema"] = 2
+    summary = _member(found, "summary")
     big = _member(summary, "big")
-    for name in _TYPE_TABLES:
+    for name in ("by_type_memory", "by_type_length", "over_threshold"):
         if isinstance(big.get(name), list):
             big[name] = dict(_pairs(big[name], "type", "keys"))
     for one in (*_items(summary, "namespaces"), *_items(summary, "types")):
@@ -39,8 +32,9 @@ def _restructure(file: dict[str, Any]) -> None:
         stats["types"] = _pairs(stats.get("types", []), "type", "keys")
     slots = _member(summary, "slots")
     slots["owned_slots"] = _pairs(slots.get("owned_slots"), "first", "last")
-    for one in _items(file, "keysizes"):
+    for one in _items(found, "keysizes"):
         one["bins"] = _pairs(one.get("bins"), "from_length", "keys")
+    return found
 
 
 def _member(of: dict[str, Any], name: str) -> dict[str, Any]:

@@ -20,26 +20,17 @@ _BACKTICKS: Final = re.compile("`+")
 
 def write_markdown(report: Report) -> str:
     """Return the report; nothing that came from a server or a key can become markup. Ends with a newline."""
-    return "\n".join(_lines(report)) + "\n"
+    lines = [f"# {escaped(headline(report))}", ""]
+    lines += [f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows]
+    for table in shown_tables(report):
+        lines += ["", f"## {escaped(table.title)}", "", *_table(table)]
+        lines += ["", escaped(table.note)] if table.note else []
+    return "\n".join(lines) + "\n"
 
 
 def table_markdown(table: Table) -> str:
     """Return one table without its title; ends with a newline."""
     return "\n".join(_table(table)) + "\n"
-
-
-def _lines(report: Report) -> Iterator[str]:
-    yield f"# {escaped(headline(report))}"
-    yield ""
-    yield from (f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows)
-    for table in shown_tables(report):
-        yield ""
-        yield f"## {escaped(table.title)}"
-        yield ""
-        yield from _table(table)
-        if table.note:
-            yield ""
-            yield escaped(table.note)
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -78,15 +69,13 @@ ROWS: Final = 20
 _OWN_ROWS: Final = {"namespaces": 60}
 
 
-def shown_tables(report: Report, rows: int = ROWS) -> list[Table]:
-    """Return the tables that have rows, each cut to the first, with a note of how many there are more."""
-    return [_cut(table, _OWN_ROWS.get(table.id, rows)) for table in tables(report) if table.rows]
-
-
-def _cut(table: Table, rows: int) -> Table:
-    more = len(table.rows) - rows
-    if more <= 0:
-        return table
-    note = f"{table.note} " if table.note else ""
-    note += f"The first {rows:,} of {len(table.rows):,}."
-    return replace(table, rows=table.rows[:rows], subjects=table.subjects[:rows], note=note)
+def shown_tables(report: Report) -> Iterator[Table]:
+    """Yield the tables that have rows, each cut to the first, with a note of how many there are more."""
+    for table in tables(report):
+        rows = _OWN_ROWS.get(table.id, ROWS)
+        if len(table.rows) > rows:
+            note = f"{table.note} " if table.note else ""
+            note += f"The first {rows:,} of {len(table.rows):,}."
+            yield replace(table.picked(range(rows)), note=note)
+        elif table.rows:
+            yield table

@@ -27,7 +27,6 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.namespaces import namespace_figures
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display, quoted
@@ -47,11 +46,24 @@ def table_csv(table: Table) -> str:
     """Return one table; lines end as RFC 4180 has it."""
     out = StringIO()
     writer = csv.writer(out)
-    columns = [_Fields(column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns)]
-    writer.writerow([name for fields in columns for name in fields.names()])
-    for at in range(len(table.rows)):
-        writer.writerow([text for fields in columns for text in fields.texts(at)])
+    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
+    fields = [one for pair in zip(table.columns, columns, strict=True) for one in _fields(*pair)]
+    writer.writerow([name for name, _ in fields])
+    writer.writerows(zip(*(texts for _, texts in fields), strict=True))
     return out.getvalue()
+
+
+def _fields(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields that one column becomes: the header of each, and its texts."""
+    name = field_name(column)
+    yield name, list(map(_text, cells))
+    if column.unit is Unit.NAME:
+        yield f"{name}_quoted", [quoted(cell) if isinstance(cell, bytes) else "" for cell in cells]
+    if any(isinstance(cell, Estimate) for cell in cells):
+        yield f"{name}_low", [_number(cell.low) if isinstance(cell, Estimate) else "" for cell in cells]
+        yield f"{name}_high", [_number(cell.high) if isinstance(cell, Estimate) else "" for cell in cells]
+    if any(isinstance(cell, AtLeast) for cell in cells):
+        yield f"{name}_at_least", ["1" if isinstance(cell, AtLeast) else "" for cell in cells]
 
 
 def field_name(column: Column) -> str:
@@ -65,47 +77,19 @@ def guarded(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-class _Fields:
-    """The fields that one column becomes."""
-
-    def __init__(self, column: Column, cells: Sequence[Cell]) -> None:
-        self._name = field_name(column)
-        self._cells = cells
-        self._has_quoted = column.unit is Unit.NAME
-        self._has_interval = any(isinstance(cell, Estimate) for cell in cells)
-        self._has_bounds = any(isinstance(cell, AtLeast) for cell in cells)
-
-    def names(self) -> Iterator[str]:
-        """Yield the headers."""
-        yield self._name
-        if self._has_quoted:
-            yield f"{self._name}_quoted"
-        if self._has_interval:
-            yield f"{self._name}_low"
-            yield f"{self._name}_high"
-        if self._has_bounds:
-            yield f"{self._name}_at_least"
-
-    def texts(self, at: int) -> Iterator[str]:
-        """Yield the fields of one row."""
-        cell = self._cells[at]
-        yield _text(cell)
-        if self._has_quoted:
-            yield quoted(cell) if isinstance(cell, bytes) else ""
-        if self._has_interval:
-            bounds = (cell.low, cell.high) if isinstance(cell, Estimate) else ()
-            yield from (_number(bound) for bound in bounds or (None, None))
-        if self._has_bounds:
-            yield "1" if isinstance(cell, AtLeast) else ""
-
-
 def _text(cell: Cell) -> str:
     if isinstance(cell, bytes):
         return guarded(display(cell))
     if isinstance(cell, str):
         return guarded(cell)
     if isinstance(cell, tuple):
-        return guarded("; ".join(f"{display(name, limit=64)} {_with_interval(figure)}" for name, figure in cell))
+        parts = []
+        for name, figure in cell:
+            bounds = ""
+            if isinstance(figure, Estimate):
+                bounds = f" ({_number(figure.low)}–{_number(figure.high) or humanize.UNBOUNDED})"
+            parts.append(f"{display(name, limit=64)} {_text(figure)}{bounds}")
+        return guarded("; ".join(parts))
     if cell is None or isinstance(cell, Unknown):
         return ""
     if isinstance(cell, NoTtl):
@@ -113,16 +97,9 @@ def _text(cell: Cell) -> str:
     return _number(cell.value if isinstance(cell, Estimate | AtLeast) else cell)
 
 
-def _with_interval(figure: Figure) -> str:
-    """Return a number as it is, an estimate with its interval: `12.5 (10.0–15.0)`."""
-    if not isinstance(figure, Estimate):
-        return _number(figure)
-    return f"{_number(figure.value)} ({_number(figure.low)}–{_number(figure.high) or humanize.UNBOUNDED})"
-
-
-def _number(value: float | None) -> str:
+def _number(value: float) -> str:
     """Return a number without rounding; nothing for one that is not known."""
-    return "" if value is None or not isfinite(value) else repr(value)
+    return repr(value) if isfinite(value) else ""
 
 
 def table_json(table: Table) -> str:

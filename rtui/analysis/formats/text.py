@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
@@ -61,25 +60,31 @@ class _Page:
         return wrap(text, room, initial_indent=before, subsequent_indent=" " * len(before)) or [before]
 
     def _table(self, table: Table) -> Iterator[str]:
-        """Yield a table: title, header, rows, note."""
+        """Yield a table: title, header, rows, note. Columns that do not fit follow below, again behind the first."""
         yield self._display.text(table.title)
-        texts = [self._texts(table.columns, row) for row in table.rows]
-        titles: list[str] = [self._display.text(column.title) for column in table.columns]
+        columns = table.columns
+        texts = [[cell_text(*pair, self._display) for pair in zip(row, columns, strict=True)] for row in table.rows]
+        titles: list[str] = [self._display.text(column.title) for column in columns]
         widths = [max(map(cells_of, column)) for column in zip(titles, *texts, strict=True)]
         self._fit(table, widths)
-        cut = [
-            [self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(table.columns)]
-            for row, shown in zip(table.rows, texts, strict=True)
-        ]
-        lines: list[list[str]] = [titles, *cut]
-        for chosen in self._blocks(widths):
+        lines = [titles]
+        for row, shown in zip(table.rows, texts, strict=True):
+            lines.append([self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(columns)])
+        blocks = [[0]]
+        for at in range(1, len(widths)):
+            needed = sum(widths[one] + _GAP for one in (*blocks[-1], at))
+            if self._width is not None and needed > self._width and len(blocks[-1]) > 1:
+                blocks.append([0])
+            blocks[-1].append(at)
+        for block in blocks:
             for line in lines:
-                yield self._line([(table.columns[at], line[at], widths[at]) for at in chosen])
+                padded = ""
+                for at in block:
+                    blank = " " * (widths[at] - cells_of(line[at]))
+                    padded += " " * _GAP + (blank + line[at] if columns[at].numeric else line[at] + blank)
+                yield padded
         if table.note:
             yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
-
-    def _texts(self, columns: Sequence[Column], row: Sequence[Cell]) -> list[str]:
-        return [cell_text(cell, column, self._display) for cell, column in zip(row, columns, strict=True)]
 
     def _fit(self, table: Table, widths: list[int]) -> None:
         """Narrow mixes, then columns of flexible width, until the line fits or they would be hard to read."""
@@ -98,16 +103,6 @@ class _Page:
             for at in names:
                 widths[at] = max(widths[at], wide[at])
 
-    def _blocks(self, widths: Sequence[int]) -> list[list[int]]:
-        """Return the columns that stand side by side: those that do not fit follow below, again behind the first."""
-        blocks = [[0]]
-        for at in range(1, len(widths)):
-            line = sum(widths[one] + _GAP for one in (*blocks[-1], at))
-            if self._width is not None and line > self._width and len(blocks[-1]) > 1:
-                blocks.append([0])
-            blocks[-1].append(at)
-        return blocks
-
     def _cut(self, cell: Cell, column: Column, text: str, room: int) -> str:
         """Return a text that fits its column: names lose their middle."""
         if column.unit is Unit.MIX and cells_of(text) > room:
@@ -115,31 +110,20 @@ class _Page:
             return f"{whole}, …" if whole else f"{text[: room - 1]}…"
         limit = room
         while cells_of(text) > room and limit > 0:
-            shorten = (
-                partial(self._display.name, cell) if isinstance(cell, bytes) else partial(self._display.text, text)
-            )
-            text = shorten(limit=limit)
+            if isinstance(cell, bytes):
+                text = self._display.name(cell, limit=limit)
+            else:
+                text = self._display.text(text, limit=limit)
             limit -= 1
         return text
 
-    def _line(self, parts: Iterable[tuple[Column, str, int]]) -> str:
-        """Return one line, numbers at the right of their columns, each of which is so many cells wide."""
-        padded = []
-        for column, text, room in parts:
-            blank = " " * (room - cells_of(text))
-            padded.append(blank + text if column.numeric else text + blank)
-        return " " * _GAP + (" " * _GAP).join(padded)
-
 
 def cells_of(text: str) -> int:
-    """Return how many cells of a terminal a safe text takes."""
+    """Return how many cells of a terminal a safe text takes: wide characters take two, marks none."""
     if text.isascii():
         return len(text)
-    return sum(_cells(character) for character in text)
-
-
-def _cells(character: str) -> int:
-    """Return the cells of one character: wide ones take two, marks none."""
-    if unicodedata.combining(character) or unicodedata.category(character) in {"Mn", "Me"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+    cells = 0
+    for character in text:
+        if not unicodedata.combining(character) and unicodedata.category(character) not in {"Mn", "Me"}:
+            cells += 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+    return cells

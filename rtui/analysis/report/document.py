@@ -433,10 +433,9 @@ class SlotsReport(Struct, frozen=True):
         return sum(self.memory_bytes[first : last + 1]), not left_out
 
 
-class Summary(Struct, frozen=True):
-    """Totals and lists of the inspected keys."""
+class SummaryLists(Struct, frozen=True, kw_only=True):
+    """Totals and lists of the inspected keys, apart from the namespaces."""
 
-    root: Node
     types: tuple[TypeReport, ...] = ()
     """Most keys first."""
     encodings: tuple[EncodingReport, ...] = ()
@@ -447,6 +446,12 @@ class Summary(Struct, frozen=True):
     slots: SlotsReport = field(default_factory=SlotsReport)
     folded: Count = field(default=0, name="folded_keys")
     """Keys in nodes that stand for what was beyond the budget of nodes."""
+
+
+class Summary(SummaryLists, frozen=True):
+    """What the inspected keys add up to."""
+
+    root: Node
 
 
 class Report(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Literal
 from rtui.analysis import humanize
 from rtui.analysis.report.document import CoverageKind, HotList, HotSource, KeyRecord, Report
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit, written_keys
+from rtui.analysis.report.tables.table import MARKS, AtLeast, Cell, Column, Table, Unit, written_keys
 from rtui.keyspace.text.display import display, display_text
 
 KEY = Column("key", "key", Unit.NAME, 0)
@@ -85,9 +85,7 @@ def _note(report: Report) -> str:
             if unseen
             else f"No key is above the thresholds of {name}."
         )
-    mark = humanize.Mark.AT_LEAST if Cells(report).is_partial else humanize.Mark.EXACT
-    if Cells(report).is_estimate:
-        mark = humanize.Mark.ABOUT
+    mark = MARKS[report.head.coverage.kind]
     counts = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
     return f"{unseen}Keys above the thresholds of {name}: {counts}."
 

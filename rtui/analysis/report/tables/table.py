@@ -17,7 +17,7 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import Node, NodeKind
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.text.display import Display, SafeText
 
@@ -175,6 +175,13 @@ class Table:
         """Return what a row is about."""
         return self.subjects[row] if self.subjects else None
 
+
+MARKS: Final = {
+    CoverageKind.EXACT: Mark.EXACT,
+    CoverageKind.PARTIAL: Mark.AT_LEAST,
+    CoverageKind.ESTIMATE: Mark.ABOUT,
+}
+"""What stands before the numbers of a report that come without an interval."""
 
 EMPTY_NAME: Final = SafeText("(empty)")
 """Stands for a name of no bytes."""
