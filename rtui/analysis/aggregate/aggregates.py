@@ -40,8 +40,8 @@ MOST_EXPIRY_BINS: Final = 65_536
 KEYS_BETWEEN_COARSENING: Final = 32_768
 """After so many keys the bins of expiries are counted again."""
 
-HELD_AT_ONCE: Final = 4
-"""Held batches that are added with each new one once no summary is being made."""
+ADDED_AT_ONCE: Final = 5
+"""Batches that are added when one comes, held ones first, once no summary is being made."""
 
 NOT_ASKED_S: Final = 0.0
 """Stands for the moment of asking where nothing was asked."""
@@ -88,13 +88,19 @@ class Aggregates:
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys that were asked at this moment, in seconds since the epoch."""
-        self.keys += len(batch.keys)
-        self._add_or_hold(batch, asked_at_s)
+        if asked_at_s != NOT_ASKED_S:
+            self.keys += len(batch.keys)
+        self.revision += 1
+        self._held.append((batch, asked_at_s))
+        if not self._summaries:
+            ready, self._held = self._held[:ADDED_AT_ONCE], self._held[ADDED_AT_ONCE:]
+            for one in ready:
+                self._add(*one)
 
     def add_unread(self, keys: Sequence[bytes]) -> None:
         """Add keys of which only the name, or its beginning, is known: to the tree and the slots only."""
         self.unread_keys += len(keys)
-        self._add_or_hold(InspectedBatch(None, keys), NOT_ASKED_S)
+        self.add(InspectedBatch(None, keys), NOT_ASKED_S)
 
     def add_vanished(self, count: int) -> None:
         """Count keys that were gone between the listing and the inspection."""
@@ -106,22 +112,17 @@ class Aggregates:
         self._encodings.setdefault(key_type, Counter()).update(encodings)
         self.revision += 1
 
-    def _add_or_hold(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        self.revision += 1
-        if self._summaries:
-            self._held.append((batch, asked_at_s))
-            return
-        if self._held:
-            held, self._held = self._held[:HELD_AT_ONCE], self._held[HELD_AT_ONCE:]
-            for one in held:
-                self._add(*one)
-        self._add(batch, asked_at_s)
-
     def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         keys, key_type, placement = batch.keys, batch.key_type, self._placement
         if not keys:
             return
-        columns = batch.columns(asked_at_s)
+        columns: dict[str, Sequence[int]] = {
+            name: column
+            for name in ("ttl_ms", "memory_bytes", "idle_s", "frequency")
+            if (column := getattr(batch, name)) is not None
+        }
+        if batch.ttl_ms is not None:
+            columns["asked_at_ms"] = [int(asked_at_s * 1000)] * len(keys)
         layout = tuple(columns)
         found, unplaced = placement.find(keys, key_type, layout)
         rows = zip(*columns.values(), strict=True) if columns else repeat(NO_FACTS)
@@ -160,13 +161,37 @@ class Aggregates:
         With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A final
         summary decides which names are heavy enough for a node; one of a running pass leaves that open.
         """
+        root, slicer, unplaced = self.tree.root, Slicer(), self._placement.unplaced
         self._summaries += 1
         try:
-            summary = yield from self._summary(sample, is_final=is_final)
+            if self._summaries == 1:
+                yield from self.add_held()
+            for buffer in self._placement.buffers:
+                self._waiting -= buffer.flush()
+                yield from slicer.pause()
+            if self._summaries == 1:
+                if is_final or unplaced.is_full:
+                    self._decide(is_final=is_final)
+                unplaced.show()
+            yield from slicer.pause()
+            figures = self._figures(sample)
+            reports = NodeReports(figures, self._scale, slicer)
+            whole = yield from reports.part(root, is_root=True)
+            types = {key_type: tally for key_type, tally in whole.by_type.items() if key_type is not None}
+            summary = Summary(
+                root=whole.node,
+                types=type_reports(types, self._lengths, figures),
+                encodings=encoding_reports(self._encodings, types, figures),
+                big=self.big.report(figures),
+                hottest=self.big.hottest(),
+                expiry=(yield from expiry_report(root, figures, self._scale, slicer)),
+                slots=self._slots.report(),
+                folded=reports.beyond_budget,
+            )
         finally:
             self._summaries -= 1
             if not self._summaries:
-                self._placement.unplaced.hide()
+                unplaced.hide()
         yield summary
 
     def add_held(self) -> Slices[None]:
@@ -175,33 +200,6 @@ class Aggregates:
         while self._held:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
-
-    def _summary(self, sample: SampledKeyspace | None, *, is_final: bool) -> Slices[Summary]:
-        root, slicer, unplaced = self.tree.root, Slicer(), self._placement.unplaced
-        if self._summaries == 1:
-            yield from self.add_held()
-        for buffer in self._placement.buffers:
-            self._waiting -= buffer.flush()
-            yield from slicer.pause()
-        if self._summaries == 1:
-            if is_final or unplaced.is_full:
-                self._decide(is_final=is_final)
-            unplaced.show()
-        yield from slicer.pause()
-        figures = self._figures(sample)
-        reports = NodeReports(figures, self._scale, slicer)
-        node = yield from reports.of_root(root)
-        expiry = yield from expiry_report(root, figures, self._scale, slicer)
-        return Summary(
-            root=node,
-            types=type_reports(reports.types, self._lengths, figures),
-            encodings=encoding_reports(self._encodings, reports.types, figures),
-            big=self.big.report(figures),
-            hottest=self.big.hottest(),
-            expiry=expiry,
-            slots=self._slots.report(),
-            folded=reports.beyond_budget,
-        )
 
     def _figures(self, sample: SampledKeyspace | None) -> Figures:
         tallies = list(self.tree.root.all_tallies())

@@ -30,17 +30,6 @@ class InspectedBatch:
     note: str = ""
     """What a reader has to know about these keys, such as why their memory was not asked for; a safe sentence."""
 
-    def columns(self, asked_at_s: float) -> dict[str, Sequence[int]]:
-        """Return the known columns that a `Tally` counts, by name, with the moment of asking where it needs that."""
-        columns: dict[str, Sequence[int] | None] = {
-            "ttl_ms": self.ttl_ms,
-            "memory_bytes": self.memory_bytes,
-            "idle_s": self.idle_s,
-            "frequency": self.frequency,
-            "asked_at_ms": None if self.ttl_ms is None else [int(asked_at_s * 1000)] * len(self.keys),
-        }
-        return {name: column for name, column in columns.items() if column is not None}
-
     def record(self, index: int, asked_at_s: float) -> KeyRecord:
         """Return all that the batch says about one of its keys."""
 

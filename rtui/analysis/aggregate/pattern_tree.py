@@ -18,8 +18,9 @@ the 128 names of one key each, which have a node only because they came first, t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
@@ -80,19 +81,6 @@ INTERIM: Final = Threshold(25, 50, 2)
 
 class PatternNode:
     """One segment in one place of the tree: what is known of the keys that end here, and the segments behind it."""
-
-    __slots__ = (
-        "buffers",
-        "children",
-        "is_crowded",
-        "kind",
-        "likeness",
-        "name",
-        "named",
-        "separator",
-        "tallies",
-        "unplaced",
-    )
 
     def __init__(self, name: Name, *, likeness: int) -> None:
         self.name, self.separator, self.kind = name
@@ -172,7 +160,15 @@ class PatternTree:
         """
         node = self.root
         likeness = DIGITS | MARKS
-        for name, separator in self._segments(key):
+        segments: list[tuple[bytes, bytes]]
+        if self._single is None or b"{" in key:
+            segments = [*islice(self._separators.segments(key), self._levels)]
+        else:
+            names = key.split(self._single, self._levels)
+            segments = [(name, self._single) for name in names[:-1]]
+            if len(names) <= self._levels:
+                segments.append((names[-1], b""))
+        for name, separator in segments:
             child = node.children.get((name, separator, NodeKind.LITERAL))
             if child is None:
                 child, others, wanted = self._find(node, name, separator)
@@ -188,20 +184,6 @@ class PatternTree:
             if node.kind is NodeKind.OTHER:
                 break
         return node, likeness, None
-
-    def _segments(self, key: bytes) -> Sequence[tuple[bytes, bytes]]:
-        """Return the segments that are told apart, each with the separator that ends it."""
-        levels, separator = self._levels, self._single
-        if separator is not None and b"{" not in key:
-            names = key.split(separator, levels)
-            pairs = [(name, separator) for name in names[:-1]]
-            return pairs if len(names) > levels else [*pairs, (names[-1], b"")]
-        pairs = []
-        for segment in self._separators.segments(key):
-            if len(pairs) == levels:
-                break
-            pairs.append((segment.name, segment.separator))
-        return pairs
 
     def _find(self, parent: PatternNode, name: bytes, separator: bytes) -> tuple[PatternNode | None, int, Name]:
         """Return the child for a segment that has none under its literal name; None where there is no room for it."""

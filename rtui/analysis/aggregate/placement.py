@@ -94,14 +94,12 @@ class Placement:
         for buffer in self.buffers:
             buffer.flush()
 
-    def forget_merged(self) -> bool:
-        """Drop the buffers of nodes that were merged into others; return whether there may have been any."""
-        if self._merges == self._tree.merges:
-            return False
-        self._merges = self._tree.merges
-        self._forget_shapes()
-        self.buffers = [buffer for node in self._tree.root.walk() for buffer in node.buffers.values()]
-        return True
+    def forget_merged(self) -> None:
+        """Drop the buffers of nodes that were merged into others."""
+        if self._merges != self._tree.merges:
+            self._merges = self._tree.merges
+            self._forget_shapes()
+            self.buffers = [buffer for node in self._tree.root.walk() for buffer in node.buffers.values()]
 
     def _buffer(self, node: PatternNode, key_type: bytes | None, layout: Layout) -> Buffer:
         found = node.buffers.get((key_type, layout))

@@ -23,7 +23,7 @@ TypeTallies: TypeAlias = Mapping[bytes | None, Tally]
 """Tallies by type, under None for keys whose type is not known; not to be changed, since nodes share them."""
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A node of the report, with what is needed to add it to its parent."""
 
     node: Node
@@ -38,25 +38,18 @@ class NodeReports:
     """Makes the nodes of a report from the leaves to the root."""
 
     def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
-        self.types: dict[bytes, Tally] = {}
-        """By type, all keys, once the root has been made."""
         self.beyond_budget = 0
         """Keys in nodes that stand for what was beyond the budget."""
         self._figures = figures
         self._scale = scale
         self._slicer = slicer
 
-    def of_root(self, root: PatternNode) -> Slices[Node]:
-        """Return the report's node of the root, with all below it."""
-        part = yield from self._part(root, 0, is_root=True)
-        self.types = {key_type: tally for key_type, tally in part.by_type.items() if key_type is not None}
-        return part.node
-
-    def _part(self, pattern: PatternNode, patterns_above: int, *, is_root: bool = False) -> Slices[_Part]:
+    def part(self, pattern: PatternNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
+        """Return the node of the report for a pattern and all below it."""
         patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
-        below: list[_Part] = []
+        below: list[Part] = []
         for child in pattern.children.values():
-            part = yield from self._part(child, patterns)
+            part = yield from self.part(child, patterns)
             below.append(part)
         yield from self._slicer.pause()
         own = sum(tally.keys for tally in pattern.own_tallies())
@@ -65,13 +58,18 @@ class NodeReports:
         if not pattern.tallies and not pattern.unplaced and len(below) == 1 and not is_root:
             stats, by_type, tally = below[0].node.stats, below[0].by_type, below[0].tally
         else:
-            by_type = _sum_by_type([pattern.tallies, pattern.unplaced, *(part.by_type for part in below)], self._scale)
+            tallies: dict[bytes | None, list[Tally]] = {}
+            for some in (pattern.tallies, pattern.unplaced, *(part.by_type for part in below)):
+                for key_type, one in some.items():
+                    tallies.setdefault(key_type, []).append(one)
+            by_type = {key_type: _sum(of_type, self._scale) for key_type, of_type in tallies.items()}
             tally = _sum(list(by_type.values()), self._scale)
             types = [(key_type, one.keys) for key_type, one in by_type.items() if key_type is not None]
             types.sort(key=lambda pair: (-pair[1], pair[0]))
             stats = _stats(tally, types, self._figures, is_whole=is_root)
         names = max([own, *(part.names for part in below)])
-        below.sort(key=_most_memory_first)
+        below.sort(key=lambda part: (part.node.name, part.node.separator, part.node.kind))
+        below.sort(key=lambda part: (0 if part.tally.memory is None else -part.tally.memory.sum, -part.tally.keys))
         node = Node(
             name=pattern.name,
             separator=pattern.separator,
@@ -80,20 +78,7 @@ class NodeReports:
             children=tuple(part.node for part in below),
             distinct=names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
         )
-        return _Part(node, by_type, tally, names if patterns <= 1 else 0)
-
-
-def _most_memory_first(part: _Part) -> tuple[int, int, bytes, bytes, NodeKind]:
-    memory, node = part.tally.memory, part.node
-    return 0 if memory is None else -memory.sum, -part.tally.keys, node.name, node.separator, node.kind
-
-
-def _sum_by_type(parts: Iterable[TypeTallies], scale: ExpiryScale) -> TypeTallies:
-    by_type: dict[bytes | None, list[Tally]] = {}
-    for part in parts:
-        for key_type, tally in part.items():
-            by_type.setdefault(key_type, []).append(tally)
-    return {key_type: _sum(tallies, scale) for key_type, tallies in by_type.items()}
+        return Part(node, by_type, tally, names if patterns <= 1 else 0)
 
 
 def _sum(tallies: list[Tally], scale: ExpiryScale) -> Tally:

@@ -25,18 +25,6 @@ _MINUTE_MS: Final = 60_000
 class TtlTally:
     """Times to live of a set of keys, and when those that expire do so."""
 
-    __slots__ = (
-        "_scale",
-        "bins",
-        "expiries",
-        "known_keys",
-        "no_ttl_keys",
-        "no_ttl_largest",
-        "no_ttl_memory_bytes",
-        "no_ttl_squares",
-        "soonest_ms",
-    )
-
     def __init__(self, scale: ExpiryScale) -> None:
         self.known_keys = 0
         """Keys whose time to live is known."""

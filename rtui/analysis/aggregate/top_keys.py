@@ -14,6 +14,8 @@ from itertools import chain, repeat
 from operator import gt
 from typing import Final, Literal, TypeAlias
 
+from msgspec import structs
+
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
@@ -119,18 +121,8 @@ class Ranking:
     def learn(self, key: bytes, *, length: int | None, encoding: bytes | None, note: str | None) -> None:
         """Complete the record of a key, if it is listed."""
         if one := self._records.get(key):
-            self._records[key] = KeyRecord(
-                key=one.key,
-                kind=one.kind,
-                memory_bytes=one.memory_bytes,
-                length=one.length if length is None else length,
-                ttl_ms=one.ttl_ms,
-                idle_s=one.idle_s,
-                frequency=one.frequency,
-                encoding=one.encoding if encoding is None else encoding,
-                asked_at_s=one.asked_at_s,
-                note=one.note if note is None else note,
-            )
+            learnt = {"length": length, "encoding": encoding, "note": note}
+            self._records[key] = structs.replace(one, **{name: one for name, one in learnt.items() if one is not None})
 
 
 class TopKeys:
@@ -156,13 +148,11 @@ class TopKeys:
             return
         record_of = partial(batch.record, asked_at_s=asked_at_s)
         if batch.memory_bytes is not None:
-            if batch.key_type not in self._by_memory:
-                self._by_memory[batch.key_type] = Ranking(self._top, "memory_bytes")
-            self._by_memory[batch.key_type].add(batch.keys, batch.memory_bytes, record_of)
+            by_memory = self._by_memory.setdefault(batch.key_type, Ranking(self._top, "memory_bytes"))
+            by_memory.add(batch.keys, batch.memory_bytes, record_of)
         if batch.lengths is not None:
-            if batch.key_type not in self._by_length:
-                self._by_length[batch.key_type] = Ranking(self._top, "length")
-            self._by_length[batch.key_type].add(batch.keys, batch.lengths, record_of)
+            by_length = self._by_length.setdefault(batch.key_type, Ranking(self._top, "length"))
+            by_length.add(batch.keys, batch.lengths, record_of)
         if batch.frequency is not None:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
         elif batch.idle_s is not None:

@@ -171,39 +171,28 @@ class UnplacedKeys:
         for level in self._tree.levels():
             if not self._keys:
                 break
-            decisions |= self._decide_level(set(level), level)
+            parents = set(level)
+            missing = {one: weight for one, weight in self._weights().items() if one[0] in parents}
+            names = Counter(parent for parent, name in missing if not is_generic_name(name))
+            for parent, number in names.items():
+                parent.is_crowded = parent.is_crowded or parent.named + number > MOST_CHILDREN
+            self.show()
+            weights = weigh(self._tree.root)
+            for (parent, name), weight in missing.items():
+                is_heavy = FINAL.is_reached(weight, weights[parent], weights[self._tree.root])
+                decisions[parent, name] = is_heavy or not parent.is_crowded or is_generic_name(name)
+            # Further keys may wait below the nodes that are merged now.
+            decisions |= dict.fromkeys(self._tree.merge_light_of(level, FINAL, weights), False)
+            self._tree.clear_unplaced()
             self._place(decisions)
-
-    def _decide_level(self, parents: set[PatternNode], level: Sequence[PatternNode]) -> dict[MissingNode, bool]:
-        """Decide on the missing nodes below these parents, and merge their nodes that no summary shows.
-
-        The decisions include the nodes that were merged: further keys may wait below them.
-        """
-        missing = {one: weight for one, weight in self._weights().items() if one[0] in parents}
-        names = Counter(parent for parent, name in missing if not is_generic_name(name))
-        for parent, number in names.items():
-            parent.is_crowded = parent.is_crowded or parent.named + number > MOST_CHILDREN
-        self.show()
-        weights = weigh(self._tree.root)
-        whole = weights[self._tree.root]
-        decisions = {
-            (parent, name): is_generic_name(name)
-            or not parent.is_crowded
-            or FINAL.is_reached(weight, weights[parent], whole)
-            for (parent, name), weight in missing.items()
-        }
-        merged = self._tree.merge_light_of(level, FINAL, weights)
-        self._tree.clear_unplaced()
-        return decisions | dict.fromkeys(merged, False)
 
     def _weights(self) -> dict[MissingNode, Weight]:
         """Return the missing nodes, each with the weight of its keys."""
-        keys: dict[MissingNode, int] = {}
-        sizes: dict[MissingNode, int] = {}
+        weights: dict[MissingNode, Weight] = {}
         for one in self._keys:
-            keys[one.missing] = keys.get(one.missing, 0) + 1
-            sizes[one.missing] = sizes.get(one.missing, 0) + one.size_bytes
-        return {missing: (number, sizes[missing]) for missing, number in keys.items()}
+            keys, size = weights.get(one.missing, (0, 0))
+            weights[one.missing] = keys + 1, size + one.size_bytes
+        return weights
 
     def _place(self, decisions: Mapping[MissingNode, bool]) -> None:
         """Count all keys that have a node by now; those that miss yet another one wait again."""
