@@ -62,12 +62,12 @@ def press_around(stage: Stage, taken: list[float]) -> None:
     assert isinstance(screen, AnalyseScreen)
     stage.press(BIG)
     begin(stage, screen)
-    stage.call(lambda: stage.app.look_at_table(screen.table.body))
+    stage.call(lambda: stage.app.look_at_table(screen.view.table.body))
     down, until = True, time.perf_counter() + LONGEST_S
     while len(taken) < PRESSES and time.perf_counter() < until:
         if not screen.source.status.is_under_way:
             begin(stage, screen)
-        line = stage.call(lambda: screen.table.body.cursor_line)
+        line = stage.call(lambda: screen.view.table.body.cursor_line)
         down = line == 0 or (down and line < ENOUGH_ROWS)
         seconds = stage.pressed_to_painted_s("down" if down else "up", time.perf_counter() + random.uniform(*APART_S))
         if seconds is not None and screen.source.status.is_under_way:
@@ -77,4 +77,4 @@ def press_around(stage: Stage, taken: list[float]) -> None:
 def begin(stage: Stage, screen: AnalyseScreen) -> None:
     """Have every key asked, and wait for a table to go around in."""
     stage.press("r")
-    stage.wait(lambda: screen.source.status.is_under_way and len(screen.table.rows) > ENOUGH_ROWS)
+    stage.wait(lambda: screen.source.status.is_under_way and len(screen.view.table.rows) > ENOUGH_ROWS)

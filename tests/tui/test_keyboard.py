@@ -32,11 +32,11 @@ async def test_the_table_keeps_the_focus_through_a_second_pass(key: str) -> None
         await user.press(key)
         user.source.put(None)
         await user.until_shown("Asking the first keys")
-        await user.until(lambda: not user.screen.table.display)
+        await user.until(lambda: not user.screen.view.table.display)
         user.source.put(made_report())
         await user.until_shown("shop:")
         await user.press("down", "down")
-        body = user.screen.table.body
+        body = user.screen.view.table.body
         await user.until(lambda: body.has_focus and body.cursor_line == 2)
         await user.press("up")
         await user.until(lambda: body.cursor_line == 1)
@@ -48,7 +48,7 @@ async def test_keys_before_the_first_figures_count() -> None:
         assert user.source.asked == ["begin"]
         user.source.put(made_report())
         await user.until_shown("shop:")
-        await user.until(lambda: user.screen.table.body.cursor_line == 2)
+        await user.until(lambda: user.screen.view.table.body.cursor_line == 2)
 
 
 async def test_nothing_is_painted_when_nothing_changes_that_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ async def test_a_key_in_a_table_of_namespaces_opens() -> None:
     async with analysing(FixedAnalysis(replace(report, summary=replace(report.summary, root=root)))) as user:
         await user.until_shown("config")
         await user.until(lambda: Condition.ON_ENTRY in user.screen.conditions)
-        user.screen.table.body.move_to(user.rows.index("config"))
+        user.screen.view.table.body.move_to(user.rows.index("config"))
         await user.until(lambda: Condition.ON_ENTRY in user.screen.conditions)
         await user.press("enter")
         await user.until(lambda: isinstance(user.screen.app.screen, BrowseScreen))
@@ -248,7 +248,7 @@ async def test_a_filter_of_a_list_of_the_largest_says_so() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
         await user.until_shown("shop:")
         await user.press("2", "slash", *"shop")
-        await user.until_shown(f"rows with shop among the {len(user.screen.table.rows.table.rows)} largest")
+        await user.until_shown(f"rows with shop among the {len(user.screen.view.table.rows.table.rows)} largest")
         await user.press(*"zzz")
         await user.until_shown("No row among the")
         await user.press("escape", "1", "slash", *"shop")

@@ -8,15 +8,13 @@ from itertools import product
 
 import pytest
 from msgspec.structs import replace
+from textual.geometry import Size
 
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
-from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
-from rtui.tui.analyse.hot_panel import hot_lines
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
-from rtui.tui.analyse.slots_panel import SlotsState, slots_lines
-from rtui.tui.analyse.types_panel import types_lines
 from rtui.tui.app import all_commands
 from rtui.tui.help.screen import GLOSSARY, help_lines
 from tests.made_report import made_report, partial_report
@@ -43,10 +41,7 @@ def report_of(keys: int, made: Report) -> Report:
 def drawn(report: Report, width: int) -> str:
     """Return all that is drawn and written of a report."""
     lines = [
-        *expiry_lines(report, width, 40, TimelineView()),
-        *hot_lines(report, width, 40),
-        *slots_lines(report, width, 40, SlotsState()),
-        *types_lines(report, width, 40),
+        *(line for panel in PANELS for line in panel.chart(report, panel.initial, Size(width + 2, 40))),
         title_line(FixedAnalysis(report).status, report, width),
         status_line(FixedAnalysis(report).status, report, 0.0, width, shows_cost=True),
     ]

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, looked_at
-from rtui.analysis.report.tables.table import Cell, Table
+from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note
 from rtui.tui.kit.format import display
@@ -31,10 +31,6 @@ class BigKeysState(PanelState):
     """Name of the thresholds that mark rows, None for those of the report."""
 
 
-def _toggle_measure(_report: Report, state: BigKeysState, _size: Size) -> BigKeysState:
-    return replace(state, by_length=not state.by_length, table_id="", subject=None)
-
-
 def _next_preset(report: Report, state: BigKeysState, _size: Size) -> BigKeysState:
     names = presets.names()
     return replace(state, preset=names[(names.index(preset_name(report, state)) + 1) % len(names)])
@@ -50,17 +46,15 @@ class BigKeysPanel(Panel[BigKeysState]):
     initial = BigKeysState()
     commands = (
         panel_command(
-            _toggle_measure, "measure", "b", "Measure", "List the largest keys by bytes, or by length.", footer=4
+            lambda _report, state, _size: replace(state, by_length=not state.by_length, table_id="", subject=None),
+            "measure", "b", "Measure", "List the largest keys by bytes, or by length.", footer=4,
         ),
         panel_command(
             _next_preset,
-            "preset",
-            "P",
-            "Limits",
-            "Mark what is above other thresholds, those of various clouds and tools.",
+            "preset", "P", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
             footer=6,
         ),
-    )
+    )  # fmt: skip
 
     def tables(self, report: Report, state: BigKeysState) -> tuple[PanelTable, ...]:
         """Return the tables by the chosen measure."""
@@ -76,7 +70,6 @@ class BigKeysPanel(Panel[BigKeysState]):
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )
-        key_types: list[bytes | None] = [None, *by_type]
         return tuple(
             PanelTable(
                 f"big {by} {'' if key_type is None else key_type!r}",
@@ -88,7 +81,7 @@ class BigKeysPanel(Panel[BigKeysState]):
                 needs=(by,),
                 top=literal("longest" if state.by_length else "largest"),
             )
-            for key_type in key_types
+            for key_type in (None, *by_type)
         )
 
 
@@ -100,11 +93,7 @@ def preset_name(report: Report, state: BigKeysState) -> str:
 
 def _is_big(thresholds: presets.Preset, table: Table, row: int) -> bool:
     """Whether the key of a row is above a threshold of its type."""
-
-    def cell(name: str) -> Cell:
-        return table.rows[row][table.column(name)]
-
-    key_type, memory, length = cell("type"), cell("memory"), cell("length")
+    key_type, memory, length = (table.rows[row][table.column(name)] for name in ("type", "memory", "length"))
     return thresholds.is_big(
         key_type if isinstance(key_type, bytes) else None,
         memory if isinstance(memory, int) else None,

@@ -7,25 +7,19 @@ from itertools import groupby, zip_longest
 from math import isinf
 from typing import Final, NamedTuple
 
+from textual.geometry import Size
+
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.document import CoverageKind
 from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.cells import highest, lowest
+from rtui.analysis.report.tables.cells import highest, lowest, plain
+from rtui.analysis.report.tables.table import written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.format import TERMINAL, bar
-from rtui.tui.kit.layout import MARGIN
+from rtui.tui.kit.layout import MARGIN, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
-
-TABLE_LINES: Final = 12
-"""Lines that a chart leaves to the table at least."""
-
-LOW_TABLE_LINES: Final = 9
-"""The same on a screen of 24 lines."""
-
-HIGH_ROOM: Final = 26
-"""Lines that chart and table share from which on the screen is a larger one."""
 
 
 def beside_each_other(first: Sequence[Line], second: Sequence[Line], cells: int) -> list[Line]:
@@ -34,58 +28,42 @@ def beside_each_other(first: Sequence[Line], second: Sequence[Line], cells: int)
     return [(*one, gap(cells - line_width(one)), *other) for one, other in pairs]
 
 
-def inset(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines one cell further in, where all lines of the screen begin."""
-    return [(gap(MARGIN), *line) for line in lines]
+def inset(lines: Sequence[Line], size: Size) -> list[Line]:
+    """Return the lines cut to the size of a chart, one cell further in, where all lines of the screen begin."""
+    return [(gap(MARGIN), *clip(line, size.width - 2 * MARGIN)) for line in lines[: size.height]]
 
 
-def chart_lines(wanted: int, available: int) -> int:
-    """Return how many lines a chart gets of those that it shares with a table."""
-    return max(0, min(wanted, available - (TABLE_LINES if available >= HIGH_ROOM else LOW_TABLE_LINES)))
+def paragraph(text: SafeText, width: int, role: Role) -> list[Line]:
+    """Break a text into lines without the margin that prose has elsewhere."""
+    return [line[1:] for line in prose(text, width + 2 * MARGIN, role)]
 
 
-SHORT_FROM = 1_000_000
+SHORT_FROM: Final = 1_000_000
 """Counts from here on are shortened beside a bar."""
 
-_MARKS: Final = {
+MARKS: Final = {
     CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT,
 }  # fmt: skip
-
-
-def coverage_of(report: Report) -> CoverageKind:
-    """Return how much of the keyspace a report rests on."""
-    return report.head.coverage.kind
-
-
-def value_of(figure: Figure) -> float:
-    """Return a figure, of an estimate its middle."""
-    return figure.value if isinstance(figure, Estimate) else float(figure)
 
 
 def keys_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
     """Return a count of keys: `114,000`, `≥ 114,000`, `≈ 114k (112–116k)`; estimates claim few digits."""
     if figure is None:
         return fmt.NOTHING
-    if isinstance(figure, Estimate):
-        return fmt.estimated(figure, fmt.short_count)
-    mark = _MARKS[coverage]
-    if mark is Mark.ABOUT or figure >= SHORT_FROM:
-        return fmt.short_count(figure, mark)
+    mark = MARKS[coverage]
+    if isinstance(figure, Estimate) or mark is Mark.ABOUT or figure >= SHORT_FROM:
+        return written(figure, fmt.short_count, mark)
     return fmt.count(round(figure), mark)
 
 
 def size_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
     """Return a sum of bytes: `260 MiB`, `≥ 260 MiB`, `≈ 260 MiB (240–330 MiB)`."""
-    if isinstance(figure, Estimate):
-        return fmt.estimated(figure, fmt.size)
-    return fmt.NOTHING if figure is None else fmt.size(figure, _MARKS[coverage])
+    return fmt.NOTHING if figure is None else written(figure, fmt.size, MARKS[coverage])
 
 
 def share_text(figure: Figure | None) -> SafeText:
     """Return a share: `38%`, `≈38% (33–44%)`; never a lower bound, since more keys may lower it."""
-    if figure is None:
-        return fmt.NOTHING
-    return fmt.estimated(figure, fmt.share) if isinstance(figure, Estimate) else fmt.share(figure)
+    return fmt.NOTHING if figure is None else written(figure, fmt.share)
 
 
 def without(total: Figure, part: Figure) -> Figure:
@@ -93,24 +71,18 @@ def without(total: Figure, part: Figure) -> Figure:
     if not isinstance(total, Estimate) and not isinstance(part, Estimate):
         return max(0, total - part)
     low, high = lowest(total) - highest(part), highest(total) - lowest(part)
-    return Estimate(max(0.0, low), max(0.0, value_of(total) - value_of(part)), max(0.0, high))
+    return Estimate(max(0.0, low), max(0.0, plain(total) - plain(part)), max(0.0, high))
 
 
 def share_within(part: Figure, total: Figure) -> Figure:
     """Return a part as a share of the total, with an interval where one of them is an estimate."""
-    value = min(1.0, value_of(part) / max(1.0, value_of(total)))
+    value = min(1.0, plain(part) / max(1.0, plain(total)))
     if not isinstance(total, Estimate) and not isinstance(part, Estimate):
         return value
     low = 0.0 if isinf(highest(total)) else lowest(part) / max(1.0, highest(total))
     high = 1.0 if isinf(highest(part)) else highest(part) / max(1.0, lowest(total))
     return Estimate(min(low, value), value, min(1.0, max(high, value)))
 
-
-EIGHTHS: Final = "▁▂▃▄▅▆▇█"
-"""Vertical bars of one to eight eighths of a cell."""
-
-ASCII_EIGHTHS: Final = "_.:-=+*#"
-"""The same in ASCII."""
 
 MIN_LABEL_CELLS: Final = 8
 """A name beside a bar keeps this width; before that is cut further, the bar is left out."""
@@ -127,42 +99,56 @@ class HorizontalBar(NamedTuple):
 
     name: SafeText
     figures: tuple[SafeText, ...]
-    fraction: float | None
-    """Filled part of the bar, 0 … 1; None for no bar."""
+    """As many for each of the bars that stand together."""
+    value: float | None
+    """What the length of the bar stands for; None for no bar."""
     name_role: Role = Role.TEXT
     role: Role = Role.BAR
 
 
-def bar_lines(bars: Sequence[HorizontalBar], width: int, *, name_cells: int | None = None, cap: int = 48) -> list[Line]:
-    """Return a line for each bar; a bar takes what names and figures leave, at most `cap` cells."""
+def bar_lines(
+    bars: Sequence[HorizontalBar],
+    width: int,
+    *,
+    whole: float | None = None,
+    name_cells: int | None = None,
+    cap: int = 48,
+) -> list[Line]:
+    """Return a line for each bar; a bar takes what names and figures leave, at most `cap` cells.
+
+    A full bar stands for `whole`, or for the largest value. Figures that do not fit are left out, those at the right
+    first.
+    """
     if not bars:
         return []
-    columns = zip_longest(*(one.figures for one in bars), fillvalue=SafeText(""))
-    cells = [max(map(width_of, column)) for column in columns]
+    cells = [max(map(width_of, column)) for column in zip(*(one.figures for one in bars), strict=True)]
     figures = sum(cells) + 2 * len(cells)
     longest = max(width_of(one.name) for one in bars)
     names = min(longest, name_cells or longest, width - figures - MIN_BAR_CELLS - 2)
     names = max(names, min(longest, MIN_LABEL_CELLS))
     bar_cells = min(cap, width - names - figures - 2)
-    return [_bar_line(one, cells, names, bar_cells, width) for one in bars]
+    most = max(one.value or 0.0 for one in bars) if whole is None else whole
+    lines: list[Line] = []
+    for one in bars:
+        spans = [Span(left(cut_middle(one.name, names), names), one.name_role)]
+        cells_left = width - names
+        for at, (text, size) in enumerate(zip(one.figures, cells, strict=True)):
+            if cells_left < size + 2:
+                break
+            spans += (gap(2), Span(right(text, size), Role.MUTED if at else Role.TEXT))
+            cells_left -= size + 2
+        if one.value is not None and bar_cells >= MIN_BAR_CELLS and cells_left >= bar_cells + 2:
+            filled, blank = bar(one.value / most if most else 0.0, bar_cells)
+            if not filled and one.value > 0:
+                filled, blank = SLIVER, SafeText(blank[1:])
+            spans += (gap(2), Span(filled, one.role), Span(blank))
+        lines.append(tuple(spans))
+    return lines
 
 
-def _bar_line(one: HorizontalBar, cells: Sequence[int], names: int, bar_cells: int, width: int) -> Line:
-    """Return one bar; figures that do not fit are left out, those at the right first."""
-    spans = [Span(left(cut_middle(one.name, names), names), one.name_role)]
-    cells_left = width - names
-    for at, size in enumerate(cells):
-        if cells_left < size + 2:
-            break
-        text = one.figures[at] if at < len(one.figures) else SafeText("")
-        spans += (gap(2), Span(right(text, size), Role.TEXT if at == 0 else Role.MUTED))
-        cells_left -= size + 2
-    if one.fraction is not None and bar_cells >= MIN_BAR_CELLS and cells_left >= bar_cells + 2:
-        filled, blank = bar(one.fraction, bar_cells)
-        if not filled and one.fraction > 0:
-            filled, blank = SLIVER, SafeText(blank[1:])
-        spans += (gap(2), Span(filled, one.role), Span(blank))
-    return tuple(spans)
+EIGHTHS: Final = "▁▂▃▄▅▆▇█"
+ASCII_EIGHTHS: Final = "_.:-=+*#"
+"""Vertical bars of one to eight eighths of a cell."""
 
 
 def standing(values: Sequence[float], height: int) -> list[SafeText]:

@@ -1,14 +1,25 @@
-"""The commands of an analysis and of its tables."""
+"""The panels of the Analyse screen, in the order of their tabs, and the commands of the analysis and its tables."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from rtui.server.analysis_run import ESTIMATE_KEYS
-from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.big_panel import BigKeysPanel
+from rtui.tui.analyse.expiry_panel import ExpiryPanel
+from rtui.tui.analyse.hot_panel import HotKeysPanel
+from rtui.tui.analyse.memory_panel import MemoryPanel
+from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.slots_panel import SlotsPanel
+from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
+
+PANELS: Final[tuple[Panel[Any], ...]] = (
+    MemoryPanel(), BigKeysPanel(), HotKeysPanel(), ExpiryPanel(), SlotsPanel(), TypesPanel(),
+)  # fmt: skip
+"""All panels, in the order of their tabs; their keys, commands and help follow from this list."""
 
 _run = partial(ScreenCommand, group=Group.ANALYSE, owner=Owner.ANALYSE)
 """A command about the analysis."""
@@ -26,7 +37,9 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         _run(panel.id, (panel.key,), panel.title, panel.help, call=f"show_panel('{panel.id}')") for panel in PANELS
     ),
     _run("next_panel", ("tab",), "Next panel", "Show the next panel."),
-    _run("previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab"),
+    _run(
+        "previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab", call="next_panel(-1)"
+    ),
     _run(
         "begin", ("r",), "Ask every key", "Ask every key, from the beginning; what was known is replaced.",
         when=(Condition.READY,), footer=13,
@@ -62,7 +75,7 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _panel(
         "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
-        when=(Condition.SEVERAL_LISTS,),
+        when=(Condition.SEVERAL_LISTS,), call="next_list(-1)",
     ),
     *(one.command for panel in PANELS for one in panel.commands),
     _run(

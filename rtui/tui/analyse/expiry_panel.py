@@ -1,10 +1,15 @@
-"""The Expiry panel: which keys never expire, when the others do, where many expire at once, and how long keys live."""
+"""The Expiry panel: which keys never expire, when the others do, where many expire at once, and how long keys live.
+
+The timeline has columns of equal time that begin at round times, and is that of the namespace under the cursor. All
+times are UTC, as in the tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime
+from enum import Enum
 from functools import partial
 from typing import Final
 
@@ -13,8 +18,9 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import Cliff, CoverageKind, Node, NodeKind, Report, Timeline
-from rtui.analysis.report.members import DAY_S, TTL_EDGES_S, Figure
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Timeline
+from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, Figure
+from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.expiry import (
     about_to_expire,
     cliffs,
@@ -30,8 +36,6 @@ from rtui.tui.analyse.chart_lines import (
     HorizontalBar,
     bar_lines,
     beside_each_other,
-    chart_lines,
-    coverage_of,
     in_runs,
     inset,
     keys_text,
@@ -39,13 +43,11 @@ from rtui.tui.analyse.chart_lines import (
     share_within,
     size_text,
     standing,
-    value_of,
     without,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
-from rtui.tui.analyse.time_axis import Axis, TimeRange, axis_for, clock, day_and_clock, ticks, zone_name
 from rtui.tui.kit.format import display, display_text
-from rtui.tui.kit.layout import Piece, fitted
+from rtui.tui.kit.layout import Piece, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import Order
 
@@ -59,13 +61,9 @@ MAX_CLIFF_LINES: Final = 4
 """Lines that name cliffs under the timeline; the table has all of them."""
 
 MIN_BARS_LINES: Final = 3
-"""Lines of the timeline's bars at least."""
-
 MAX_BARS_LINES: Final = 8
-"""Lines of the timeline's bars at most."""
-
-MAX_LINES: Final = 25
-"""Lines of the chart at most."""
+HISTOGRAMS_FROM: Final = 19
+"""Lines of the chart from which on it has the histograms."""
 
 LABEL_CELLS: Final = 40
 """Longer names of namespaces are cut."""
@@ -74,6 +72,28 @@ TTL_NAMES: Final = tuple(
     map(SafeText, ("< 1 min", "< 10 min", "< 1 h", "< 1 day", "< 7 days", "< 30 days", "< 1 year", "≥ 1 year"))
 )
 """Names of the bins of the TTL histogram, one more than there are edges."""
+
+_STEPS_S: Final = (
+    *(MINUTE_S * minutes for minutes in (1, 2, 5, 10, 15, 30)),
+    *(HOUR_S * hours for hours in (1, 2, 3, 6, 12)),
+    *(DAY_S * days for days in (1, 2, 7, 14, 28, 91, 182, 364, 3640, 36_400, 364_000)),
+)
+"""Lengths of a column: divisors of an hour or a day, or whole days, so that columns begin at round times."""
+
+_TICKS_S: Final = (*_STEPS_S, 3_640_000 * DAY_S)
+
+
+class TimeRange(Enum):
+    """How far ahead the timeline reaches: its name on the screen, and the seconds, 0 for up to the last expiry."""
+
+    HOUR = literal("next hour"), HOUR_S
+    DAY = literal("next day"), DAY_S
+    WEEK = literal("next week"), 7 * DAY_S
+    ALL = literal("all"), 0
+
+    def __init__(self, title: SafeText, reach_s: int) -> None:
+        self.title = title
+        self.reach_s = reach_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +116,7 @@ class ExpiryPanel(Panel[ExpiryState]):
     key = "4"
     help = "Show what expires when, what expires all at once, and what never does."
     initial = ExpiryState()
+    max_lines = 25
     commands = (
         panel_command(
             _next_time_range,
@@ -119,48 +140,92 @@ class ExpiryPanel(Panel[ExpiryState]):
             PanelTable("ttl_histogram", literal("time to live"), partial(ttl_histogram, report), needs=needs),
         )  # fmt: skip
 
-    def chart_height(self, report: Report, state: ExpiryState, space: Size) -> int:
-        """Return how many lines the chart takes: the same for every time range, so that the table does not move."""
-        height = chart_lines(MAX_LINES, space.height)
-        return height if report.summary.expiry.timelines else len(self.chart(report, state, Size(space.width, height)))
-
     def chart(self, report: Report, state: ExpiryState, size: Size) -> list[Line]:
-        """Return the chart with the timeline nearest to the namespace under the cursor, in UTC as in the tables."""
+        """Return figures, the timeline nearest to the namespace under the cursor, cliffs, and with room two histograms.
+
+        With a timeline all lines are taken whatever the time range, so that the table does not move.
+        """
+        width, timelines = size.width - 2, report.summary.expiry.timelines
         names = tuple(step.name for step in state.subject) if isinstance(state.subject, tuple) else ()
-        timelines = report.summary.expiry.timelines
-        near = [at for at, one in enumerate(timelines) if names[: len(one.path)] == one.path]
-        view = TimelineView(state.time_range, max(near, key=lambda at: len(timelines[at].path), default=0))
-        return inset(expiry_lines(report, size.width - 2, size.height, view))
+        near = [one for one in timelines if names[: len(one.path)] == one.path]
+        timeline = max(near, key=lambda one: len(one.path), default=timelines[0] if timelines else None)
+        histograms: list[Line] = []
+        if size.height >= HISTOGRAMS_FROM:
+            half = (width - 4) // 2
+            first = _ttl_lines(report, half)
+            histograms = [(), *beside_each_other(first, _no_ttl_lines(report, half, len(first) - 1), half + 4)]
+        lines = [_headline(report, width), _ranges_line(timeline, state.time_range, width)]
+        if timeline is None or not timeline.bins:
+            lines += [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
+        else:
+            axis = axis_for(state.time_range, timeline_end_s(timeline), report.head.made_at_s, width - GUTTER_CELLS)
+            height = size.height - len(lines) - len(histograms)
+            cliff_lines = _cliff_lines(report, axis, width, min(MAX_CLIFF_LINES, height - MIN_BARS_LINES - 1))
+            bars_height = max(MIN_BARS_LINES, min(MAX_BARS_LINES, height - len(cliff_lines) - 1))
+            lines += [*_timeline_lines(report, timeline, axis, width, bars_height), *cliff_lines]
+        lines += histograms
+        return inset([*lines, *([()] * (size.height - len(lines)) if timelines else ())], size)
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineView:
-    """Which timeline is drawn, and how."""
+class Axis:
+    """Columns of equal time, spread over the cells of a line."""
 
-    time_range: TimeRange = TimeRange.HOUR
-    timeline: int = 0
-    """Index among the report's timelines; the first is that of all keys."""
-    zone: tzinfo = UTC
-    """The zone of all times shown."""
+    start_s: float
+    """Seconds since the epoch."""
+    step_s: int
+    columns: int
+    cells: int
+    """At least as many as columns."""
+
+    @property
+    def end_s(self) -> float:
+        """The end of the last column, in seconds since the epoch."""
+        return self.start_s + self.step_s * self.columns
+
+    def cell_of(self, moment_s: float) -> int:
+        """Return the first cell of the column of a moment; it may lie outside of the axis."""
+        column = int((moment_s - self.start_s) // self.step_s)
+        return -(-column * self.cells // self.columns)
 
 
-def expiry_lines(report: Report, width: int, height: int, view: TimelineView) -> list[Line]:
-    """Return the chart in at most `height` lines: figures, timeline, cliffs, and with room two histograms."""
-    timelines = report.summary.expiry.timelines
-    timeline = timelines[view.timeline if view.timeline < len(timelines) else 0] if timelines else None
-    histograms = _histograms(report, width) if height >= MIN_BARS_LINES + 16 else []
-    lines = [_headline(report, width), _ranges_line(report, timeline, view, width)]
-    if timeline is None or not timeline.bins:
-        lines += [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
-    else:
-        lines += _timeline_lines(report, timeline, width, height - len(lines) - len(histograms), view)
-    return [clip(line, width) for line in [*lines, *histograms][:height]]
+def axis_for(time_range: TimeRange, last_s: float, now_s: float, cells: int) -> Axis:
+    """Return the axis for so many cells, given when the last key expires; columns begin at round times."""
+    reach = time_range.reach_s or max(last_s - now_s, float(HOUR_S))
+    step = next((step for step in _STEPS_S if reach / step + 1 <= cells), _STEPS_S[-1])
+    start = now_s // step * step
+    count = max(1, min(cells, int(-(-(now_s + reach - start) // step))))
+    return Axis(start, step, count, cells)
+
+
+def ticks(axis: Axis, cells_apart: int) -> list[tuple[int, SafeText]]:
+    """Return (cell, text) of round moments along the axis, at least `cells_apart` apart.
+
+    The text is `14:30`, at midnight and for days `22 Sep`, for years `Sep 2031`.
+    """
+    apart = axis.step_s * axis.columns * cells_apart / axis.cells
+    step = next((step for step in _TICKS_S if step >= apart), _TICKS_S[-1])
+    found = []
+    for number in range(axis.cells // cells_apart + 2):
+        moment = -(-axis.start_s // step) * step + step * number
+        if moment < axis.end_s:
+            form = "%H:%M" if moment % DAY_S and step < DAY_S else "%d %b"
+            found.append((axis.cell_of(moment), _time_text(moment, "%b %Y" if step >= 364 * DAY_S else form)))
+    return found
+
+
+def _time_text(moment_s: float, form: str) -> SafeText:
+    """Return a moment in a form of `strftime`."""
+    try:
+        return SafeText(datetime.fromtimestamp(moment_s, UTC).strftime(form))
+    except (OverflowError, ValueError, OSError):
+        return literal("far future")
 
 
 def _headline(report: Report, width: int) -> Line:
     """Return how many keys never expire, how many do, and when the first one does."""
-    coverage, stats = coverage_of(report), report.summary.root.stats
-    if not value_of(stats.keys):
+    coverage, stats = report.head.coverage.kind, report.summary.root.stats
+    if not plain(stats.keys):
         return (Span(literal("There are no keys."), Role.MUTED),)
     column = report.head.columns.get("ttl")
     if stats.no_ttl_share is None:
@@ -173,7 +238,7 @@ def _headline(report: Report, width: int) -> Line:
         pieces.append(Piece(1, (Span(part, Role.STRONG), Span(literal(" of bytes"), Role.MUTED))))
     if stats.ttl is not None:
         is_estimate = any(isinstance(one, Estimate) for one in stats.ttl)
-        expiring: Figure = round(sum(map(value_of, stats.ttl)))
+        expiring: Figure = round(sum(map(plain, stats.ttl)))
         if is_estimate:
             expiring = without(stats.keys, stats.no_ttl_keys or 0)
         verb = literal(" key expires") if noun_of(expiring, "key") == "key" else literal(" keys expire")
@@ -186,36 +251,24 @@ def _headline(report: Report, width: int) -> Line:
     return fitted(pieces, width)
 
 
-def _ranges_line(report: Report, timeline: Timeline | None, view: TimelineView, width: int) -> Line:
+def _ranges_line(timeline: Timeline | None, chosen: TimeRange, width: int) -> Line:
     """Return whose expiries are shown, the time ranges with the chosen one in brackets, and the zone of the times."""
     name = literal("all keys") if timeline is None else display_text(timeline.label, limit=LABEL_CELLS)
     line: list[Span] = [Span(literal("coming expiries of "), Role.MUTED), Span(name, Role.ACCENT), gap(2)]
-    for time_range in TimeRange:
-        is_chosen = time_range is view.time_range
-        text = SafeText(f"[{time_range.title}]" if is_chosen else f" {time_range.title} ")
-        line.append(Span(text, Role.TAB_ON if is_chosen else Role.TAB))
-    zone = (Span(literal("  times are "), Role.FAINT), Span(zone_name(report.head.made_at_s, view.zone), Role.MUTED))
-    space = width - line_width(tuple(line)) - line_width(zone)
+    line += (tab(time_range.title, is_chosen=time_range is chosen) for time_range in TimeRange)
+    zone = (Span(literal("  times are "), Role.FAINT), Span(literal("UTC"), Role.MUTED))
+    space = width - line_width(line) - line_width(zone)
     return (*line, gap(space), *zone) if space >= 0 else tuple(line)
 
 
-def _timeline_lines(report: Report, timeline: Timeline, width: int, height: int, view: TimelineView) -> list[Line]:
-    """Return the bars over their axis, and the cliffs below it."""
-    axis = axis_for(view.time_range, timeline.bins, report.head.made_at_s, width - GUTTER_CELLS, view.zone)
-    cliff_lines = _cliff_lines(report, axis, width, view.zone, min(MAX_CLIFF_LINES, height - MIN_BARS_LINES - 1))
-    bars_height = max(MIN_BARS_LINES, min(MAX_BARS_LINES, height - len(cliff_lines) - 1))
-    values = [value_of(one.keys) for one in timeline_columns(timeline, axis.start_s, axis.end_s, axis.columns)]
-    later = timeline_columns(timeline, axis.end_s, timeline_end_s(timeline), 1)
-    return [
-        *_bar_lines(values, axis, bars_height, report),
-        _axis_line(axis, view.zone, later[0].keys if later else 0, width, coverage_of(report)),
-        *cliff_lines,
-    ]
+def _timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, height: int) -> list[Line]:
+    """Return `height` lines of bars with their scale, those of cliffs highlighted, and the axis below.
 
-
-def _bar_lines(values: Sequence[float], axis: Axis, height: int, report: Report) -> list[Line]:
-    """Return the bars with their scale; those of cliffs are highlighted."""
-    most, coverage = max(values, default=0.0), coverage_of(report)
+    The axis has the times, and at the right how many keys expire later.
+    """
+    coverage = report.head.coverage.kind
+    values = [plain(one.keys) for one in timeline_columns(timeline, axis.start_s, axis.end_s, axis.columns)]
+    most = max(values, default=0.0)
     top = keys_text(round(most), CoverageKind.EXACT if coverage is CoverageKind.PARTIAL else coverage)
     scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
     roles = [Role.BAR] * axis.columns
@@ -224,35 +277,49 @@ def _bar_lines(values: Sequence[float], axis: Axis, height: int, report: Report)
             start_s = axis.start_s + at * axis.step_s
             if start_s < cliff.end_s and cliff.start_s < start_s + axis.step_s:
                 roles[at] = Role.WARN
-    column_of_cell = [axis.column_of(cell) for cell in range(axis.cells)]
+    column_of_cell = [cell * axis.columns // axis.cells for cell in range(axis.cells)]
     lines: list[Line] = []
-    for row, text in enumerate(standing([values[at] for at in column_of_cell], height)):
-        number = scale if row == 0 else left(literal(""), GUTTER_CELLS - 1)
-        lines.append((Span(number, Role.FAINT), gap(1), *in_runs(text, [roles[at] for at in column_of_cell])))
-    return lines
-
-
-def _axis_line(axis: Axis, zone: tzinfo | None, later: Figure, width: int, coverage: CoverageKind) -> Line:
-    """Return the times under the bars, and at the right how many keys expire later."""
+    for row, bars in enumerate(standing([values[at] for at in column_of_cell], height)):
+        number = left(literal(""), GUTTER_CELLS - 1) if row else scale
+        lines.append((Span(number, Role.FAINT), gap(1), *in_runs(bars, [roles[at] for at in column_of_cell])))
+    beyond = timeline_columns(timeline, axis.end_s, timeline_end_s(timeline), 1)
+    later: Figure = beyond[0].keys if beyond else 0
     keys = later if isinstance(later, Estimate) else round(later)
-    note = SafeText(f"{keys_text(keys, coverage)} later →" if value_of(later) >= 1 else "")
+    note = SafeText(f"{keys_text(keys, coverage)} later →" if plain(later) >= 1 else "")
     space, text = width - GUTTER_CELLS - width_of(note), ""
-    for cell, time in ticks(axis, zone, TICK_CELLS):
+    for cell, time in ticks(axis, TICK_CELLS):
         if max(len(text), cell) + len(time) + 1 > space:
             break
         text = f"{text:<{cell}}{time}" if len(text) < cell or not cell else text
-    return gap(GUTTER_CELLS), Span(SafeText(f"{text:<{max(0, space)}}"), Role.MUTED), Span(note, Role.FAINT)
+    times = Span(SafeText(f"{text:<{max(0, space)}}"), Role.MUTED)
+    return [*lines, (gap(GUTTER_CELLS), times, Span(note, Role.FAINT))]
 
 
-def _cliff_lines(report: Report, axis: Axis, width: int, zone: tzinfo | None, height: int) -> list[Line]:
-    """Return the greatest cliffs within the axis, each with a mark under its column; one line at least."""
+def _cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Line]:
+    """Return the greatest cliffs within the axis, each with a mark under its column; one line at least.
+
+    Of each: when, how many keys of which namespace, the share of it, the bytes, and how many keys would be usual.
+    """
     lines: list[Line] = []
+    coverage, is_within_days = report.head.coverage.kind, axis.end_s - axis.start_s <= 2 * DAY_S
     for cliff in report.summary.expiry.cliffs:
-        if axis.start_s <= cliff.start_s < axis.end_s:
-            at = GUTTER_CELLS + axis.cell_of(cliff.start_s)
-            more = _beside_mark(at, cliff_pieces(cliff, coverage_of(report), zone, axis), width)
-            if len(lines) + len(more) <= max(1, height):
-                lines += more
+        if not axis.start_s <= cliff.start_s < axis.end_s:
+            continue
+        start = _time_text(cliff.start_s, "%H:%M" if is_within_days else "%d %b %H:%M")
+        name = display_text(cliff.label, limit=LABEL_CELLS)
+        keys = SafeText(f"{keys_text(cliff.keys, coverage)} {noun(plain(cliff.keys), 'key')} of {name}")
+        pieces = [
+            Piece(0, (Span(SafeText(f"{start}–{_time_text(cliff.end_s, '%H:%M')}"), Role.STRONG),)),
+            Piece(0, (Span(keys),)),
+            Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
+        ]
+        if cliff.memory_bytes is not None:
+            pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
+        expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
+        pieces.append(Piece(3, (Span(expected, Role.MUTED),)))
+        more = _beside_mark(GUTTER_CELLS + axis.cell_of(cliff.start_s), pieces, width)
+        if len(lines) + len(more) <= max(1, height):
+            lines += more
     none = literal("No cliffs: nothing here stands out from the minutes around it.")
     return lines or [(gap(GUTTER_CELLS), Span(none, Role.FAINT))]
 
@@ -270,72 +337,41 @@ def _beside_mark(at: int, pieces: Sequence[Piece], width: int) -> list[Line]:
     return [(gap(at), mark), (gap(min(at, width - cells)), *text)]
 
 
-def cliff_pieces(cliff: Cliff, coverage: CoverageKind, zone: tzinfo | None, axis: Axis) -> list[Piece]:
-    """Return what is known of a cliff: when, how many keys of which namespace, the share of it, the bytes."""
-    is_within_days = axis.end_s - axis.start_s <= 2 * DAY_S
-    start = clock(cliff.start_s, zone) if is_within_days else day_and_clock(cliff.start_s, zone)
-    when = SafeText(f"{start}–{clock(cliff.end_s, zone)}")
-    name = display_text(cliff.label, limit=LABEL_CELLS)
-    keys = SafeText(f"{keys_text(cliff.keys, coverage)} {noun(value_of(cliff.keys), 'key')} of {name}")
-    pieces = [
-        Piece(0, (Span(when, Role.STRONG),)),
-        Piece(0, (Span(keys),)),
-        Piece(1, (Span(SafeText(f"{share_text(cliff.share)} of it"), Role.WARN),)),
-    ]
-    if cliff.memory_bytes is not None:
-        pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
-    expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
-    return [*pieces, Piece(3, (Span(expected, Role.MUTED),))]
-
-
-def _histograms(report: Report, width: int) -> list[Line]:
-    """Return the keys by time to live, and beside them the namespaces with most keys that never expire."""
-    half = (width - 4) // 2
-    first: list[Line] = [(Span(literal("time to live of all keys"), Role.ACCENT),), *_ttl_lines(report, half)]
-    second: list[Line] = [
-        (Span(literal("most keys without TTL"), Role.ACCENT),), *_no_ttl_lines(report, half, len(first) - 1),
-    ]  # fmt: skip
-    return [(), *beside_each_other(first, second, half + 4)]
-
-
 def _ttl_lines(report: Report, width: int) -> list[Line]:
     """Return the histogram of times to live, with the keys that have none."""
-    stats, coverage = report.summary.root.stats, coverage_of(report)
+    stats, coverage = report.summary.root.stats, report.head.coverage.kind
+    head: Line = (Span(literal("time to live of all keys"), Role.ACCENT),)
     if stats.ttl is None:
-        return [(Span(fmt.NOTHING, Role.MUTED),)]
-    rows = [(name, keys, Role.BAR) for name, keys in zip(TTL_NAMES, stats.ttl, strict=False)]
-    if len(stats.ttl) != len(TTL_EDGES_S) + 1:
-        rows = []
+        return [head, (Span(fmt.NOTHING, Role.MUTED),)]
+    is_known = len(stats.ttl) == len(TTL_EDGES_S) + 1
+    rows = [(name, keys, Role.BAR) for name, keys in zip(TTL_NAMES, stats.ttl, strict=True)] if is_known else []
     if stats.no_ttl_keys is not None:
         rows.append((literal("no TTL"), stats.no_ttl_keys, Role.WARN))
-    most = max((value_of(keys) for _, keys, _ in rows), default=0.0)
-    return bar_lines(
-        [
-            HorizontalBar(name, (keys_text(keys, coverage),), value_of(keys) / most if most else 0.0, Role.MUTED, role)
-            for name, keys, role in rows
-        ],
-        width,
-    )
+    bars = [
+        HorizontalBar(name, (keys_text(keys, coverage),), plain(keys), Role.MUTED, role) for name, keys, role in rows
+    ]  # fmt: skip
+    return [head, *bar_lines(bars, width)]
 
 
 def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
     """Return the namespaces with most keys without TTL: of the first level, split where they have several parts."""
-    coverage = coverage_of(report)
+    coverage = report.head.coverage.kind
     found: list[tuple[float, SafeText, Node]] = []
     for node in report.summary.root.children:
         for part in node.children if len(node.children) > 1 else (node,):
             path = (node,) if part is node else (node, part)
             is_other = any(one.kind is NodeKind.OTHER for one in path)
             name = literal("(other)") if is_other else display(label(path), limit=LABEL_CELLS)
-            found.append((value_of(part.stats.no_ttl_keys or 0), name, part))
+            found.append((plain(part.stats.no_ttl_keys or 0), name, part))
     found = [one for one in sorted(found, key=lambda one: -one[0]) if one[0] > 0][:height]
+    head: Line = (Span(literal("most keys without TTL"), Role.ACCENT),)
     if not found:
-        return [(Span(literal("none: every key that was seen expires"), Role.MUTED),)]
+        return [head, (Span(literal("none: every key that was seen expires"), Role.MUTED),)]
     bars = [
         HorizontalBar(
             name, (keys_text(node.stats.no_ttl_keys, coverage), share_text(node.stats.no_ttl_share)),
-            value_of(node.stats.no_ttl_share or 0.0),
+            plain(node.stats.no_ttl_share or 0.0),
         )
         for _, name, node in found
     ]  # fmt: skip
-    return bar_lines(bars, width, name_cells=24)
+    return [head, *bar_lines(bars, width, whole=1.0, name_cells=24)]

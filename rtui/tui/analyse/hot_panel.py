@@ -11,16 +11,15 @@ from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Frequency
-from rtui.analysis.humanize import Mark, counted, decimal, rate
+from rtui.analysis.humanize import Mark, NumberFormat, counted, decimal, rate
 from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, beside_each_other, chart_lines, inset
+from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
 from rtui.tui.kit.format import display, display_text
-from rtui.tui.kit.layout import prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, joined, literal, type_role, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, literal, type_role, width_of
 
 NAME_LIMIT: Final = 400
 """Characters of a key that are made safe to show."""
@@ -34,17 +33,12 @@ MAX_BARS: Final = 10
 LOW_LINES: Final = 14
 """A chart of fewer lines has no blank ones."""
 
-MAX_LINES: Final = 20
-"""Lines of the chart at most."""
-
 TITLE_LIMIT: Final = 24
 """Characters of a list's title in its tab."""
 
 COLUMN_CELLS: Final = 54
-"""Sections stand beside each other where each gets at least this width."""
-
 BETWEEN_CELLS: Final = 4
-"""Blank cells between them."""
+"""Sections stand beside each other where each gets at least this width, with so many blank cells between two."""
 
 MISSING_LINES: Final = 4
 """Lines at most of the reasons why a better source is missing."""
@@ -69,25 +63,18 @@ def _cpu(value: float, mark: Mark) -> SafeText:
     return SafeText(f"{mark}{fmt.duration(round(value / _MICROSECONDS_A_MS))}")
 
 
-def _idle(value: float, mark: Mark) -> SafeText:
-    """Return seconds without use as text; less than one is `now`."""
-    return literal("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
-
-
-def _queries(value: float, mark: Mark) -> SafeText:
-    return SafeText(f"{fmt.short_count(value, mark)}/s")
-
-
-_WRITERS: Final[dict[str, Callable[[float, Mark], SafeText]]] = {
+_WRITERS: Final[dict[str, NumberFormat]] = {
     "accesses/min": rate,
     "µs of CPU": _cpu,
     "bytes of network traffic": fmt.size,
-    IDLE: _idle,
-    "queries/s": _queries,
+    IDLE: lambda value, mark: (
+        literal("now") if value < 1 else SafeText(f"{mark}{fmt.duration(round(value * fmt.SECOND_MS))}")
+    ),
+    "queries/s": lambda value, mark: SafeText(f"{fmt.short_count(value, mark)}/s"),
 }
 """How a value is written, by the unit of its list."""
 
-_METRICS: Final[dict[str, tuple[SafeText, Callable[[float, Mark], SafeText]]]] = {
+_METRICS: Final[dict[str, tuple[SafeText, NumberFormat]]] = {
     "cpu-usec": (literal("CPU time"), _cpu),
     "cpu-usage": (literal("CPU time"), _cpu),
     "network-bytes-in": (literal("bytes received"), fmt.size),
@@ -123,6 +110,7 @@ class HotKeysPanel(Panel[HotKeysState]):
     help = "Show the keys that are used most, from the best source that the server offers."
     initial = HotKeysState()
     shows_hot_keys = True
+    max_lines = 20
 
     def tables(self, report: Report, _state: HotKeysState) -> tuple[PanelTable, ...]:
         """Return the lists of hot keys, then the loaded slots where the server counts them or there are no lists."""
@@ -139,19 +127,38 @@ class HotKeysPanel(Panel[HotKeysState]):
         ]
         if report.hot.slots or not tables:
             empty = literal("The server keeps no statistics of its slots")
-            table = PanelTable(
-                "hot slots", literal("slots"), partial(hot_slots, report), top=literal("busiest"), empty=empty
-            )
-            tables.append(table)
+            make = partial(hot_slots, report)
+            tables.append(PanelTable("hot slots", literal("slots"), make, top=literal("busiest"), empty=empty))
         return tuple(tables)
 
-    def chart_height(self, report: Report, _state: HotKeysState, space: Size) -> int:
-        """Return how many lines the chart takes."""
-        return len(hot_lines(report, space.width - 2, chart_lines(MAX_LINES, space.height)))
-
     def chart(self, report: Report, state: HotKeysState, size: Size) -> list[Line]:
-        """Return the source and the hottest keys."""
-        return inset(hot_lines(report, size.width - 2, size.height, state.since_s))
+        """Return the source, the hottest keys of each list beside or below each other, and missing sources."""
+        hot, width, is_low = report.hot, size.width - 2, size.height < LOW_LINES
+        better = joined([display_text(one) for one in hot.better], " ")
+        missing = paragraph(better, width, Role.MUTED) if hot.better else []
+        missing = missing[: max(0, min(MISSING_LINES, size.height - 3))]
+        lines = [*_source_lines(hot, width, state.since_s), *([] if is_low else [()])]
+        space = size.height - len(lines) - len(missing) - (not is_low)
+        sections: list[Callable[[int], list[Line]]] = [partial(_list_section, one, space) for one in hot.lists]
+        if hot.slots:
+            sections.append(partial(_slots_section, hot.slots, space))
+        columns = min(len(sections), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
+        arranged: list[Line] = []
+        if columns >= 2:
+            cells = (width + BETWEEN_CELLS) // columns
+            for at, section in enumerate(sections[:columns]):
+                arranged = beside_each_other(arranged, section(cells - BETWEEN_CELLS)[:space], at * cells)
+        else:
+            for section in sections:
+                more = section(width)
+                if arranged and len(arranged) + 1 + len(more) > space:
+                    break
+                arranged += [*([()] if arranged else []), *more]
+            arranged = arranged[: max(0, space)]
+        lines += arranged
+        if missing:
+            lines += missing if is_low or len(lines) + len(missing) >= size.height else [(), *missing]
+        return inset(lines, size)
 
     def aged(self, state: HotKeysState, seconds: float) -> HotKeysState:
         """Return the state so many seconds after the server was asked for its hot keys."""
@@ -161,32 +168,6 @@ class HotKeysPanel(Panel[HotKeysState]):
 def _hot_table(report: Report, at: int) -> Table:
     """Return one of the lists, without its note, which repeats what the chart says."""
     return replace(hot_keys(report)[at], note="")
-
-
-ChartSection = Callable[[int], list[Line]]
-"""Returns a section of the chart for its width."""
-
-
-def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:
-    """Return the chart in at most `height` lines, `since_s` seconds after the hot keys were read."""
-    hot = report.hot
-    is_low = height < LOW_LINES
-    missing = _paragraph(joined([display_text(one) for one in hot.better], " "), width) if hot.better else []
-    missing = missing[: max(0, min(MISSING_LINES, height - 3))]
-    lines = [*_source_lines(hot, width, since_s), *([] if is_low else [()])]
-    space = height - len(lines) - len(missing) - (not is_low)
-    sections: list[ChartSection] = [partial(_list_section, one, space) for one in hot.lists]
-    if hot.slots:
-        sections.append(partial(_slots_section, hot.slots, space))
-    lines += _arranged(sections, width, space)
-    if missing:
-        lines += missing if is_low or len(lines) + len(missing) >= height else [(), *missing]
-    return [clip(line, width) for line in lines[:height]]
-
-
-def _paragraph(text: SafeText, width: int) -> list[Line]:
-    """Break a text into lines without the margin that prose has elsewhere."""
-    return [line[1:] for line in prose(text, width + 2, Role.MUTED)]
 
 
 def _source_lines(hot: HotReport, width: int, since_s: float) -> list[Line]:
@@ -204,28 +185,11 @@ def _source_lines(hot: HotReport, width: int, since_s: float) -> list[Line]:
         settings = f" · log factor {hot.lfu.log_factor}, decay {hot.lfu.decay_minutes} min{assumed}"
         spans.append(Span(SafeText(settings), Role.MUTED))
     has_about = hot.about and hot.source is not HotSource.NONE
-    return [tuple(spans), *(_paragraph(display_text(hot.about), width)[:2] if has_about else [])]
+    return [tuple(spans), *(paragraph(display_text(hot.about), width, Role.MUTED)[:2] if has_about else [])]
 
 
-def _arranged(sections: Sequence[ChartSection], width: int, space: int) -> list[Line]:
-    """Place as many sections side by side as are wide enough, or below each other where only one is."""
-    columns = min(len(sections), (width + BETWEEN_CELLS) // (COLUMN_CELLS + BETWEEN_CELLS))
-    lines: list[Line] = []
-    if columns >= 2:
-        cells = (width + BETWEEN_CELLS) // columns
-        for at, section in enumerate(sections[:columns]):
-            lines = beside_each_other(lines, section(cells - BETWEEN_CELLS)[:space], at * cells)
-        return lines
-    for section in sections:
-        more = section(width)
-        if lines and len(lines) + 1 + len(more) > space:
-            break
-        lines += [*([()] if lines else []), *more]
-    return lines[: max(0, space)]
-
-
-def _key_name(key: bytes) -> SafeText:
-    return display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
+def _key_name(hot: HotKey) -> SafeText:
+    return display(hot.record.key, limit=NAME_LIMIT) or literal("(empty name)")
 
 
 def _key_role(hot: HotKey) -> Role:
@@ -249,12 +213,11 @@ def _list_section(found: HotList, space: int, width: int) -> list[Line]:
     has_bars = found.unit != IDLE and highest > 0
     bars = [
         HorizontalBar(
-            _key_name(one.record.key), (value_text(one, found.unit),), one.value / highest if has_bars else None,
-            _key_role(one),
+            _key_name(one), (value_text(one, found.unit),), one.value if has_bars else None, _key_role(one)
         )
         for one in ranked
     ]  # fmt: skip
-    return [title, *unranked, *bar_lines(bars, width, name_cells=NAME_CELLS)]
+    return [title, *unranked, *bar_lines(bars, width, whole=highest, name_cells=NAME_CELLS)]
 
 
 def _unranked_lines(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]:
@@ -265,7 +228,7 @@ def _unranked_lines(keys: Sequence[HotKey], unit: str, width: int) -> list[Line]
     names: list[Span] = [gap(2)]
     used, left_out = 2, len(keys)
     for one in sorted(keys, key=lambda hot: hot.record.key):
-        name = cut_middle(_key_name(one.record.key), min(32, max(8, width // 3)))
+        name = cut_middle(_key_name(one), min(32, max(8, width // 3)))
         if used + width_of(name) + 12 > width and left_out < len(keys):
             break
         names += (Span(name, _key_role(one)), gap(2))
@@ -281,9 +244,8 @@ def _slots_section(slots: Sequence[SlotLoad], space: int, width: int) -> list[Li
     name = next(one for one in (*_METRICS, *slots[0].values, "") if not one or slots[0].values.get(one))
     title, write = _METRICS.get(name, (display_text(name), decimal))
     loads = sorted(((one.values.get(name, 0), one.slot) for one in slots), key=lambda load: -load[0])
-    highest = loads[0][0]
     bars = [
-        HorizontalBar(SafeText(f"slot {slot:,}"), (write(value, Mark.EXACT),), value / highest if highest else 0.0)
+        HorizontalBar(SafeText(f"slot {slot:,}"), (write(value, Mark.EXACT),), value)
         for value, slot in loads[: max(0, min(MAX_BARS, space - 1))]
     ]
     return [(Span(literal("Slots"), Role.ACCENT), Span(SafeText(f"  {title}"), Role.MUTED)), *bar_lines(bars, width)]

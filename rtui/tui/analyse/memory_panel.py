@@ -1,12 +1,13 @@
 """The Memory panel: which namespaces hold the bytes, or the keys where memory is not known.
 
-The icicle over the table shows the namespace that is zoomed into and the levels below it; the table lists the
-namespaces directly below.
+The icicle over the table shows the namespace that is zoomed into and the levels below it: a row for each level, each
+namespace as wide as its weight and below its parent. The table lists the namespaces directly below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -14,26 +15,36 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import CoverageKind, Node, Report
+from rtui.analysis.humanize import OTHER
+from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.namespaces import namespaces
 from rtui.analysis.report.tables.table import Path, find, label, noun_of, path_of, written
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.icicle import Block, block_at, icicle_lines, icicle_rows, row_heights
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
+from rtui.tui.analyse.chart_lines import MARKS
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
 from rtui.tui.kit.format import display
-from rtui.tui.kit.styled_text import Line, Role, Span, literal
+from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, literal
 from rtui.tui.kit.table_rows import Order
 
 LOW_LINES: Final = 6
-"""Lines of the icicle on a screen of 24."""
-
 HIGH_LINES: Final = 10
-"""Lines of the icicle where there is room."""
+"""Lines of the icicle on a screen of 24, and on larger ones."""
 
-HIGH_FROM: Final = 26
-"""Lines that chart and table share from which on the icicle is high."""
+HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
+"""Shares of the whole from which on a block has each of the five heat colours."""
+
+MIN_LABEL_CELLS: Final = 3
+"""Narrower blocks have no name."""
+
+MIN_ROW_CELLS: Final = 6
+"""The last row has at least one block of this width."""
+
+MAX_ROW_LINES: Final = 3
+"""Lines of a row at most: the name, the size, and a blank one."""
+
+LABEL_LIMIT: Final = 120
+"""Characters of a name that are made safe to show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,9 @@ class MemoryPanel(Panel[MemoryState]):
 
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
         """Return the table of the namespaces directly below the one that is zoomed into."""
-        path = known_path(report, state)
-        name = display(label(_zoomed_nodes(report, state)), limit=60) if path else literal("all keys")
+        nodes = zoomed_nodes(report, state)
+        path = path_of(nodes)
+        name = display(label(nodes), limit=60) if path else literal("all keys")
         note: Line = ()
         if not has_memory(report) and report.summary.root.children:
             note = (Span(literal("widths show keys, since memory is not known"), Role.WARN),)
@@ -65,21 +77,26 @@ class MemoryPanel(Panel[MemoryState]):
 
     def chart_height(self, _report: Report, _state: MemoryState, space: Size) -> int:
         """Return how many lines the icicle takes."""
-        return HIGH_LINES if space.height >= HIGH_FROM else LOW_LINES
+        return HIGH_LINES if space.height >= HIGH_ROOM else LOW_LINES
 
     def chart(self, report: Report, state: MemoryState, size: Size) -> list[Line]:
         """Return the icicle from the zoomed namespace down."""
-        weight = weight_of(report)
+        weight, mark = weight_of(report), MARKS[report.head.coverage.kind]
         total = weight(report.summary.root) or 1.0
         selected = state.subject if isinstance(state.subject, tuple) else None
-        rows, heights = _rows(report, state, size)
-        return icicle_lines(
-            rows, heights, size.width, lambda node: weight(node) / total, _size_text(report), selected=selected
-        )
+
+        def size_text(node: Node) -> SafeText:
+            if has_memory(report):
+                return written(node.stats.memory_bytes or 0, fmt.size, mark)
+            return SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} {noun_of(node.stats.keys, 'key')}")
+
+        rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight)
+        return icicle_lines(rows, size, lambda node: weight(node) / total, size_text, selected=selected)
 
     def clicked(self, report: Report, state: MemoryState, size: Size, x: int, y: int) -> MemoryState | None:
         """Zoom into the namespace at a cell of the icicle; out of it when it is the one that is zoomed into."""
-        block = block_at(*_rows(report, state, size), x, y)
+        rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight_of(report))
+        block = block_at(rows, size.height, x, y)
         if block is None:
             return None
         return self.zoomed_out(report, state) if block.contains(state.path) else _zoomed_to(report, state, block.path)
@@ -90,24 +107,19 @@ class MemoryPanel(Panel[MemoryState]):
 
     def zoomed_out(self, report: Report, state: MemoryState) -> MemoryState | None:
         """Zoom out of the namespace that is zoomed into, past those that are the only child of their parent."""
-        path = known_path(report, state)
+        nodes = zoomed_nodes(report, state)
+        path = path_of(nodes)
         if not path:
             return None
-        nodes = _zoomed_nodes(report, state)
         end = len(path) - 1
         while end > 0 and len(nodes[end].children) == 1:
             end -= 1
         return replace(state, path=path[:end], subject=path[: end + 1])
 
 
-def _zoomed_nodes(report: Report, state: MemoryState) -> tuple[Node, ...]:
+def zoomed_nodes(report: Report, state: MemoryState) -> tuple[Node, ...]:
     """Return the nodes down to the one that is zoomed into; the root alone when the report does not have that one."""
     return find(report.summary.root, state.path) or (report.summary.root,)
-
-
-def known_path(report: Report, state: MemoryState) -> Path:
-    """Return the path that is zoomed into; empty when the report does not have it."""
-    return state.path if find(report.summary.root, state.path) else ()
 
 
 def _zoomed_to(report: Report, state: MemoryState, path: Path) -> MemoryState | None:
@@ -117,15 +129,9 @@ def _zoomed_to(report: Report, state: MemoryState, path: Path) -> MemoryState | 
         return None
     while len(nodes[-1].children) == 1 and nodes[-1].children[0].children:
         nodes = (*nodes, nodes[-1].children[0])
-    if not nodes[-1].children or path_of(nodes) == known_path(report, state):
+    if not nodes[-1].children or path_of(nodes) == path_of(zoomed_nodes(report, state)):
         return None
     return replace(state, path=path_of(nodes), subject=None)
-
-
-def _rows(report: Report, state: MemoryState, size: Size) -> tuple[list[list[Block]], list[int]]:
-    """Return the rows of the icicle and the height of each."""
-    rows = icicle_rows(_zoomed_nodes(report, state), size.width, size.height, weight_of(report))
-    return rows, row_heights(len(rows), size.height)
 
 
 def has_memory(report: Report) -> bool:
@@ -140,10 +146,123 @@ def weight_of(report: Report) -> Callable[[Node], float]:
     return lambda node: plain(node.stats.keys)
 
 
-def _size_text(report: Report) -> Callable[[Node], SafeText]:
-    """Return what is written beside the name of a namespace."""
-    marks = {CoverageKind.ESTIMATE: Mark.ABOUT, CoverageKind.PARTIAL: Mark.AT_LEAST}
-    mark = marks.get(report.head.coverage.kind, Mark.EXACT)
-    if has_memory(report):
-        return lambda node: written(node.stats.memory_bytes or 0, fmt.size, mark)
-    return lambda node: SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} {noun_of(node.stats.keys, 'key')}")
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A namespace in a row, from column `start` up to `end`.
+
+    Chains of single children share a block: `cache:`, `product:` and `detail:` are one, `cache:product:detail:`.
+    """
+
+    nodes: tuple[Node, ...]
+    """From the root to the innermost namespace of the block."""
+    start: int
+    end: int
+    levels: int
+    """How many of the nodes, counted from the last, share the block."""
+
+    @property
+    def path(self) -> Path:
+        """The path of the innermost namespace."""
+        return path_of(self.nodes)
+
+    def contains(self, path: Path) -> bool:
+        """Whether a namespace is one of those that share the block."""
+        innermost = self.path
+        return len(innermost) - self.levels < len(path) <= len(innermost) and innermost[: len(path)] == path
+
+
+def _block(nodes: tuple[Node, ...], start: int, end: int) -> Block:
+    levels = 1
+    while len(nodes[-1].children) == 1 and len(nodes) > 1:
+        nodes = (*nodes, nodes[-1].children[0])
+        levels += 1
+    return Block(nodes, start, end, levels)
+
+
+def icicle_rows(
+    nodes: tuple[Node, ...], width: int, levels: int, weight: Callable[[Node], float]
+) -> list[list[Block]]:  # fmt: skip
+    """Return the block of the last of `nodes` and up to `levels - 1` rows below it.
+
+    The cells of a block are divided among its children by their weights, and those of keys that are in none of them
+    stay blank. Children of less than a cell are left out, and so are last rows without a block with room for a name.
+    """
+    rows = [[_block(nodes, 0, width)]]
+    while len(rows) < levels:
+        below: list[Block] = []
+        for parent in rows[-1]:
+            node, cells = parent.nodes[-1], parent.end - parent.start
+            total = max(weight(node), sum(map(weight, node.children)))
+            before = 0.0
+            for child in node.children if total else ():
+                start = parent.start + round(before / total * cells)
+                before += weight(child)
+                end = parent.start + round(before / total * cells)
+                if end > start:
+                    below.append(_block((*parent.nodes, child), start, end))
+        if not below:
+            break
+        rows.append(below)
+    while len(rows) > 1 and all(block.end - block.start < MIN_ROW_CELLS for block in rows[-1]):
+        rows.pop()
+    return rows
+
+
+def block_at(rows: Sequence[Sequence[Block]], height: int, x: int, y: int) -> Block | None:
+    """Return the block at a cell of the chart."""
+    top = 0
+    for row, row_height in zip(rows, row_heights(len(rows), height), strict=True):
+        if top <= y < top + row_height:
+            return next((block for block in row if block.start <= x < block.end), None)
+        top += row_height
+    return None
+
+
+def row_heights(levels: int, height: int) -> list[int]:
+    """Share `height` lines among the rows, at most three each; upper rows get the rest of the division."""
+    each, rest = divmod(height, levels)
+    return [min(MAX_ROW_LINES, each + (level < rest)) for level in range(levels)]
+
+
+def icicle_lines(
+    rows: Sequence[Sequence[Block]],
+    size: Size,
+    share: Callable[[Node], float],
+    size_text: Callable[[Node], SafeText],
+    *,
+    selected: Path | None = None,
+) -> list[Line]:
+    """Return the lines of all rows, each exactly `size.width` cells wide.
+
+    `share` (0 … 1, of the whole) decides the colour of a block, and the block of the namespace `selected` is
+    highlighted. Its name is in the first line, `size_text` in the second, without its interval where that does not fit;
+    in a row of one line the size stands behind the name where both fit.
+    """
+    lines: list[Line] = []
+    for row, height in zip(rows, row_heights(len(rows), size.height), strict=True):
+        row_lines: list[list[Span]] = [[] for _ in range(height)]
+        at = 0
+        for block in row:
+            node, width = block.nodes[-1], block.end - block.start
+            cells = max(1, width - 1)
+            texts = [SafeText(" " * cells)] * height
+            if cells >= MIN_LABEL_CELLS:
+                name = display(label(block.nodes[-block.levels :]), limit=LABEL_LIMIT) or literal("(empty)")
+                if len(block.nodes) == 1:
+                    name = literal("all keys")
+                elif node.kind is NodeKind.OTHER:
+                    name = SafeText(OTHER)
+                figure = size_text(node)
+                if height == 1 and len(name) + len(figure) + 3 <= cells:
+                    texts = [SafeText(f" {left(name, cells - len(figure) - 2)}{figure} ")]
+                else:
+                    fitting = (text for text in (figure, figure.partition(" (")[0], "") if len(text) < cells)
+                    named = (SafeText(f" {cut(name, cells - 1)}"), SafeText(f" {next(fitting)}"))
+                    texts[:2] = [left(text, cells) for text in named[:height]]
+            is_selected = selected is not None and block.contains(selected)
+            role = Role.HEAT_ON if is_selected else HEAT[max(0, bisect_right(HEAT_FROM, share(node)) - 1)]
+            for spans, text in zip(row_lines, texts, strict=True):
+                spans.extend((gap(block.start - at), Span(text, role), gap(width - cells)))
+            at = block.end
+        lines += (tuple(span for span in (*spans, gap(size.width - at)) if span.text) for spans in row_lines)
+    return lines

@@ -1,8 +1,8 @@
 """What a panel of the Analyse screen is: tables, maybe a chart over them, and commands that change what they show.
 
 A panel is a module with a subclass of `Panel` and, where users can choose something in it, one of `PanelState`;
-`panels.py` lists one instance of each. Panels hold no state: all they show follows from the report, the state and the
-size of the chart in cells.
+`PANELS` in `commands.py` lists one instance of each. Panels hold no state: all they show follows from the report, the
+state and the size of the chart in cells.
 """
 
 from __future__ import annotations
@@ -20,6 +20,15 @@ from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order, TableState
+
+TABLE_LINES: Final = 12
+"""Lines that a chart leaves to the table at least."""
+
+LOW_TABLE_LINES: Final = 9
+"""The same on a screen of 24 lines."""
+
+HIGH_ROOM: Final = 26
+"""Lines that chart and table share from which on the screen is a larger one."""
 
 NO_TEXT: Final = literal("")
 
@@ -102,14 +111,18 @@ class Panel(Generic[S]):
     commands: Sequence[PanelCommand[S]] = ()
     shows_hot_keys: ClassVar[bool] = False
     """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
+    max_lines: ClassVar[int | None] = None
+    """Lines of the chart at most, None for as many as leave the table enough."""
 
     def tables(self, report: Report, state: S) -> Sequence[PanelTable]:
         """Return the tables to choose from, at least one."""
         raise NotImplementedError
 
-    def chart_height(self, _report: Report, _state: S, _space: Size) -> int:
+    def chart_height(self, report: Report, state: S, space: Size) -> int:
         """Return how many lines the chart takes of the space that it shares with the table; 0 for no chart."""
-        return 0
+        lines = max(0, space.height - (TABLE_LINES if space.height >= HIGH_ROOM else LOW_TABLE_LINES))
+        lines = lines if self.max_lines is None else min(self.max_lines, lines)
+        return len(self.chart(report, state, Size(space.width, lines)))
 
     def chart(self, _report: Report, _state: S, _size: Size) -> list[Line]:
         """Return the chart: at most `size.height` lines, none wider than `size.width`."""

@@ -13,9 +13,9 @@ from textual.message import Message
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Panel, PanelStates
-from rtui.tui.analyse.panels import BY_ID, PANELS
-from rtui.tui.analyse.table_notes import empty_table_lines, note_line, titles_line
+from rtui.tui.analyse.screen_lines import empty_table_lines, note_line, titles_line
 from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.command import Condition, Conditions
 from rtui.tui.kit.line_view import LinePanel, MakeLines
@@ -72,7 +72,7 @@ class PanelView(Vertical):
     @property
     def panel(self) -> Panel[Any]:
         """The chosen panel."""
-        return BY_ID.get(self.states.panel_id, PANELS[0])
+        return next((panel for panel in PANELS if panel.id == self.states.panel_id), PANELS[0])
 
     @property
     def state(self) -> Any:
@@ -130,23 +130,15 @@ class PanelView(Vertical):
         return True
 
     def action_next_list(self, step: int = 1) -> None:
-        """Show the next table of the panel."""
+        """Show the table of the panel so many places after this one."""
         if self._report is not None:
             self.set_state(self.panel.with_table(self._report, self.state, step))
-
-    def action_previous_list(self) -> None:
-        """Show the table before."""
-        self.action_next_list(-1)
-
-    def action_zoom_out(self) -> None:
-        """Go to the namespace above."""
-        self.zoom_out()
 
     def zoom_in(self) -> bool:
         """Zoom into the row under the cursor; returns False where the panel can't."""
         return self._report is not None and self.set_state(self._zoomed_in(self._report))
 
-    def zoom_out(self) -> bool:
+    def action_zoom_out(self) -> bool:
         """Zoom out by a level; returns False at the top."""
         return self._report is not None and self.set_state(self.panel.zoomed_out(self._report, self.state))
 

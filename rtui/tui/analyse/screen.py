@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
-from rtui.analysis.humanize import keys
+from rtui.analysis.humanize import duration, keys
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_source import AnalysisSource, AnalysisStatus
@@ -22,29 +22,30 @@ from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.analyse.commands import ANALYSE_COMMANDS
-from rtui.tui.analyse.hot_session import HotSessionScreen, notice_of_session
-from rtui.tui.analyse.panel import Panel, PanelStates
+from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
+from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.screen_lines import (
     FILE_HINT,
     FILTER_HINT,
     KEEP_OR_REPLACE,
     empty_lines,
+    key_of,
+    meaning,
     offer_lines,
     panels_line,
+    row_copies,
     status_line,
     title_line,
 )  # fmt: skip
-from rtui.tui.analyse.table_notes import key_of, meaning, row_copies
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
 from rtui.tui.kit.status_lines import analyse_banner
-from rtui.tui.kit.table import ReportTable, TableBody
+from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
 
 
@@ -65,6 +66,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
         self.view = PanelView(states, id="panel")
+        self.report: Report | None = None
+        """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
@@ -75,25 +78,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._refresh_timer = RefreshTimer(self, self.flush)
 
     @property
-    def panel(self) -> Panel[Any]:
-        """The panel that is shown."""
-        return self.view.panel
-
-    @property
-    def table(self) -> ReportTable:
-        """The table of the panel."""
-        return self.view.table
-
-    @property
-    def report(self) -> Report | None:
-        """The report that is shown, None while it has no keys."""
-        report = self.source.report
-        return report if report is not None and report.head.coverage.keys else None
-
-    @property
     def focus_home(self) -> Widget:
         """The rows of the table, also while other lines stand in their place."""
-        return self.table.body
+        return self.view.table.body
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -137,6 +124,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Show the chosen panel, or what stands in its place."""
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
+        self.report = report if report is not None and report.head.coverage.keys else None
         if self.report is not None:
             self.view.show(self.report, holds_order=status.is_under_way)
         elif report is not None and status.progress.state is not ScanState.FAILED:
@@ -151,7 +139,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         now_s = asyncio.get_running_loop().time()
         self.title_bar.set_line(lambda width: title_line(status, report, width, self._label))
         self.status_bar.set_line(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
-        chosen = PANELS.index(self.panel)
+        chosen = PANELS.index(self.view.panel)
         self.tab_bar.set_line(lambda width: panels_line([panel.title for panel in PANELS], chosen, width))
         self._show_commands()
 
@@ -166,7 +154,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
         """The screen, its panel, and the table of that."""
-        return {Owner.ANALYSE: self, Owner.PANEL: self.view, Owner.TABLE: self.table.body}
+        return {Owner.ANALYSE: self, Owner.PANEL: self.view, Owner.TABLE: self.view.table.body}
 
     @property
     def conditions(self) -> Conditions:
@@ -180,7 +168,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             Condition.SCANNING: is_running and not is_paused,
             Condition.PAUSED: is_running and is_paused,
             Condition.ON_ENTRY: status.is_live and self.report is not None and key_of(self.view.subject) is not None,
-            Condition.HOT_SESSION: is_ready and self.panel.shows_hot_keys and self.source.offers_hot_session,
+            Condition.HOT_SESSION: is_ready and self.view.panel.shows_hot_keys and self.source.offers_hot_session,
         }
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
@@ -196,12 +184,13 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if report is None or report.head.coverage.kind is not CoverageKind.EXACT:
             self._begin(estimate=True)
         elif Condition.READY in self.conditions:
-            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
-            self.app.push_screen(ChoiceScreen(title, KEEP_OR_REPLACE), self._replace_or_keep)
 
-    def _replace_or_keep(self, choice: int | None) -> None:
-        if choice == 1:
-            self._begin(estimate=True)
+            def chosen(choice: int | None) -> None:
+                if choice == 1:
+                    self._begin(estimate=True)
+
+            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
+            self.app.push_screen(ChoiceScreen(title, KEEP_OR_REPLACE), chosen)
 
     def _begin(self, *, estimate: bool) -> None:
         if Condition.READY in self.conditions:
@@ -244,18 +233,14 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_show_panel(self, panel_id: str) -> None:
         """Show a panel."""
-        self._close_inputs()
+        self.action_leave_filter()
         self.view.states.panel_id = panel_id
         self._show_panel()
         self._show_bars()
 
-    def action_next_panel(self) -> None:
-        """Show the next panel."""
-        self.action_show_panel(PANELS[(PANELS.index(self.panel) + 1) % len(PANELS)].id)
-
-    def action_previous_panel(self) -> None:
-        """Show the panel before."""
-        self.action_show_panel(PANELS[PANELS.index(self.panel) - 1].id)
+    def action_next_panel(self, step: int = 1) -> None:
+        """Show the panel so many places after this one."""
+        self.action_show_panel(PANELS[(PANELS.index(self.view.panel) + step) % len(PANELS)].id)
 
     @on(TabBar.Chosen)
     def _tab_clicked(self, event: TabBar.Chosen) -> None:
@@ -270,11 +255,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if self.report is None:
             if self.source.report is None:
                 self.action_begin()
-        elif len(self.table.rows) and not self.view.zoom_in():
+        elif len(self.view.table.rows) and not self.view.zoom_in():
             subject = self.view.subject
             key = key_of(subject)
             if key is None:
-                title = self.panel.table(self.report, self.view.state).title
+                title = self.view.panel.table(self.report, self.view.state).title
                 self.notify(meaning(subject, title), markup=False, timeout=4)
             elif self.source.status.is_live:
                 self.dismiss(key)
@@ -283,12 +268,12 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""
-        if copies := row_copies(self.view.subject, self.table.body.texts):
+        if copies := row_copies(self.view.subject, self.view.table.body.texts):
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
-        if copies := row_copies(self.view.subject, self.table.body.texts):
+        if copies := row_copies(self.view.subject, self.view.table.body.texts):
             choose_copy(self, copies)
 
     # hot keys, found by the server itself
@@ -296,15 +281,15 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def action_hot_session(self) -> None:
         """Ask the user whether the server may find its hottest keys itself, and start that."""
         if Condition.HOT_SESSION in self.conditions:
-            self.app.push_screen(HotSessionScreen(), self._start_hot_session)
 
-    def _start_hot_session(self, consent: Consent | None) -> None:
-        if consent is not None:
-            self.run_worker(
-                self._hot_session(consent), group="hot session", exit_on_error=False, description="hot-key session"
-            )
+            def answered(consent: Consent | None) -> None:
+                if consent is not None:
+                    start, name = self._start_hot_session(consent), "hot-key session"
+                    self.run_worker(start, group=name, exit_on_error=False, description=name)
 
-    async def _hot_session(self, consent: Consent) -> None:
+            self.app.push_screen(HotSessionScreen(), answered)
+
+    async def _start_hot_session(self, consent: Consent) -> None:
         """Start a session and show in a notice whether the server has accepted it."""
         try:
             await self.source.start_hot_session(consent)
@@ -314,19 +299,19 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         else:
             self._hot_keys_read_at_s = None
             self._refresh_hot_keys(self.source.status)
-            self.notify(notice_of_session(consent), title="The server counts its hot keys", markup=False, timeout=10)
+            text = f"It ends by itself in {duration(consent.duration_s * 1000)}; the panel shows what it finds."
+            self.notify(text, title="The server counts its hot keys", markup=False, timeout=10)
 
     def _refresh_hot_keys(self, status: AnalysisStatus) -> None:
         """Read the hot keys again now and then while they are shown: a session may have begun or ended."""
         now_s, source = asyncio.get_running_loop().time(), self.source
         is_reachable = status.is_live and isinstance(status.link, Online) and not status.is_under_way
         is_due = self._hot_keys_read_at_s is None or now_s - self._hot_keys_read_at_s >= HOT_EVERY_S
-        has_hot_keys = self.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
+        has_hot_keys = self.view.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
         if has_hot_keys and is_reachable and is_due:
             self._hot_keys_read_at_s = now_s
-            self.run_worker(
-                self._read_hot_keys(), group="hot keys", exclusive=True, exit_on_error=False, description="hot keys"
-            )
+            name = "hot keys"
+            self.run_worker(self._read_hot_keys(), group=name, exclusive=True, exit_on_error=False, description=name)
 
     async def _read_hot_keys(self) -> None:
         """Read the hot keys; the status bar shows a lost connection, and other failures show in the next analysis."""
@@ -338,18 +323,14 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def action_filter(self) -> None:
         """Type a text that rows must have."""
         if self.report is not None:
-            self.filter_input.open(self.table.rows.state.filter_text)
+            self.filter_input.open(self.view.table.rows.state.filter_text)
             self._show_commands()
 
     def action_export(self) -> None:
         """Type the name of a file for what the table shows."""
-        if self.report is not None and len(self.table.rows):
+        if self.report is not None and len(self.view.table.rows):
             self.file_input.open()
             self._show_commands()
-
-    def action_leave_filter(self) -> None:
-        """Move from the filter to the rows."""
-        self._close_inputs()
 
     @on(FilterInput.Changed, "#filter")
     def _filter_changed(self, event: FilterInput.Changed) -> None:
@@ -359,30 +340,31 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     @on(FilterInput.Submitted)
     def _input_submitted(self, event: FilterInput.Submitted) -> None:
-        self._close_inputs()
+        self.action_leave_filter()
         if event.input is self.file_input and event.value:
             try:
-                written = write_table(self.table.rows.shown(), event.value)
+                written = write_table(self.view.table.rows.shown(), event.value)
             except TableFileError as error:
                 self.notify(error.reason, title="Not written", severity="error", markup=False)
             else:
                 self.notify(written, title="Written", markup=False, timeout=4)
 
-    def _close_inputs(self) -> None:
+    def action_leave_filter(self) -> None:
+        """Move from what is typed to the rows."""
         self.filter_input.close()
         self.file_input.close()
-        self.table.body.focus()
+        self.view.table.body.focus()
         self._show_commands()
 
     def action_back(self) -> None:
         """Go back one step."""
         if self.file_input.is_open:
-            self._close_inputs()
-        elif self.report is not None and (self.filter_input.is_open or self.table.rows.state.filter_text):
-            self._close_inputs()
+            self.action_leave_filter()
+        elif self.report is not None and (self.filter_input.is_open or self.view.table.rows.state.filter_text):
+            self.action_leave_filter()
             self.view.filter("")
             self._show_commands()
-        elif not self.view.zoom_out():
+        elif not self.view.action_zoom_out():
             self.action_leave()
 
     def action_leave(self) -> None:

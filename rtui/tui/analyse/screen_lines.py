@@ -1,4 +1,7 @@
-"""The lines around the panel of the Analyse screen: title, status, tabs, hints, and what is shown without a report."""
+"""The lines around the panels of the Analyse screen: title, status, tabs, hints, what is shown without a report.
+
+And around a table: the titles, the note, why it is empty, what a row is and copies.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,62 @@ from collections.abc import Sequence
 from typing import Final
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report, ServerReport
-from rtui.analysis.report.tables.table import noun_of, written
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, Report
+from rtui.analysis.report.tables.table import Subject, label, noun_of, written
+from rtui.keyspace.text.display import SafeText, quoted
+from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_source import AnalysisStatus
+from rtui.server.redis_cli import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
+from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
+from rtui.tui.kit.choice import Copy
 from rtui.tui.kit.format import ago, display, display_text
-from rtui.tui.kit.layout import Piece, fitted, prose, tab_line
-from rtui.tui.kit.status_lines import MIN_LABEL_CELLS, NAME, bar_line, cost_pieces, link_words, progress_bar
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
+from rtui.tui.kit.layout import MARGIN, Piece, fitted, prose, tab_line
+from rtui.tui.kit.status_lines import (
+    MIN_LABEL_CELLS,
+    NAME,
+    STATES,
+    bar_line,
+    cost_pieces,
+    link_words,
+    progress_bar,
+    scope_pieces,
+    speed_pieces,
+)  # fmt: skip
+from rtui.tui.kit.styled_text import (
+    Line,
+    Role,
+    Span,
+    clip,
+    cut,
+    cut_middle,
+    gap,
+    joined,
+    line_width,
+    literal,
+    width_of,
+)  # fmt: skip
+from rtui.tui.kit.table_rows import TableRows
 
 REASON_CELLS: Final = 120
 """Longer reasons are cut in a bar."""
 
-_STATES: Final = {
-    ScanState.READY: (literal("not started"), Role.MUTED),
-    ScanState.SAMPLING: (literal("estimate"), Role.MUTED),
-    ScanState.RUNNING: (literal("asking"), Role.MUTED),
-    ScanState.PAUSED: (literal("paused"), Role.WARN),
-    ScanState.WAITING: (literal("waiting"), Role.WARN),
-    ScanState.DONE: (literal("complete"), Role.GOOD),
-    ScanState.STOPPED: (literal("stopped"), Role.WARN),
-    ScanState.FAILED: (literal("failed"), Role.BAD),
+FILTER_CELLS: Final = 24
+"""Longer filters are cut beside the titles of tables."""
+
+NAME_LIMIT: Final = 60
+"""Characters of a name in a sentence."""
+
+_WORDS: Final = {
+    ScanState.READY: literal("not started"),
+    ScanState.SAMPLING: literal("estimate"),
+    ScanState.RUNNING: literal("asking"),
+    ScanState.FAILED: literal("failed"),
 }
+"""Words for an analysis where a scan has others."""
 
 _MISSING: Final = {
     ColumnState.DENIED: (literal("denied"), Role.WARN, 1),
@@ -41,20 +74,15 @@ _MISSING: Final = {
 """Text, role and rank of a piece that names the columns missing for this reason."""
 
 
-FILTER_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" keeps the rows that have this text"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" shows all"), Role.MUTED),
-)
+def _hint(enter: SafeText, escape: SafeText) -> Line:
+    return (Span(literal(" enter"), Role.ACCENT), Span(enter, Role.MUTED),
+            Span(literal("  esc"), Role.ACCENT), Span(escape, Role.MUTED))  # fmt: skip
+
+
+FILTER_HINT: Final = _hint(literal(" keeps the rows that have this text"), literal(" shows all"))
 """Shown while a filter is typed."""
 
-FILE_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" writes the table as it is shown: .csv, .md or .json"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" cancels"), Role.MUTED),
-)
+FILE_HINT: Final = _hint(literal(" writes the table as it is shown: .csv, .md or .json"), literal(" cancels"))
 """Shown while the name of a file is typed."""
 
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
@@ -73,57 +101,31 @@ _INTRO_WITHOUT_LENGTHS: Final = literal(
 """The introduction where NO-TOUCH is off."""
 
 
-def title_line(
-    status: AnalysisStatus,
-    report: Report | None,
-    width: int,
-    label: SafeText | None = None,
-) -> Line:
-    """Return the title bar in exactly `width` cells; `label` replaces the server's own.
+def title_line(status: AnalysisStatus, report: Report | None, width: int, label: SafeText | None = None) -> Line:
+    """Return the title bar in exactly `width` cells: the server, the keys in question, and on how many figures rest.
 
-    A report from a file says when it was made.
+    `label` replaces the server's own. A server is only read; a report from a file says when it was made.
     """
-    right = (*_coverage(status, report), gap(1))
-    space = width - line_width(NAME) - line_width(right) - 1
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(name, Role.STRONG),)), *_identity(server), *_read_only_or_date(status, report)]
-    who = clip(fitted(pieces, space), space)
-    return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
-
-
-def _identity(server: ServerReport) -> list[Piece]:
-    """Return which server the figures are of."""
-    pieces = []
+    pieces = [Piece(0, (Span(name, Role.STRONG),))]
     product = display_text(f"{server.product} {server.version}".strip())
     if product:
         pieces.append(Piece(5, (Span(product, Role.MUTED),)))
     if server.role:
         pieces.append(Piece(6, (Span(display_text(server.role), Role.MUTED),)))
-    return [*pieces, Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),))]
-
-
-def _read_only_or_date(status: AnalysisStatus, report: Report | None) -> list[Piece]:
-    """Return that a server is only read, or when a report from a file was made; and which keys it is about."""
-    scope = [] if report is None else _scope(report)
+    pieces.append(Piece(3, (Span(SafeText(f"db{server.db}"), Role.MUTED),)))
     if status.is_live:
-        return [Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)), *scope]
-    if report is None:
-        return []
-    made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
-    return [Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))), *scope]
-
-
-def _scope(report: Report) -> list[Piece]:
-    """Return which keys a report is about, where those are not all."""
-    scope = report.head.scope
-    pieces = []
-    if scope.match is not None:
-        pattern = cut(display(scope.match, limit=64), 32)
-        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
-    if scope.kind is not None:
-        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(display(scope.kind, limit=16), Role.ACCENT))))
-    return pieces
+        pieces.append(Piece(1, (Span(literal("READ-ONLY"), Role.GOOD),)))
+    elif report is not None:
+        made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
+        pieces.append(Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))))
+    if report is not None:
+        pieces += scope_pieces(report.head.scope.match, report.head.scope.kind)
+    right = (*_coverage(status, report), gap(1))
+    space = width - line_width(NAME) - line_width(right) - 1
+    who = clip(fitted(pieces, space), space)
+    return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
 
 
 def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
@@ -135,22 +137,13 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
         role = Role.GOOD if status.outdated is None else Role.MUTED
         return Span(literal("exact"), role), Span(SafeText(f" · {fmt.keys(coverage.counted_keys)}"), Role.MUTED)
     if coverage.kind is CoverageKind.ESTIMATE:
-        return Span(literal("≈ estimate"), Role.ACCENT), Span(SafeText(f" from {fmt.keys(coverage.keys)}"), Role.MUTED)
-    return Span(SafeText(f"≥ partial{_percent(coverage)}"), Role.WARN), Span(_seen_of(coverage), Role.MUTED)
-
-
-def _percent(coverage: Coverage) -> str:
-    """Return the scanned part of the keyspace, where it is known."""
-    return "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
-
-
-def _seen_of(coverage: Coverage) -> SafeText:
-    """Return the number of keys seen, and of how many."""
-    seen = fmt.short_count(coverage.keys)
-    if coverage.total_keys is None:
-        return SafeText(f" · {seen} {fmt.noun(coverage.keys, 'key')}")
-    total = coverage.total_keys
-    return SafeText(f" · {seen} of {written(total, fmt.short_count)} {noun_of(total, 'key')}")
+        sample = SafeText(f" from {fmt.keys(coverage.keys)}")
+        return Span(literal("≈ estimate"), Role.ACCENT), Span(sample, Role.MUTED)
+    percent = "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
+    total = coverage.keys if coverage.total_keys is None else coverage.total_keys
+    of_total = "" if coverage.total_keys is None else f" of {written(total, fmt.short_count)}"
+    seen = SafeText(f" · {fmt.short_count(coverage.keys)}{of_total} {noun_of(total, 'key')}")
+    return Span(SafeText(f"≥ partial{percent}"), Role.WARN), Span(seen, Role.MUTED)
 
 
 def panels_line(titles: Sequence[SafeText], chosen: int, width: int) -> Line:
@@ -165,15 +158,20 @@ def status_line(
     status: AnalysisStatus, report: Report | None, now_s: float, width: int, *, shows_cost: bool = False
 ) -> Line:
     """Return the status bar in exactly `width` cells; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
-    word = literal("estimate") if status.is_estimate and status.progress.state is ScanState.RUNNING else word
+    state = status.progress.state
+    word, role = STATES[state]
+    word = _WORDS.get(state, word)
+    if status.outdated is not None:
+        word, role = literal("outdated"), Role.WARN
+    elif status.is_estimate and state is ScanState.RUNNING:
+        word = literal("estimate")
     head = link_words(status.link, now_s) or (Span(word, role),)
-    pieces = [*progress_bar(status.progress, width), *_numbers(status, report, shows_cost=shows_cost)]
-    return bar_line(head, pieces, width)
+    numbers = _numbers(status, report, shows_cost=shows_cost)
+    return bar_line(head, [*progress_bar(status.progress, width), *numbers, *_notes(status, report)], width)
 
 
 def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool) -> list[Piece]:
-    """Return progress, speed and cost, then the columns that are missing, then notes."""
+    """Return progress, speed and cost, then the columns that are missing, by the reason."""
     progress = status.progress
     state = progress.state
     pieces: list[Piece] = []
@@ -182,11 +180,7 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
         pieces.append(Piece(1, (Span(fmt.short_count(progress.keys)), Span(nouns, Role.MUTED))))
     elif state.is_over and not shows_cost:
         pieces.append(Piece(3, (Span(fmt.count(progress.keys)), Span(nouns, Role.MUTED))))
-    if state is ScanState.RUNNING and not shows_cost:
-        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
-    if state is ScanState.RUNNING and progress.eta_s is not None:
-        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
-        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
+    pieces += speed_pieces(progress, shows_cost=shows_cost)
     if status.is_live and not state.is_over:
         pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
     if status.is_under_way or (state.is_over and not shows_cost and status.cost.server_us):
@@ -199,15 +193,9 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
         pieces.append(Piece(3, (Span(SafeText(f"asked {age}"), Role.MUTED),)))
     if shows_cost:
         pieces += cost_pieces(status.cost)
-    return [*pieces, *_missing(report), *_notes(status, report)]
-
-
-def _missing(report: Report | None) -> list[Piece]:
-    """Return the columns that are missing, by the reason."""
     columns = {} if report is None else report.head.columns
-    pieces = []
-    for state, (word, role, rank) in _MISSING.items():
-        names = [display_text(fmt.fact_name(name)) for name, column in columns.items() if column.state is state]
+    for column_state, (word, role, rank) in _MISSING.items():
+        names = [display_text(fmt.fact_name(name)) for name, one in columns.items() if one.state is column_state]
         if names:
             pieces.append(Piece(rank, (Span(SafeText(f"{word}: "), role), Span(joined(names, ", "), role))))
     return pieces
@@ -223,19 +211,26 @@ def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
     return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
 
 
+def _notice(title: SafeText, role: Role, width: int, *texts: SafeText) -> list[Line]:
+    """Return a heading and paragraphs below it."""
+    lines: list[Line] = [(), (gap(MARGIN), Span(title, role))]
+    for text in texts:
+        lines += [(), *prose(text, width, Role.MUTED)]
+    return lines
+
+
 def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     """Return what is shown in place of the panel before there is a report."""
-    state = status.progress.state
+    state, reason = status.progress.state, status.progress.reason
     if state is ScanState.FAILED:
-        why = status.progress.reason or literal("The server did not say why.")
-        return [*_heading(literal("The analysis failed"), Role.BAD), (), *prose(why, width, Role.MUTED), (),
-                *prose(literal("r tries again."), width, Role.MUTED)]  # fmt: skip
+        why = reason or literal("The server did not say why.")
+        return _notice(literal("The analysis failed"), Role.BAD, width, why, literal("r tries again."))
     if isinstance(status.link, Lost) or state is ScanState.WAITING:
-        text = status.progress.reason or literal("The analysis goes on when the connection is back.")
-        return [*_heading(literal("Waiting for the server"), Role.WARN), (), *prose(text, width, Role.MUTED)]
+        why = reason or literal("The analysis goes on when the connection is back.")
+        return _notice(literal("Waiting for the server"), Role.WARN, width, why)
     if status.is_under_way:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
-        return _heading(title, Role.MUTED)
+        return _notice(title, Role.MUTED, width)
     about = _INTRO_WITH_LENGTHS if status.server.no_touch == NoTouch.ON else _INTRO_WITHOUT_LENGTHS
     choices = (
         (literal("enter"), literal("ask every key, at the pace below")),
@@ -243,9 +238,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
         (literal("+ -"), literal("choose another pace first")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
-    return [*_heading(literal("What does this keyspace hold?"), Role.STRONG), (),
-            *prose(about, min(width, 84), Role.MUTED),
-            (), *keys]  # fmt: skip
+    return [*_notice(literal("What does this keyspace hold?"), Role.STRONG, min(width, 84), about), (), *keys]
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
@@ -253,12 +246,99 @@ def empty_lines(report: Report, width: int) -> list[Line]:
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
-        return [*_heading(literal("No key was seen"), Role.WARN), (), *prose(why, width, Role.MUTED)]
-    is_all = scope.match is None and scope.kind is None
-    title = SafeText(f"db{report.head.server.db} is empty") if is_all else literal("No key is of what was asked for")
-    text = literal("There were no keys to ask.") if is_all else literal("There may be keys of other names or types.")
-    return [*_heading(title, Role.STRONG), (), *prose(text, width, Role.MUTED)]
+        return _notice(literal("No key was seen"), Role.WARN, width, why)
+    if scope.match is None and scope.kind is None:
+        title, text = SafeText(f"db{report.head.server.db} is empty"), literal("There were no keys to ask.")
+    else:
+        title = literal("No key is of what was asked for")
+        text = literal("There may be keys of other names or types.")
+    return _notice(title, Role.STRONG, width, text)
 
 
-def _heading(title: SafeText, role: Role) -> list[Line]:
-    return [(), (gap(1), Span(title, role))]
+def titles_line(tables: Sequence[PanelTable], chosen: PanelTable, rows: TableRows, width: int) -> Line:
+    """Return the titles of a panel's tables, those around the chosen one where not all fit, and the filter."""
+    line: Line = (gap(MARGIN), Span(chosen.title, Role.STRONG))
+    note: Line = ()
+    if rows.state.filter_text:
+        text = cut(display_text(rows.state.filter_text), FILTER_CELLS)
+        among = Span(_among(chosen, rows), Role.MUTED)
+        note = (Span(literal("rows with "), Role.MUTED), Span(text, Role.ACCENT), among)
+    if len(tables) > 1:
+        at = [one.id for one in tables].index(chosen.id)
+        line = clip(tab_line([one.title for one in tables], at, (), width), width - line_width(note) - 2)
+    return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note) if note else line
+
+
+def _among(table: PanelTable, rows: TableRows) -> SafeText:
+    """Return what is filtered, such as ` among the 100 largest`; empty for a complete list."""
+    return SafeText(f" among the {len(rows.table.rows)} {table.top}" if table.top else "")
+
+
+def note_line(note: Line, text: str, width: int) -> Line:
+    """Return the note of the panel, and behind it that of the table where it fits."""
+    line: Line = (gap(MARGIN), *note)
+    space = width - line_width(line) - MARGIN
+    if text:
+        more = SafeText(f" · {text}" if note else text)
+        if not note or width_of(more) <= space:
+            line = (*line, Span(cut(display_text(more, limit=400), space), Role.MUTED))
+    return clip(line, width - MARGIN)
+
+
+def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width: int) -> list[Line]:
+    """Return why a table has no rows: the filter, columns that are missing, or what that means."""
+    if rows.state.filter_text:
+        text = SafeText(f"No row{_among(table, rows)} has {display_text(rows.state.filter_text, limit=60)}")
+        return _notice(text, Role.STRONG, width, literal("Escape shows all rows again."))
+    reasons: list[Line] = []
+    for name in table.needs:
+        column = report.head.columns.get(name)
+        if column is not None and column.state in _MISSING:
+            reason = f": {column.reason}" if column.reason else ""
+            text = display_text(f"{fmt.fact_name(name)} {column.state.value}{reason}", limit=300)
+            reasons += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
+    return [*_notice(NOTHING_TO_LIST if reasons else table.empty, Role.STRONG, width), *reasons]
+
+
+def key_of(subject: Subject) -> bytes | None:
+    """Return the key that a row is about, None where it is about several keys or something else.
+
+    `shop:config` in a table of namespaces is a key: no segment of it is a pattern, and no separator ends it.
+    """
+    if isinstance(subject, bytes):
+        return subject
+    if not isinstance(subject, tuple) or not subject or subject[-1].separator:
+        return None
+    return label(subject) if all(step.kind is NodeKind.LITERAL for step in subject) else None
+
+
+def meaning(subject: Subject, title: SafeText) -> SafeText:
+    """Return why there is nothing behind a row; `title` is that of its table."""
+    if isinstance(subject, int):
+        return SafeText(f"Slot {subject} only counts its keys: the report does not keep their names.")
+    if not isinstance(subject, tuple):
+        return SafeText(f"A row of “{title}” only adds up keys: the report does not keep their names.")
+    name = display(label(subject), limit=NAME_LIMIT)
+    kinds = {step.kind for step in subject}
+    if NodeKind.OTHER in kinds:
+        return SafeText("This row adds up what was too much to be kept apart: it has no names of its own.")
+    if NodeKind.PATTERN in kinds:
+        return SafeText(f"{name} is a pattern: it stands for all names that differ only there, and lists none of them.")
+    return SafeText(f"{name} is a namespace: the Memory panel shows what it holds.")
+
+
+def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
+    """Return what can be copied of a row, first its name, if it has one; nothing where there is no row."""
+    if not texts:
+        return []
+    row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
+    if not isinstance(subject, bytes | tuple):
+        return [row]
+    name = label(subject) if isinstance(subject, tuple) else subject
+    copies = [
+        Copy(literal("name as text"), key_as_text(name)),
+        Copy(literal("name as escaped bytes"), quoted(name)), row,
+    ]  # fmt: skip
+    if isinstance(subject, tuple):
+        copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))
+    return copies

@@ -14,33 +14,36 @@ from rtui.analysis.estimates import share
 from rtui.analysis.humanize import counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
+from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
-from rtui.analysis.report.tables.table import Subject, Table, written
+from rtui.analysis.report.tables.table import Subject, written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
-    HIGH_ROOM,
     HorizontalBar,
     bar_lines,
     beside_each_other,
-    coverage_of,
     inset,
     keys_text,
+    paragraph,
     size_text,
-    value_of,
 )
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
 from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend_line, map_lines, owned_slots
 from rtui.tui.kit.format import display
-from rtui.tui.kit.layout import Piece, fitted, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal
+from rtui.tui.kit.layout import MARGIN, Piece, fitted, tab
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
 
 CLUSTER_SIZES: Final = (3, 6, 12, 24)
 """Numbers of primaries of the simulated cluster."""
 
 SIDE_CELLS: Final = 36
-"""The texts beside the map need at least this width."""
+BETWEEN_CELLS: Final = 3
+"""The texts beside the map need at least this width, and so many blank cells before them."""
+
+ENOUGH_COLUMNS: Final = 64
+"""A map of so many columns gets no wider before the texts have room beside it."""
 
 TAG_CELLS: Final = 24
 """Longer hash tags are cut in the middle."""
@@ -50,12 +53,6 @@ MAX_TAGS: Final = 3
 
 MIN_CLUSTER_LINES: Final = 5
 """With fewer lines left the simulated cluster is left out."""
-
-BETWEEN_CELLS: Final = 3
-"""Blank cells between the map and the texts beside it."""
-
-ENOUGH_COLUMNS: Final = 64
-"""A map of so many columns gets no wider before the texts have room beside it."""
 
 UNEVEN: Final = 1.25
 """A node with this many times the mean is highlighted."""
@@ -85,17 +82,13 @@ class SlotsState(PanelState):
     """A slot chosen in the map, and the table's subject then; it holds until the cursor of the table moves on."""
 
 
-def _toggle_bytes(_report: Report, state: SlotsState, _size: Size) -> SlotsState:
-    return replace(state, by_bytes=not state.by_bytes)
-
-
 def _next_cluster_size(report: Report, state: SlotsState, _size: Size) -> SlotsState | None:
     larger = [count for count in CLUSTER_SIZES if count > state.nodes]
     return replace(state, nodes=min(larger, default=CLUSTER_SIZES[0])) if simulates_cluster(report) else None
 
 
 def _move_cursor(columns: int, rows: int, report: Report, state: SlotsState, size: Size) -> SlotsState:
-    slot = map_for(size.width - 2, size.height).moved(cursor_slot(report, state), rows, columns)
+    slot = map_for(size).moved(cursor_slot(report, state), rows, columns)
     return replace(state, pinned=(state.subject, slot))
 
 
@@ -112,7 +105,8 @@ class SlotsPanel(Panel[SlotsState]):
             _next_cluster_size, "nodes", "n", "Nodes", "Imagine a cluster of another number of nodes.", footer=6
         ),
         panel_command(
-            _toggle_bytes, "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=4
+            lambda _report, state, _size: replace(state, by_bytes=not state.by_bytes),
+            "weigh", "m", "Bytes/keys", "Draw slots by their bytes, or by their keys.", footer=4,
         ),
         *(
             panel_command(
@@ -128,20 +122,14 @@ class SlotsPanel(Panel[SlotsState]):
 
     def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
         """Return the fullest slots, the heaviest hash tags, and outside a cluster what one would be like."""
-        order = Order("sampled_keys" if coverage_of(report) is CoverageKind.ESTIMATE else "keys")
+        order = Order("sampled_keys" if report.head.coverage.kind is CoverageKind.ESTIMATE else "keys")
         tables = [
-            PanelTable(
-                "slots", literal("fullest slots"), partial(_slots_table, report), order=order, top=literal("fullest")
-            ),
-            PanelTable(
-                "slot_tags",
-                literal("hash tags"),
-                partial(slot_tags, report),
-                order=order,
-                top=literal("heaviest"),
-                empty=literal("No key that was seen has a hash tag"),
-            ),
-        ]
+            # without its note, which repeats what the chart says
+            PanelTable("slots", literal("fullest slots"), lambda: replace(fullest_slots(report), note=""), order=order,
+                       top=literal("fullest")),
+            PanelTable("slot_tags", literal("hash tags"), partial(slot_tags, report), order=order,
+                       top=literal("heaviest"), empty=literal("No key that was seen has a hash tag")),
+        ]  # fmt: skip
         if simulates_cluster(report):
             title = SafeText(f"as a cluster of {state.nodes}")
             tables.append(PanelTable(f"cluster {state.nodes}", title, partial(cluster_of, report, state.nodes)))
@@ -153,13 +141,28 @@ class SlotsPanel(Panel[SlotsState]):
         return min(height, len(self.chart(report, state, Size(space.width, height))))
 
     def chart(self, report: Report, state: SlotsState, size: Size) -> list[Line]:
-        """Return the map with the texts around it."""
-        return inset(slots_lines(report, size.width - 2, size.height, state))
+        """Return the map at the left, and texts beside it or below."""
+        width, slot_map = size.width - 2, map_for(size)
+        texts = SlotTexts(report, slot_map, state)
+        rows = map_lines(slot_map, texts.loads.values, texts.owned, texts.cursor)
+        beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
+        if beside < SIDE_CELLS:
+            summary = texts.summary(width, size.height - len(rows) - 2)
+            return inset([texts.headline(), *rows, texts.cursor_line(width), *summary], size)
+        left: list[Line] = [*rows, texts.pointer(), (gap(GUTTER_CELLS), *legend_line())]
+        cell = texts.cell_lines()
+        right = [*cell, (), *texts.summary(beside, size.height - len(cell) - 2)]
+        height = size.height - 1
+        return inset([texts.headline(), *beside_each_other(left[:height], right[:height], width - beside)], size)
 
     def clicked(self, _report: Report, state: SlotsState, size: Size, x: int, y: int) -> SlotsState | None:
         """Put the cursor onto the cell that was clicked."""
-        slot = slot_at(size.width - 2, size.height, x - 1, y)
-        return None if slot is None else replace(state, pinned=(state.subject, slot))
+        slot_map = map_for(size)
+        row, column = y - 1, x - MARGIN - GUTTER_CELLS
+        if not (0 <= row < slot_map.rows and 0 <= column < slot_map.columns):
+            return None
+        slot = (row * slot_map.columns + column) * slot_map.slots_per_cell
+        return replace(state, pinned=(state.subject, slot))
 
 
 def cursor_slot(report: Report, state: SlotsState) -> int:
@@ -168,11 +171,6 @@ def cursor_slot(report: Report, state: SlotsState) -> int:
         return state.pinned[1]
     owned = report.summary.slots.owned
     return state.subject if isinstance(state.subject, int) else owned[0][0] if owned else 0
-
-
-def _slots_table(report: Report) -> Table:
-    """Return the fullest slots, without their note, which repeats what the chart says."""
-    return replace(fullest_slots(report), note="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +184,9 @@ class Loads:
     def text(self, value: float) -> SafeText:
         """Return a sum of slots as text; in an estimate it is exact, but of the sample."""
         coverage = _exact_of_sample(self.coverage)
-        return (
-            size_text(value, coverage)
-            if self.is_bytes
-            else SafeText(f"{keys_text(value, coverage)} {noun(value, 'key')}")
-        )
+        if self.is_bytes:
+            return size_text(value, coverage)
+        return SafeText(f"{keys_text(value, coverage)} {noun(value, 'key')}")
 
 
 def _exact_of_sample(coverage: CoverageKind) -> CoverageKind:
@@ -199,44 +195,18 @@ def _exact_of_sample(coverage: CoverageKind) -> CoverageKind:
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
     """Return bytes where they are wanted and known, else keys."""
-    slots, coverage = report.summary.slots, coverage_of(report)
+    slots, coverage = report.summary.slots, report.head.coverage.kind
     if by_bytes and slots.memory_bytes is not None:
         is_complete = slots.unmeasured is None or coverage is CoverageKind.ESTIMATE
         return Loads(slots.memory_bytes, True, coverage if is_complete else CoverageKind.PARTIAL)
     return Loads(slots.keys, False, coverage)
 
 
-def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> list[Line]:
-    """Return the panel in at most `height` lines: the map at the left, the texts beside it or below."""
-    slot_map = map_for(width, height)
-    texts = SlotTexts(report, slot_map, state)
-    rows = map_lines(slot_map, texts.loads.values, texts.owned, texts.cursor)
-    beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
-    if beside < SIDE_CELLS:
-        summary = texts.summary(width, height - len(rows) - 2)
-        lines = [texts.headline(), *rows, texts.cursor_line(width), *summary]
-        return [clip(line, width) for line in lines[:height]]
-    left: list[Line] = [*rows, texts.pointer(), (gap(GUTTER_CELLS), *legend_line())]
-    cell = texts.cell_lines(beside)
-    right = [*cell, (), *texts.summary(beside, height - len(cell) - 2)][: height - 1]
-    lines = [texts.headline(), *beside_each_other(left[: height - 1], right, width - beside)]
-    return [clip(line, width) for line in lines]
-
-
-def map_for(width: int, height: int) -> SlotMap:
-    """Return the map for a panel of this size: one that leaves room beside it unless that makes it small."""
-    rows = height - AROUND_LINES
-    with_texts = fitting_map(width - GUTTER_CELLS - SIDE_CELLS - BETWEEN_CELLS, rows)
-    return with_texts if with_texts.columns >= ENOUGH_COLUMNS else fitting_map(width - GUTTER_CELLS, rows)
-
-
-def slot_at(width: int, height: int, x: int, y: int) -> int | None:
-    """Return the first slot of the map's cell at a place of the panel, None beside the map."""
-    slot_map = map_for(width, height)
-    row, column = y - 1, x - GUTTER_CELLS
-    if not (0 <= row < slot_map.rows and 0 <= column < slot_map.columns):
-        return None
-    return (row * slot_map.columns + column) * slot_map.slots_per_cell
+def map_for(size: Size) -> SlotMap:
+    """Return the map for a chart of this size: one that leaves room beside it unless that makes it small."""
+    width, rows = size.width - 2 * MARGIN - GUTTER_CELLS, size.height - AROUND_LINES
+    with_texts = fitting_map(width - SIDE_CELLS - BETWEEN_CELLS, rows)
+    return with_texts if with_texts.columns >= ENOUGH_COLUMNS else fitting_map(width, rows)
 
 
 class SlotTexts:
@@ -247,9 +217,8 @@ class SlotTexts:
         self.owned = owned_slots(report.summary.slots.owned)
         self.cursor = cursor_slot(report, state)
         self._report, self._map, self._state = report, slot_map, state
-        self._cell = slot_map.cell(self.cursor)
-        self._tags = [tag for tag in report.summary.slots.tags if tag.slot in self._cell]
-        cell = self._cell
+        self._cell = cell = slot_map.cell(self.cursor)
+        self._tags = [tag for tag in report.summary.slots.tags if tag.slot in cell]
         self._cell_text = SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
     def headline(self) -> Line:
@@ -280,7 +249,7 @@ class SlotTexts:
         text = fitted(pieces, at - 1)
         return gap(at - 1 - line_width(text)), *text, gap(1), mark
 
-    def cell_lines(self, width: int) -> list[Line]:
+    def cell_lines(self) -> list[Line]:
         """Return what is under the cursor: the slots, their keys and bytes, their heaviest hash tags."""
         lines: list[Line] = [(Span(self._cell_text, Role.ACCENT),)]
         if not sum(self.owned[self._cell.start : self._cell.stop]):
@@ -293,21 +262,40 @@ class SlotTexts:
             text = other.text(self._load_of_cell(other)[0])
             lines.append((Span(SafeText(f"{text} of memory") if other.is_bytes else text, Role.MUTED),))
         for tag in self._tags[:MAX_TAGS]:
-            keys = SafeText(f"{tag_keys(tag, self.loads.coverage)} {noun(value_of(tag.keys), 'key')}")
+            keys = SafeText(f"{tag_keys(tag, self.loads.coverage)} {noun(plain(tag.keys), 'key')}")
             lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
-        return [clip(line, width) for line in lines]
+        return lines
 
     def summary(self, width: int, lines_left: int) -> list[Line]:
-        """Return how even the spread is, and where there is room the simulated cluster."""
-        lines = [line[1:] for line in prose(skew_text(self._report), width + 2, Role.TEXT)]
-        if simulates_cluster(self._report):
-            cluster = [(), *cluster_lines(self.loads, self._state.nodes, width)]
-            lines_left -= len(lines)
-            if len(cluster) > lines_left >= MIN_CLUSTER_LINES:
-                more = SafeText(f"and {len(cluster) - lines_left + 1} more, which the table lists")
-                cluster = [*cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
-            lines += cluster if len(cluster) <= lines_left else []
-        return lines
+        """Return how even the spread is, and where there is room the simulated cluster.
+
+        The latter is what each primary would hold, under a line with the other sizes of cluster.
+        """
+        lines = paragraph(skew_text(self._report), width, Role.TEXT)
+        if not simulates_cluster(self._report):
+            return lines
+        loads, nodes = self.loads, self._state.nodes
+        found, total = node_loads(loads.values, nodes), sum(loads.values)
+        mean = total / nodes
+        head: list[Span] = [Span(literal("as a cluster of"), Role.ACCENT), gap(1)]
+        head += (tab(SafeText(str(size)), is_chosen=size == nodes) for size in CLUSTER_SIZES)
+        most = f"  fullest {ratio_text(max(one.load for one in found) / mean)}" if mean else ""
+        if line_width(head) + width_of(most) <= width:
+            head.append(Span(SafeText(most), Role.MUTED))
+        is_sampled = loads.coverage is CoverageKind.ESTIMATE and not loads.is_bytes
+        bars = []
+        for one in found:
+            part = fmt.share(one.load / total if total else 0)
+            if is_sampled and total:
+                part = written(share(one.load, total), fmt.share)
+            name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
+            bars.append(HorizontalBar(name, (loads.text(one.load), part), one.load, Role.MUTED, role))
+        cluster = [(), tuple(head), *bar_lines(bars, width)]
+        lines_left -= len(lines)
+        if len(cluster) > lines_left >= MIN_CLUSTER_LINES:
+            more = SafeText(f"and {len(cluster) - lines_left + 1} more, which the table lists")
+            cluster = [*cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
+        return [*lines, *(cluster if len(cluster) <= lines_left else ())]
 
     def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText]:
         """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys."""
@@ -337,7 +325,7 @@ def skew_text(report: Report) -> SafeText:
     found = skew(slots.keys, slots.owned)
     if not found.keys:
         return literal("There are no keys.")
-    sampled = " of the sample" if coverage_of(report) is CoverageKind.ESTIMATE else ""
+    sampled = " of the sample" if report.head.coverage.kind is CoverageKind.ESTIMATE else ""
     text = (
         f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
         f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}."
@@ -347,31 +335,8 @@ def skew_text(report: Report) -> SafeText:
     tag = next((tag for tag in slots.tags if tag.slot == found.slot), None)
     if tag is None:
         return SafeText(f"{text} Chance does not explain it: many keys share it.")
-    held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, coverage_of(report))} of them"
+    held = f"the hash tag {tag_name(tag, TAG_CELLS)} holds {tag_keys(tag, report.head.coverage.kind)} of them"
     return SafeText(f"{text} Chance does not explain it: {held}.")
-
-
-def cluster_lines(loads: Loads, nodes: int, width: int) -> list[Line]:
-    """Return what each of `nodes` primaries would hold, under a line with the other sizes of cluster."""
-    found = node_loads(loads.values, nodes)
-    most, total = max(one.load for one in found), sum(loads.values)
-    mean = total / nodes
-    head: list[Span] = [Span(literal("as a cluster of"), Role.ACCENT), gap(1)]
-    for size in CLUSTER_SIZES:
-        text = f"[{size}]" if size == nodes else f" {size} "
-        head.append(Span(SafeText(text), Role.TAB_ON if size == nodes else Role.TAB))
-    fullest = Span(SafeText(f"  fullest {ratio_text(most / mean)}" if mean else ""), Role.MUTED)
-    if line_width((*head, fullest)) <= width:
-        head.append(fullest)
-    is_sampled = loads.coverage is CoverageKind.ESTIMATE and not loads.is_bytes and total > 0
-    bars = []
-    for one in found:
-        part = written(share(one.load, total), fmt.share) if is_sampled else fmt.share(one.load / total if total else 0)
-        name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
-        bars.append(
-            HorizontalBar(name, (loads.text(one.load), part), one.load / most if most else 0.0, Role.MUTED, role)
-        )
-    return [tuple(head), *bar_lines(bars, width)]
 
 
 def simulates_cluster(report: Report) -> bool:

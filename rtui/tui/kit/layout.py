@@ -86,15 +86,16 @@ def _placed(fact: Fact, cells: int) -> Line:
     return Span(left(fact.label, LABEL_CELLS), Role.MUTED), Span(left(fact.value, cells - LABEL_CELLS), fact.role)
 
 
+def tab(title: SafeText, *, is_chosen: bool) -> Span:
+    """Return the title of a tab or of a choice; the chosen one is marked by more than colour."""
+    return Span(SafeText(f"[{title}]"), Role.TAB_ON) if is_chosen else Span(SafeText(f" {title} "), Role.TAB)
+
+
 def tab_line(titles: Sequence[SafeText], chosen: int, notes: Sequence[Line], width: int) -> Line:
-    """Return the titles of the tabs, the chosen one marked by more than colour, and the first note that fits."""
+    """Return the titles of the tabs and the first note that fits."""
     line: list[Span] = [gap(MARGIN)]
     for index, title in enumerate(titles):
-        if index == chosen:
-            line.append(Span(SafeText(f"[{title}]"), Role.TAB_ON))
-        else:
-            line.append(Span(SafeText(f" {title} "), Role.TAB))
-        line.append(gap(1))
+        line += (tab(title, is_chosen=index == chosen), gap(1))
     room = width - line_width(tuple(line)) - MARGIN
     for note in notes:
         if note and line_width(note) <= room:

@@ -102,7 +102,7 @@ BAR_SHARE: Final = 6
 MIN_BAR_CELLS: Final = 8
 MAX_BAR_CELLS: Final = 32
 
-_STATES: Final = {
+STATES: Final = {
     ScanState.READY: (literal("starting"), Role.MUTED),
     ScanState.SAMPLING: (literal("sample"), Role.MUTED),
     ScanState.RUNNING: (literal("scan"), Role.MUTED),
@@ -118,7 +118,7 @@ def status_line(
     status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
-    word, role = _STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
+    word, role = STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
     head = link_words(status.link, now_s) or (Span(word, role),)
     pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
@@ -163,18 +163,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     age = ago(status.seen_age_s)
     if is_over and age:
         pieces.append(Piece(3, (Span(SafeText(f"seen {age}"), Role.MUTED),)))
-    if status.match is not None:
-        pattern = cut(display(status.match, limit=64), 32)
-        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
-    if status.key_type is not None:
-        pieces.append(
-            Piece(2, (Span(literal("type "), Role.MUTED), Span(display(status.key_type, limit=16), Role.ACCENT)))
-        )
-    if progress.state is ScanState.RUNNING and not shows_cost:
-        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
-    if progress.eta_s is not None and progress.state is ScanState.RUNNING:
-        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
-        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
+    pieces += [*scope_pieces(status.match, status.key_type), *speed_pieces(progress, shows_cost=shows_cost)]
     if not is_over:
         pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
@@ -184,6 +173,29 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
     elif note is not None or status.notes:
         pieces.append(Piece(7, (Span(note or status.notes[-1], Role.MUTED),)))
+    return pieces
+
+
+def scope_pieces(match: bytes | None, key_type: bytes | None) -> list[Piece]:
+    """Return which keys are asked for, where those are not all."""
+    pieces = []
+    if match is not None:
+        pattern = cut(display(match, limit=64), 32)
+        pieces.append(Piece(2, (Span(literal("matching "), Role.MUTED), Span(pattern, Role.ACCENT))))
+    if key_type is not None:
+        name = display(key_type, limit=16)
+        pieces.append(Piece(2, (Span(literal("type "), Role.MUTED), Span(name, Role.ACCENT))))
+    return pieces
+
+
+def speed_pieces(progress: Progress, *, shows_cost: bool) -> list[Piece]:
+    """Return how fast a running pass is, unless the cost is shown in its place, and what is left of it."""
+    pieces: list[Piece] = []
+    if progress.state is ScanState.RUNNING and not shows_cost:
+        pieces.append(Piece(4, (Span(fmt.short_count(progress.keys_per_s)), Span(literal("/s"), Role.MUTED))))
+    if progress.state is ScanState.RUNNING and progress.eta_s is not None:
+        left = fmt.duration(max(1, round(progress.eta_s)) * fmt.SECOND_MS)
+        pieces.append(Piece(6, (Span(left), Span(literal(" left"), Role.MUTED))))
     return pieces
 
 

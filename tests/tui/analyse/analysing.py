@@ -39,12 +39,12 @@ class Analyst:
     @property
     def subject(self) -> Subject:
         """What the row under the cursor is about."""
-        return self.screen.table.body.subject
+        return self.screen.view.table.body.subject
 
     @property
     def rows(self) -> list[str]:
         """The first cell of every row, from the top."""
-        rows = self.screen.table.rows
+        rows = self.screen.view.table.rows
         return [rows.texts(line)[0] for line in range(len(rows))]
 
     @property

@@ -12,8 +12,8 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.target import Secret, Target
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.hot_session import HotSessionScreen
-from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder
@@ -129,15 +129,15 @@ async def _look(visitor: Visitor, done: AnalysisTour) -> None:
         await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
         visitor.check_painted()
     await visitor.press("tab", "shift+tab", "1", "home")
-    await visitor.until(lambda: screen_of(visitor).table.body.cursor_line == 0, "the first row")
+    await visitor.until(lambda: screen_of(visitor).view.table.body.cursor_line == 0, "the first row")
     await _zoom(visitor)
 
 
 async def _zoom(visitor: Visitor) -> None:
     """Go to a namespace, into it, and out of it."""
     screen = screen_of(visitor)
-    while screen.panel.zoomed_in(report(visitor), screen.view.state) is None:
-        line = screen.table.body.cursor_line + 1
+    while screen.view.panel.zoomed_in(report(visitor), screen.view.state) is None:
+        line = screen.view.table.body.cursor_line + 1
         await visitor.press("down")
         await visitor.until(partial(_is_on_line, screen, line), "the next row")
     await visitor.press("enter")
@@ -147,7 +147,7 @@ async def _zoom(visitor: Visitor) -> None:
 
 
 def _is_on_line(screen: AnalyseScreen, line: int) -> bool:
-    return screen.table.body.cursor_line == line and screen.view.state.subject == screen.view.subject
+    return screen.view.table.body.cursor_line == line and screen.view.state.subject == screen.view.subject
 
 
 async def _sort_and_filter(visitor: Visitor) -> None:
@@ -155,7 +155,7 @@ async def _sort_and_filter(visitor: Visitor) -> None:
     await visitor.press("2", "slash")
     await visitor.until(lambda: visitor.app.focused is screen.filter_input, "the filter line")
     await visitor.paste("list:")
-    await visitor.until(lambda: screen.table.rows.state.filter_text == "list:", "the filter")
+    await visitor.until(lambda: screen.view.table.rows.state.filter_text == "list:", "the filter")
     await visitor.press("enter", "s", "S")
     await visitor.until_shown("rows with list:", "list:long")
 
@@ -181,13 +181,13 @@ async def _take_away(visitor: Visitor, done: AnalysisTour, folder: Path) -> None
     await visitor.until_shown("Written")
     done.written = path.read_text()
     await visitor.press("escape")
-    await visitor.until(lambda: not screen.table.rows.state.filter_text, "all rows")
+    await visitor.until(lambda: not screen.view.table.rows.state.filter_text, "all rows")
 
 
 async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:
     """Read what a hot-key session would change, and decline; or agree to one of half a minute."""
     await visitor.press("3")
-    await visitor.until(lambda: screen_of(visitor).panel.id == "hot", "the hot keys")
+    await visitor.until(lambda: screen_of(visitor).view.panel.id == "hot", "the hot keys")
     if not analysis(visitor).offers_hot_session:
         await visitor.press("H")
         assert is_analysing(visitor)
@@ -206,7 +206,7 @@ async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:
     """Go from the largest keys to one of them in the tree, look at it, and come back to the panel."""
     screen = screen_of(visitor)
     await visitor.press("2", "home")
-    await visitor.until(lambda: screen.panel.id == "big" and _is_on_line(screen, 0), "the first of the largest")
+    await visitor.until(lambda: screen.view.panel.id == "big" and _is_on_line(screen, 0), "the first of the largest")
     subject = screen.view.subject
     assert isinstance(subject, bytes)
     done.gone_to = subject
@@ -215,5 +215,5 @@ async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:
     await visitor.until(lambda: visitor.detail.key == subject, "the key")
     await visitor.settled()
     again = await open_analysis(visitor)
-    assert again.panel.id == "big"
+    assert again.view.panel.id == "big"
     await visitor.until_shown("exact")

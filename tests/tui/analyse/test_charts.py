@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from datetime import UTC, timedelta, timezone
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from textual.geometry import Size
 
 from rtui.analysis.facts import LfuSettings
 from rtui.analysis.report.document import (
     EncodingReport,
-    ExpiryBin,
     HotKey,
     HotList,
     HotReport,
     HotSource,
     KeyRecord,
+    NodeKind,
     Report,
     SlotLoad,
     SlotTag,
     TypeReport,
 )
 from rtui.analysis.report.members import DAY_S, HOUR_S
+from rtui.analysis.report.tables.table import Step
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, standing
-from rtui.tui.analyse.expiry_panel import TimelineView, expiry_lines
-from rtui.tui.analyse.hot_panel import HotKeysPanel, hot_lines
+from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
+from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
-from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsState, map_for, skew_text, slot_at, slots_lines
-from rtui.tui.analyse.time_axis import TimeRange, axis_for, ticks, zone_name
-from rtui.tui.analyse.types_panel import types_lines
+from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, map_for, skew_text
+from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.format import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain
@@ -94,18 +95,40 @@ REPORTS = {
 }
 
 
+def hot_lines(report: Report, width: int, height: int, since_s: float = 0.0) -> list[Line]:
+    return HotKeysPanel().chart(report, HotKeysState(since_s=since_s), Size(width, height))
+
+
+def types_lines(report: Report, width: int, height: int) -> list[Line]:
+    return TypesPanel().chart(report, TypesPanel().initial, Size(width, height))
+
+
+def slots_lines(report: Report, width: int, height: int, state: SlotsState) -> list[Line]:
+    return SlotsPanel().chart(report, state, Size(width, height))
+
+
+def expiry_lines(
+    report: Report, width: int, height: int, time_range: TimeRange = TimeRange.HOUR, timeline: int = 0
+) -> list[Line]:
+    """The chart with the cursor on the namespace of a timeline; without that one, that of all keys."""
+    subject = None
+    if timeline < len(report.summary.expiry.timelines):
+        path = report.summary.expiry.timelines[timeline].path
+        subject = tuple(Step(name, b":", NodeKind.LITERAL) for name in path)
+    return ExpiryPanel().chart(report, ExpiryState(subject=subject, time_range=time_range), Size(width, height))
+
+
 def charts() -> Iterator[tuple[str, Chart]]:
     """Every chart in every state that changes what it draws."""
     yield "hot", hot_lines
     yield "types", types_lines
     for time_range in TimeRange:
         for at in (0, 2, 9):
-            state = TimelineView(time_range, at, UTC)
-            yield f"expiry {time_range.name} {at}", lambda r, w, h, s=state: expiry_lines(r, w, h, s)  # type: ignore[misc]
+            yield f"expiry {time_range.name} {at}", partial(expiry_lines, time_range=time_range, timeline=at)
     for cursor in (0, 5474, SLOTS - 1):
         for by_bytes in (False, True):
             chosen = SlotsState(pinned=(None, cursor), by_bytes=by_bytes, nodes=CLUSTER_SIZES[cursor % 3])
-            yield f"slots {cursor} {by_bytes}", lambda r, w, h, s=chosen: slots_lines(r, w, h, s)  # type: ignore[misc]
+            yield f"slots {cursor} {by_bytes}", partial(slots_lines, state=chosen)
 
 
 CHARTS = dict(charts())
@@ -171,7 +194,7 @@ def test_standing_bars_are_as_high_as_their_values(values: list[float], height: 
 def test_a_lying_bar_never_hides_what_is_little(fraction: float, width: int) -> None:
     from rtui.tui.kit.styled_text import literal
 
-    (line,) = bar_lines([HorizontalBar(literal("name"), (literal("12"),), fraction)], width)
+    (line,) = bar_lines([HorizontalBar(literal("name"), (literal("12"),), fraction)], width, whole=1.0)
     assert line_width(line) <= width
     assert bool([span for span in line if span.role is Role.BAR and span.text.strip()]) == (fraction > 0)
 
@@ -229,7 +252,7 @@ def test_without_a_source_it_says_why() -> None:
 
 
 def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
-    lines = expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC))
+    lines = expiry_lines(made_report(), 120, 14)
     (cliff,) = [line for line in said(lines).split("\n") if "▲" in line]
     assert "14:31–14:33 · 114,000 keys of shop:session · 38% of it · 250 MiB" in cliff
     bars = [line for line in lines if any(span.role is Role.WARN and "█" in span.text for span in line)]
@@ -238,58 +261,50 @@ def test_a_cliff_is_marked_under_its_column_and_named_in_words() -> None:
 
 
 def test_what_lies_beyond_the_axis_is_counted() -> None:
-    assert "later →" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC)))
-    everything = expiry_lines(made_report(), 120, 14, TimelineView(TimeRange.ALL, zone=UTC))
+    assert "later →" in said(expiry_lines(made_report(), 120, 14))
+    everything = expiry_lines(made_report(), 120, 14, TimeRange.ALL)
     assert "later →" not in said(everything)
 
 
 def test_the_zone_of_times_is_named() -> None:
-    assert "times are UTC" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=UTC)))
-    india = timezone(timedelta(hours=5, minutes=30))
-    assert zone_name(MADE_AT_S, india) == "UTC+5:30"
-    assert "20:01–20:03" in said(expiry_lines(made_report(), 120, 14, TimelineView(zone=india)))
+    assert "times are UTC" in said(expiry_lines(made_report(), 120, 14))
 
 
 def test_figures_say_how_far_they_can_be_trusted() -> None:
-    assert "≥ 114,000 keys" in said(expiry_lines(partial_report(), 120, 14, TimelineView(zone=UTC)))
-    assert "≈ 250,000" not in said(expiry_lines(made_report(), 120, 30, TimelineView(zone=UTC)))
-    assert "≈31%" in said(expiry_lines(estimate_report(), 120, 30, TimelineView(zone=UTC)))
+    assert "≥ 114,000 keys" in said(expiry_lines(partial_report(), 120, 14))
+    assert "≈ 250,000" not in said(expiry_lines(made_report(), 120, 30))
+    assert "≈31%" in said(expiry_lines(estimate_report(), 120, 30))
 
 
 def test_unknown_times_to_live_are_no_zero() -> None:
     made = denied_report()
     bare = replace(made.summary.root.stats, no_ttl_keys=None, no_ttl_share=None, ttl=None)
     report = replace(made, summary=replace(made.summary, root=replace(made.summary.root, stats=bare)))
-    assert "Times to live are not known" in said(expiry_lines(report, 120, 30, TimelineView(zone=UTC)))
+    assert "Times to live are not known" in said(expiry_lines(report, 120, 30))
 
 
 @given(
     st.sampled_from(TimeRange),
     st.integers(20, 200),
     st.floats(0, 4e9),
-    st.integers(-14, 14),
     st.floats(0, 1e11),
 )
-def test_axes_hold_what_they_promise(time_range: TimeRange, cells: int, now_s: float, hours: int, far_s: float) -> None:
-    zone = timezone(timedelta(hours=hours))
-    axis = axis_for(time_range, (ExpiryBin(now_s + far_s, 60.0, 1, None),), now_s, cells, zone)
+def test_axes_hold_what_they_promise(time_range: TimeRange, cells: int, now_s: float, far_s: float) -> None:
+    axis = axis_for(time_range, now_s + far_s + 60.0, now_s, cells)
     assert axis.start_s <= now_s < axis.start_s + axis.step_s
     assert axis.columns <= cells
     assert axis.step_s % 60 == 0
-    if time_range.value:
-        assert axis.end_s >= now_s + time_range.value
-    places = [cell for cell, _ in ticks(axis, zone, 12)]
+    if time_range.reach_s:
+        assert axis.end_s >= now_s + time_range.reach_s
+    places = [cell for cell, _ in ticks(axis, 12)]
     assert places == sorted(places)
     assert all(0 <= cell < cells for cell in places)
 
 
-def test_columns_begin_at_round_times_of_the_zone() -> None:
-    assert axis_for(TimeRange.DAY, (), MADE_AT_S, 100, UTC).start_s % (15 * 60) == 0
-    nepal = timezone(timedelta(hours=5, minutes=45))
-    assert (axis_for(TimeRange.WEEK, (), MADE_AT_S, 100, nepal).start_s + 5.75 * HOUR_S) % (2 * HOUR_S) == 0
-    assert (
-        axis_for(TimeRange.ALL, (ExpiryBin(MADE_AT_S + 90 * DAY_S, 1.0, 1, None),), MADE_AT_S, 100, UTC).step_s == DAY_S
-    )
+def test_columns_begin_at_round_times() -> None:
+    assert axis_for(TimeRange.DAY, 0.0, MADE_AT_S, 100).start_s % (15 * 60) == 0
+    assert axis_for(TimeRange.WEEK, 0.0, MADE_AT_S, 100).start_s % (2 * HOUR_S) == 0
+    assert axis_for(TimeRange.ALL, MADE_AT_S + 90 * DAY_S + 1.0, MADE_AT_S, 100).step_s == DAY_S
 
 
 # slots
@@ -312,10 +327,13 @@ def test_the_cursor_never_leaves_the_field(slot: int, rows: int, columns: int) -
 
 @given(st.integers(60, 220), st.integers(8, 50), st.integers(0, SLOTS - 1))
 def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int) -> None:
-    field = map_for(width, height)
+    size = Size(width, height)
+    field = map_for(size)
     row, column = field.place(slot)
-    assert slot_at(width, height, 8 + column, 1 + row) == field.cell(slot)[0]
-    assert slot_at(width, height, 8 + field.columns, 1) is None
+    clicked = SlotsPanel().clicked(made_report(), SlotsState(), size, 9 + column, 1 + row)
+    assert clicked is not None
+    assert clicked.pinned == (None, field.cell(slot)[0])
+    assert SlotsPanel().clicked(made_report(), SlotsState(), size, 9 + field.columns, 1) is None
 
 
 def test_the_cell_under_the_cursor_stands_out() -> None:

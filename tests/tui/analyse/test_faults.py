@@ -77,17 +77,17 @@ async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_pa
     ):
         screen = screen_of(visitor)
         await visitor.press("2", "down", "down")
-        await visitor.until(lambda: screen.table.body.cursor_line == 2, "the third row")
+        await visitor.until(lambda: screen.view.table.body.cursor_line == 2, "the third row")
         await proxy.refuse()
         proxy.cut()
         await visitor.until(lambda: is_lost(visitor), "the loss")
         await up_to_date(visitor)
-        subject, line = screen.view.subject, screen.table.body.cursor_line
+        subject, line = screen.view.subject, screen.view.table.body.cursor_line
         await visitor.until(lambda: TRIED_AGAIN.search(visitor.text()), "another try")
-        assert (screen.view.subject, screen.table.body.cursor_line) == (subject, line)
+        assert (screen.view.subject, screen.view.table.body.cursor_line) == (subject, line)
         assert report(visitor).head.coverage.kind is CoverageKind.PARTIAL
         await visitor.press("1", "tab")
-        await visitor.until(lambda: screen.panel.id == "big" and screen.view.subject == subject, "the same row")
+        await visitor.until(lambda: screen.view.panel.id == "big" and screen.view.subject == subject, "the same row")
         proxy.release_replies()
         await proxy.resume()
         await visitor.until(lambda: isinstance(analysis(visitor).status.link, Online), "the return")
@@ -123,7 +123,7 @@ async def test_a_restart_begins_again_and_says_so(valkey: Server, tmp_path: Path
         await visitor.until(lambda: isinstance(analysis(visitor).status.link, Online), "the return")
         await ended(visitor)
         await visitor.until_shown("after")
-        assert "before" not in visitor.text(screen_of(visitor).table)
+        assert "before" not in visitor.text(screen_of(visitor).view.table)
         assert ScanNote.RESTARTED.value in report(visitor).head.notes
 
 
@@ -216,9 +216,9 @@ async def test_keys_in_one_packet(valkey: Server, tmp_path: Path) -> None:
         await visitor.press("a", "r", "plus", "plus", "plus", "2", "down", "s", "tab")
         await visitor.until(lambda: is_analysing(visitor) and analysis(visitor).report is not None, "figures")
         await ended(visitor)
-        assert screen_of(visitor).panel.id == "hot"
+        assert screen_of(visitor).view.panel.id == "hot"
         await visitor.press("2", "slash", *"user:10", "enter", "down", "tab", "2")
         await visitor.until_shown(f"exact · {MANY:,} keys", "[2 Big keys]", "rows with user:10")
-        rows = screen_of(visitor).table.rows
+        rows = screen_of(visitor).view.table.rows
         assert len(rows) > 0
         assert all("user:10" in rows.texts(line)[0] for line in range(len(rows)))

@@ -21,11 +21,10 @@ from rtui.analysis.report.members import LARGEST
 from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
 from rtui.server.browse_options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
-from rtui.tui.analyse.expiry_panel import ExpiryState
+from rtui.tui.analyse.commands import PANELS
+from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
 from rtui.tui.analyse.panel import Panel, PanelState
-from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.slots_panel import SlotsState
-from rtui.tui.analyse.time_axis import TimeRange
 from rtui.tui.app import ReportApp
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
@@ -176,7 +175,7 @@ async def test_a_poisoned_report_is_shown_in_every_panel_and_written_in_every_fo
         await until(pilot, lambda: is_analysing(visitor))
         for panel in PANELS:
             await visitor.press(panel.key, "right_square_bracket", "y", "down", "s")
-            await visitor.until(lambda panel=panel: screen_of(visitor).panel is panel, panel.title)  # type: ignore[misc]
+            await visitor.until(lambda panel=panel: screen_of(visitor).view.panel is panel, panel.title)  # type: ignore[misc]
             await visitor.until(lambda: not app.screen._dirty_widgets, "a paint")
             visitor.check_harmless()
 

@@ -11,8 +11,7 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse import memory_panel as memory
-from rtui.tui.analyse.icicle import block_at, icicle_lines, icicle_rows, row_heights
-from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
+from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState, block_at, icicle_lines, icicle_rows, row_heights
 from rtui.tui.kit.styled_text import line_width
 from tests.made_report import denied_report, made_report
 from tests.tui.visiting import check_text
@@ -56,7 +55,7 @@ def test_lines_fill_the_area_exactly_and_are_harmless(root: Node, width: int, he
     heights = row_heights(len(rows), height)
     assert sum(heights) <= height
     lines = icicle_lines(
-        rows, heights, width, lambda _node: 0.2, lambda _node: SafeText("1.2G"), selected=rows[-1][0].path
+        rows, Size(width, height), lambda _node: 0.2, lambda _node: SafeText("1.2G"), selected=rows[-1][0].path
     )
     assert len(lines) == sum(heights)
     for line in lines:
@@ -71,10 +70,10 @@ def test_every_cell_of_a_tile_finds_it(root: Node, width: int, height: int) -> N
     top = 0
     for row, lines in zip(rows, heights, strict=True):
         for block in row:
-            assert block_at(rows, heights, block.start, top) is block
-            assert block_at(rows, heights, block.end - 1, top + lines - 1) is block
+            assert block_at(rows, height, block.start, top) is block
+            assert block_at(rows, height, block.end - 1, top + lines - 1) is block
         top += lines
-    assert block_at(rows, heights, 0, top) is None
+    assert block_at(rows, height, 0, top) is None
 
 
 def test_width_is_bytes_to_the_cell() -> None:
@@ -98,7 +97,7 @@ def test_a_namespace_with_nothing_beside_it_is_one_tile() -> None:
 def test_what_is_zoomed_into_and_gone_in_the_next_report_is_no_harm() -> None:
     report = made_report()
     gone = MemoryState(path=path_of((report.summary.root, node(b"gone", (), 1))))
-    assert memory.known_path(report, gone) == ()
+    assert memory.zoomed_nodes(report, gone) == (report.summary.root,)
     assert MemoryPanel().chart(report, gone, Size(80, 6))
     assert MemoryPanel().tables(report, gone)[0].make().rows
     assert MemoryPanel().zoomed_out(report, gone) is None

@@ -15,7 +15,7 @@ from rtui.server.guard.command import find_spec
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.guard.table import TABLE
 from rtui.server.wire.target import Secret
-from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.commands import PANELS
 from tests.monitor import escapes_quotes
 from tests.server import every_type
 from tests.server.guard.harmless import is_harmless

@@ -16,7 +16,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
-from rtui.tui.analyse.panels import PANELS
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
@@ -133,7 +133,7 @@ async def test_zooming_in_and_out() -> None:
         assert len(desk.rows) == 2, "there is nothing below"
         await desk.press("escape")
         assert desk.rows[0] == "shop:session:"
-        assert desk.screen.table.rows.texts(desk.screen.table.body.cursor_line)[0] == "shop:user:"
+        assert desk.screen.view.table.rows.texts(desk.screen.view.table.body.cursor_line)[0] == "shop:user:"
         await desk.press("left")
         assert desk.rows[0] == "shop:"
         await desk.press("escape")
@@ -152,13 +152,13 @@ async def test_numbers_and_tab_show_panels() -> None:
     async with analysing(done()) as desk:
         for panel in PANELS:
             await desk.press(panel.key)
-            assert desk.screen.panel is panel
+            assert desk.screen.view.panel is panel
         await desk.press("tab")
-        assert desk.screen.panel is PANELS[0]
+        assert desk.screen.view.panel is PANELS[0]
         await desk.press("shift+tab")
-        assert desk.screen.panel is PANELS[-1]
+        assert desk.screen.view.panel is PANELS[-1]
         await desk.pilot.click("#panels", offset=(3, 0))
-        assert desk.screen.panel is PANELS[0]
+        assert desk.screen.view.panel is PANELS[0]
 
 
 async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
@@ -189,7 +189,7 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
         await desk.press("a")
         await desk.until(lambda: isinstance(app.screen, AnalyseScreen))
         assert isinstance(app.screen, AnalyseScreen)
-        assert app.screen.panel.id == "big"
+        assert app.screen.view.panel.id == "big"
 
 
 async def test_sorting_by_any_column_by_key_and_by_mouse() -> None:
@@ -202,7 +202,7 @@ async def test_sorting_by_any_column_by_key_and_by_mouse() -> None:
         await desk.press("S")
         await desk.until_shown("keys ↑")
         assert desk.rows[-2:] == ["rate:", "shop:"]
-        header = desk.text.splitlines()[desk.screen.table.region.y]
+        header = desk.text.splitlines()[desk.screen.view.table.region.y]
         await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
         await desk.until_shown("no TTL ↓")
         await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
@@ -240,10 +240,10 @@ async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_run
     report = partial_report()
     async with analysing(FixedAnalysis(report, RUNNING)) as desk:
         await desk.press("2", "down", "down")
-        before, subject, line = desk.rows, desk.subject, desk.screen.table.body.cursor_line
+        before, subject, line = desk.rows, desk.subject, desk.screen.view.table.body.cursor_line
         desk.source.put(shrunk(report, lambda record: hash(record.key) % 97))
         await desk.until(lambda: desk.screen._seen == desk.source.revision)
-        assert (desk.rows, desk.subject, desk.screen.table.body.cursor_line) == (before, subject, line)
+        assert (desk.rows, desk.subject, desk.screen.view.table.body.cursor_line) == (before, subject, line)
         await desk.press("s", "s", "s")
         assert desk.subject == subject
         assert desk.rows == before, "by bytes it is the same order again"
@@ -255,7 +255,7 @@ async def test_untouched_rows_are_in_order_while_a_pass_runs() -> None:
         await desk.press("2")
         desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0))
         await desk.until(lambda: desk.rows[0] == "shop:list:0099" or desk.rows[0].endswith("0099"))
-        assert desk.screen.table.body.cursor_line == 0
+        assert desk.screen.view.table.body.cursor_line == 0
 
 
 async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
@@ -266,7 +266,7 @@ async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
         desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0), ScanState.DONE)
         await desk.until(lambda: desk.rows[0].endswith("0099"))
         assert desk.subject == subject
-        assert desk.screen.table.body.cursor_line == 97
+        assert desk.screen.view.table.body.cursor_line == 97
 
 
 async def test_a_row_is_copied() -> None:
@@ -344,7 +344,7 @@ async def test_a_report_from_a_file_offers_nothing_that_needs_a_server() -> None
         await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))
         screen = app.screen
         assert isinstance(screen, AnalyseScreen)
-        await until(pilot, lambda: len(screen.table.rows) > 0)
+        await until(pilot, lambda: len(screen.view.table.rows) > 0)
         offered = {command.id for command in screen.offered()}
         assert not offered & {"begin", "estimate", "pause", "faster", "slower", "stop", "leave"}
         assert {"open", "sort", "filter", "export", "memory", "big"} <= offered
@@ -365,7 +365,7 @@ async def test_tables_are_made_once_for_a_report() -> None:
 async def test_a_move_costs_little() -> None:
     async with analysing(done()) as desk:
         await desk.press("2")
-        body = desk.screen.table.body
+        body = desk.screen.view.table.body
         began = time.perf_counter()
         for _ in range(50):
             body.action_row_down()

@@ -12,11 +12,10 @@ from textual.geometry import Size
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis_source import AnalysisStatus
 from rtui.tui.analyse.big_panel import BigKeysState
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import PanelTable
-from rtui.tui.analyse.panels import BY_ID, PANELS
-from rtui.tui.analyse.screen_lines import offer_lines
+from rtui.tui.analyse.screen_lines import empty_table_lines, offer_lines
 from rtui.tui.analyse.slots_panel import SlotsPanel, SlotsState
-from rtui.tui.analyse.table_notes import empty_table_lines
 from rtui.tui.kit.styled_text import Line
 from rtui.tui.kit.table_rows import TableRows, TableState
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
@@ -56,8 +55,8 @@ def test_what_a_table_needs_is_a_fact_of_the_report(report: Report) -> None:
 
 def nothing(report: Report, panel_id: str, table_id: str) -> str:
     """What stands in place of a table without rows."""
-    found = BY_ID[panel_id].tables(report, BY_ID[panel_id].initial)
-    wanted = next(one for one in found if one.id == table_id)
+    panel = next(one for one in PANELS if one.id == panel_id)
+    wanted = next(one for one in panel.tables(report, panel.initial) if one.id == table_id)
     table = replace(wanted.make(), rows=(), subjects=())
     return said(empty_table_lines(report, wanted, TableRows(table, TableState()), 100))
 

@@ -8,8 +8,8 @@ from typing import Any
 from rtui.analysis.report.document import Report
 from rtui.server.analysis_session import AnalysisSession
 from rtui.server.scan.progress import ScanState
+from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Panel
-from rtui.tui.analyse.panels import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.bars import FooterBar
 from tests.tui.visiting import Visitor
@@ -73,7 +73,7 @@ async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel[Any], str]]:
     screen = screen_of(visitor)
     for panel in PANELS:
         await visitor.press(panel.key)
-        await visitor.until(lambda panel=panel: screen.panel is panel, panel.title)  # type: ignore[misc]
+        await visitor.until(lambda panel=panel: screen.view.panel is panel, panel.title)  # type: ignore[misc]
         for wanted in table_ids(screen, panel):
             await visitor.until(lambda at=wanted: table_id(screen) == at, wanted)  # type: ignore[misc]
             await visitor.pilot.pause()  # until what follows from the choice is laid out
@@ -93,4 +93,4 @@ def table_ids(screen: AnalyseScreen, panel: Panel[Any]) -> Iterator[str]:
 def table_id(screen: AnalyseScreen) -> str:
     """The table that is shown."""
     assert screen.report is not None
-    return screen.panel.table(screen.report, screen.view.state).id
+    return screen.view.panel.table(screen.report, screen.view.state).id
