@@ -12,8 +12,6 @@ from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_sl
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
 from rtui.tui.browse.tree_lines import Totals, known_count, share_of
 from rtui.tui.kit.format import ago, bar, display, display_text
@@ -354,52 +352,3 @@ def _part_line(name: SafeText, keys: SafeText, part: float, width: int) -> Line:
         Span(filled, Role.BAR),
         Span(blank),
     )
-
-
-MOST_DATABASES = 8
-"""So many other databases are named."""
-
-
-def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> list[Line]:
-    """Return why there are no rows and what to do about it; `needle` is what names are searched for."""
-    state = status.progress.state
-    if state is ScanState.FAILED:
-        why = status.progress.reason or literal("The server did not say why.")
-        return _card(literal("The scan failed"), Role.BAD, why, literal("R tries again."), width)
-    if needle is not None:
-        text = SafeText(f"No name holds {display(needle, limit=60)}")
-        more = (
-            literal("Escape shows everything again.")
-            if status.complete
-            else literal("The scan goes on; what matches will appear here.")
-        )
-        return _card(text, Role.STRONG, more, None, width)
-    if not status.complete:
-        title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
-        return _card(title, Role.MUTED, None, None, width)
-    if status.match is not None or status.key_type is not None:
-        parts = [literal("No key")]
-        if status.match is not None:
-            parts.append(SafeText(f"matches {display(status.match, limit=60)}"))
-        if status.key_type is not None:
-            parts.append(SafeText(f"is of type {display(status.key_type, limit=16)}"))
-        return _card(joined(parts, " "), Role.STRONG, literal("Escape shows everything again."), None, width)
-    return _card(SafeText(f"db{status.db} is empty"), Role.STRONG, literal("The server has no keys in this database."),
-                 _elsewhere(status), width)  # fmt: skip
-
-
-def _elsewhere(status: BrowsingStatus) -> SafeText | None:
-    """Say which other databases have keys."""
-    others = {db: keys for db, keys in (status.server.databases or {}).items() if db != status.db and keys}
-    if not others:
-        return None
-    found = [SafeText(f"db{db} has {fmt.count(keys)}") for db, keys in sorted(others.items())[:MOST_DATABASES]]
-    return SafeText(f"{joined(found, ', ')}: choose one with -n.")
-
-
-def _card(title: SafeText, role: Role, text: SafeText | None, more: SafeText | None, width: int) -> list[Line]:
-    lines: list[Line] = [(), (gap(1), Span(title, role))]
-    for paragraph in (text, more):
-        if paragraph is not None:
-            lines += [(), *prose(paragraph, width, Role.MUTED)]
-    return lines

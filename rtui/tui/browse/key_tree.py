@@ -11,7 +11,6 @@ from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
@@ -19,7 +18,8 @@ from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
-from rtui.tui.browse.tree_lines import KnownFacts, Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.row_facts import RowFactsCache
+from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -45,125 +45,107 @@ class TreeView(RowsView, can_focus=True):
     class ViewChanged(Message):
         """Other rows are in view, or the same ones in another layout."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, rows: VisibleRows, facts: RowFactsCache, *, id: str | None = None) -> None:
+        """`facts` is looked into at each repaint."""
         super().__init__(id=id)
-        self._rows: VisibleRows | None = None
-        self._totals = Totals(0, complete=False)
-        self._facts: KnownFacts = {}
-        self._columns = ALL_COLUMNS
-        self._row_layout = lay_out_row(0)
+        self.rows = rows
+        """The rows that can be scrolled to."""
+        self.cursor: Row | None = None
+        """The row under the cursor."""
+        self.columns = ALL_COLUMNS
+        """What is shown beside names, as far as it fits."""
+        self.row_layout = lay_out_row(0)
+        """How rows are divided just now."""
+        self.totals = Totals(0, complete=False)
+        """The whole that shares are parts of."""
+        self._facts = facts
         self._longest = 0
         """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
-        self._cursor: Row | None = None
         self._rows_reported: list[Row] = []
         """The rows in view at the last `ViewChanged`."""
         self._key_lines: dict[Row, tuple[RowFacts | None, RowLayout, Line]] = {}
 
     @property
-    def rows(self) -> VisibleRows | None:
-        """The rows that can be scrolled to."""
-        return self._rows
-
-    @property
-    def cursor(self) -> Row | None:
-        """The row under the cursor."""
-        return self._cursor
-
-    @property
-    def row_layout(self) -> RowLayout:
-        """How rows are divided just now."""
-        return self._row_layout
-
-    @property
     def rows_in_view(self) -> list[Row]:
         """The rows on screen."""
-        if self._rows is None:
-            return []
-        return self._rows.window(self.scroll_offset.y, self.size.height)
+        return self.rows.window(self.scroll_offset.y, self.size.height)
 
-    def show(self, rows: VisibleRows, facts: KnownFacts, cursor: Row | None = None) -> None:
-        """Show these rows, with the cursor on one of them or on the first; `facts` is looked into at each repaint."""
+    def show(self, rows: VisibleRows, cursor: Row | None = None) -> None:
+        """Show these rows, with the cursor on one of them or on the first."""
         rows.refresh()  # what has come while others were shown: later it would move the cursor
-        self._rows, self._facts = rows, facts
+        self.rows = rows
         self._longest = 0
-        self._cursor, self._cursor_line = None, 0
+        self.cursor, self.cursor_line = None, 0
         self._painted.clear()
         self._recount()
         self._update_row_layout()
-        line = self._index(cursor)
-        self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
-        self.move_to(0 if line is None else line)
-        if self._cursor is None:
+        line = self._index(cursor) or 0
+        self.scroll_top_to(line - self.size.height // 2)
+        self.move_to(line)
+        if self.cursor is None:
             self.post_message(self.Highlighted(None))
         self.refresh()
 
     def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
         """Show these columns, as far as they fit."""
-        self._columns = columns
+        self.columns = columns
         self._update_row_layout()
-
-    def set_totals(self, totals: Totals) -> None:
-        """Take these figures as the whole that shares are parts of."""
-        self._totals = totals
 
     @contextmanager
     def keeping_position(self) -> Iterator[None]:
         """Change rows within this context: the row of the cursor, or the top one, keeps its position on the screen."""
-        anchor, line = self._anchor()
+        top = self.scroll_offset.y
+        anchor, line = self.cursor, self.cursor_line - top
+        if anchor is None or not 0 <= line < self.size.height:
+            anchor, line = (self.rows.row(min(top, len(self.rows) - 1)) if len(self.rows) else None), 0
         yield
-        if self._rows is not None:
-            self._rows.refresh()
-            self._restore_position(anchor, line)
+        self.rows.refresh()
+        self._recount()
+        number = self._index(anchor)
+        if number is not None and number - line != self.scroll_offset.y:
+            self.scroll_top_to(number - line)
+        found = self._index(self.cursor)
+        if found is not None:
+            self.cursor_line, self.cursor = found, self.rows.row(found)
+        else:
+            self.move_to(self.cursor_line if self.cursor is None else self._nearest(self.cursor))
+        self._make_room()
+        self.repaint_changes()
 
     def rearranged(self, *, to_first: bool = False) -> None:
         """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
         self._recount()
-        line = 0 if to_first else self._index(self._cursor)
-        self.move_to(self._cursor_line if line is None else line)
+        line = 0 if to_first else self._index(self.cursor)
+        self.move_to(self.cursor_line if line is None else line)
         self.repaint_changes()
 
     def move_to(self, line: int) -> None:
         """Put the cursor on a row by its number and bring it into view."""
-        rows = self._rows
-        if rows is None or len(rows) == 0:
-            if self._cursor is not None:
-                self._cursor, self._cursor_line = None, 0
+        if not len(self.rows):
+            if self.cursor is not None:
+                self.cursor, self.cursor_line = None, 0
                 self.post_message(self.Highlighted(None))
             return
-        line = max(0, min(line, len(rows) - 1))
-        before, self._cursor_line = self._cursor_line, line
-        row = rows.row(line)
-        moved = row != self._cursor
-        self._cursor = row
-        self.refresh_line(before)
-        self.refresh_line(line)
-        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
-        if moved:
-            self.post_message(self.Highlighted(row))
+        line = max(0, min(line, len(self.rows) - 1))
+        before, self.cursor = self.cursor, self.rows.row(line)
+        self.put_cursor(line)
+        if self.cursor != before:
+            self.post_message(self.Highlighted(self.cursor))
 
-    def move_to_row(self, row: Row) -> bool:
+    def move_to_row(self, row: Row | None) -> None:
         """Put the cursor on a row, if it is listed; one that is far away comes to the middle of the view."""
         line = self._index(row)
-        if line is None:
-            return False
-        top, height = self.scroll_offset.y, self.size.height
-        if not top - height <= line < top + 2 * height:
-            self.scroll_to(y=max(0, line - height // 2), animate=False, force=True, immediate=True)
-        self.move_to(line)
-        return True
-
-    def is_sign(self, line: int, x: int) -> bool:
-        """Say whether column `x` of a row is its sign for open or closed."""
-        row = None if self._rows is None else self._rows.row(line)
-        return row is not None and row.kind is RowKind.NAMESPACE and sign_cells(row, self._row_layout.name_cells) == x
+        if line is not None:
+            top, height = self.scroll_offset.y, self.size.height
+            if not top - height <= line < top + 2 * height:
+                self.scroll_top_to(line - height // 2)
+            self.move_to(line)
 
     def on_resize(self) -> None:
         """Divide the rows for the new width."""
         self._update_row_layout()
-        if self._cursor is not None:
-            self.scroll_to_region(
-                Region(0, self._cursor_line, 1, 1), animate=False, force=True, x_axis=False, immediate=True
-            )
+        if self.cursor is not None:
+            self.put_cursor(self.cursor_line)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Say that other rows are in view."""
@@ -172,15 +154,24 @@ class TreeView(RowsView, can_focus=True):
             self._make_room()
             self.post_message(self.ViewChanged())
 
-    @property
-    def lines_in_view(self) -> list[Line]:
-        """The lines of the rows on the screen."""
-        return list(map(self._line_of, self.rows_in_view))
-
     def line_at(self, number: int) -> Line | None:
-        """Return the line of a row, None where there is no such row."""
-        rows = self._rows
-        return None if rows is None or not 0 <= number < len(rows) else self._line_of(rows.row(number))
+        """Return the line of a row, None where there is no such row; a key's is kept until its facts change."""
+        if not 0 <= number < len(self.rows):
+            return None
+        row = self.rows.row(number)
+        if row.kind is RowKind.NAMESPACE:
+            is_open = self.rows.is_expanded(row.namespace)
+            return row_line(row, self.row_layout, self.totals, is_open=is_open)
+        facts = self._facts.get(row.key())
+        known = self._key_lines.get(row)
+        if known is not None and known[0] is facts and known[1] is self.row_layout:
+            return known[2]
+        line = row_line(row, self.row_layout, self.totals, facts=facts)
+        if len(self._key_lines) >= KEPT_LINES:
+            self._key_lines.clear()
+        if len(row.name) <= KEPT_NAME_BYTES:
+            self._key_lines[row] = facts, self.row_layout, line
+        return line
 
     def repaint_changes(self) -> None:
         """Repaint lines that have changed, and post `ViewChanged` when other rows are in view."""
@@ -190,70 +181,24 @@ class TreeView(RowsView, can_focus=True):
             self._rows_reported = rows
             self.post_message(self.ViewChanged())
 
-    def _line_of(self, row: Row) -> Line:
-        """Return the line of a row."""
-        if row.kind is RowKind.KEY:
-            return self._key_line(row)
-        is_open = self._rows is not None and self._rows.is_expanded(row.namespace)
-        return row_line(row, self._row_layout, self._totals, is_open=is_open, facts=self._facts)
-
-    def _key_line(self, row: Row) -> Line:
-        """Return the line of a key, kept until its facts or the columns change."""
-        if len(row.name) > KEPT_NAME_BYTES:
-            return row_line(row, self._row_layout, self._totals, is_open=False, facts=self._facts)
-        facts = self._facts.get(row.key())
-        known = self._key_lines.get(row)
-        if known is not None and known[0] is facts and known[1] is self._row_layout:
-            return known[2]
-        if len(self._key_lines) >= KEPT_LINES:
-            self._key_lines.clear()
-        line = row_line(row, self._row_layout, self._totals, is_open=False, facts=self._facts)
-        self._key_lines[row] = facts, self._row_layout, line
-        return line
-
     def _index(self, row: Row | None) -> int | None:
         """Return the number of a row, None when it is not visible."""
-        return None if row is None or self._rows is None else self._rows.index_of(row)
-
-    def _anchor(self) -> tuple[Row | None, int]:
-        """Return the row that must keep its place and its line in the view: the cursor's, or the top one."""
-        rows, top = self._rows, self.scroll_offset.y
-        if rows is None or len(rows) == 0:
-            return None, 0
-        if self._cursor is not None and top <= self._cursor_line < top + self.size.height:
-            return self._cursor, self._cursor_line - top
-        return rows.row(min(top, len(rows) - 1)), 0
-
-    def _restore_position(self, anchor: Row | None, line: int) -> None:
-        """After rows came or went, put the anchor back on its line of the view and the cursor on its row."""
-        self._recount()
-        number = self._index(anchor)
-        top = self.scroll_offset.y
-        if number is not None and number - line != top:
-            self.scroll_to(y=max(0, number - line), animate=False, force=True, immediate=True)
-        found = self._index(self._cursor)
-        if found is not None and self._rows is not None:
-            self._cursor_line, self._cursor = found, self._rows.row(found)
-        else:
-            self.move_to(self._cursor_line if self._cursor is None else self._nearest(self._cursor))
-        self._make_room()
-        self.repaint_changes()
+        return None if row is None else self.rows.index_of(row)
 
     def _nearest(self, row: Row) -> int:
         """Return the number of the innermost visible namespace that holds a row which is not visible any more."""
         node: Namespace | None = row.namespace
-        while node is not None and self._rows is not None:
-            line = self._rows.index_of(self._rows.row_of(node))
+        while node is not None:
+            line = self.rows.index_of(self.rows.row_of(node))
             if line is not None:
                 return line
             node = node.parent
-        return self._cursor_line
+        return self.cursor_line
 
     def _recount(self) -> None:
         """Set how many rows can be scrolled over."""
-        count = 0 if self._rows is None else len(self._rows)
-        if count != self.virtual_size.height:
-            set_content_height(self, count)
+        if len(self.rows) != self.virtual_size.height:
+            set_content_height(self, len(self.rows))
             self.post_message(self.ViewChanged())
 
     def _make_room(self) -> None:
@@ -261,12 +206,11 @@ class TreeView(RowsView, can_focus=True):
         longest = max(map(name_cells, self.rows_in_view), default=0)
         if longest > self._longest:
             self._longest = longest
-            if longest > self._row_layout.name_cells:
+            if longest > self.row_layout.name_cells:
                 self._update_row_layout()
 
     def _update_row_layout(self) -> None:
-        """Lay the rows out again."""
-        self._row_layout = lay_out_row(self.scrollable_content_region.width - MARGIN, self._columns, self._longest)
+        self.row_layout = lay_out_row(self.scrollable_content_region.width - MARGIN, self.columns, self._longest)
         self.refresh()
         self.post_message(self.ViewChanged())
 
@@ -277,11 +221,7 @@ class KeyTree(TreeView):
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
 
     class Chosen(Message):
-        """The user wants to go into the details of a row."""
-
-        def __init__(self, row: Row) -> None:
-            super().__init__()
-            self.row = row
+        """The user wants to go into the details of the row under the cursor."""
 
     class OpenRequested(Message):
         """A namespace is to be opened, or with `below` everything under it."""
@@ -305,71 +245,42 @@ class KeyTree(TreeView):
             super().__init__()
             self.typed = typed
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._typed: str | None = None
-
-    def action_cursor_up(self) -> None:
-        """Move to the row above."""
-        self.move_to(self.cursor_line - 1)
-
-    def action_cursor_down(self) -> None:
-        """Move to the row below."""
-        self.move_to(self.cursor_line + 1)
-
-    def action_page_up(self) -> None:
-        """Move up by a screenful."""
-        self.move_to(self.cursor_line - max(1, self.size.height - 1))
-
-    def action_page_down(self) -> None:
-        """Move down by a screenful."""
-        self.move_to(self.cursor_line + max(1, self.size.height - 1))
-
-    def action_first(self) -> None:
-        """Move to the first row."""
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        """Move to the last row."""
-        self.move_to(self.virtual_size.height - 1)
+    _typed: str | None = None
 
     def action_parent(self) -> None:
         """Move to the namespace that holds this row."""
-        if self.rows is not None and self.cursor is not None:
-            parent = self.rows.parent_row(self.cursor)
-            if parent is not None:
-                self.move_to_row(parent)
+        if self.cursor is not None:
+            self.move_to_row(self.rows.parent_row(self.cursor))
 
     def action_first_sibling(self) -> None:
         """Move to the first row of this namespace."""
-        if self.rows is not None and self.cursor is not None:
+        if self.cursor is not None:
             self.move_to_row(self.rows.end_sibling(self.cursor, last=False))
 
     def action_last_sibling(self) -> None:
         """Move to the last row of this namespace."""
-        if self.rows is not None and self.cursor is not None:
+        if self.cursor is not None:
             self.move_to_row(self.rows.end_sibling(self.cursor, last=True))
 
     def action_enter(self) -> None:
         """Open or close a namespace, or go into the details of a key."""
-        if self.cursor is not None:
-            if self.cursor.kind is RowKind.KEY:
-                self.post_message(self.Chosen(self.cursor))
-            else:
-                self.action_open_close()
+        if self.cursor is not None and self.cursor.kind is RowKind.KEY:
+            self.post_message(self.Chosen())
+        else:
+            self.action_open_close()
 
     def action_open_close(self) -> None:
         """Open or close the namespace under the cursor."""
         node = self._node_at_cursor()
-        if node is not None and self._is_open(node):
-            self.close(node)
+        if node is not None and self.rows.is_expanded(node):
+            self._close(node)
         elif node is not None:
             self.post_message(self.OpenRequested(node))
 
     def action_expand(self) -> None:
         """Open the namespace under the cursor; go to its first row when it is open."""
         node = self._node_at_cursor()
-        if node is not None and self._is_open(node):
+        if node is not None and self.rows.is_expanded(node):
             self.action_cursor_down()
         elif node is not None:
             self.post_message(self.OpenRequested(node))
@@ -377,22 +288,25 @@ class KeyTree(TreeView):
     def action_collapse(self) -> None:
         """Close the namespace under the cursor; go to its parent when it is closed."""
         node = self._node_at_cursor()
-        if node is not None and self._is_open(node):
-            self.close(node)
+        if node is not None and self.rows.is_expanded(node):
+            self._close(node)
         else:
             self.action_parent()
 
-    def close(self, node: Namespace) -> None:
-        """Hide the children of a namespace."""
-        if self.rows is not None:
-            with self.keeping_position():
-                self.rows.collapse(node)
+    def _close(self, node: Namespace) -> None:
+        with self.keeping_position():
+            self.rows.collapse(node)
 
     def action_expand_all(self) -> None:
         """Open everything below the namespace under the cursor."""
         node = self._node_at_cursor()
         if node is not None:
             self.post_message(self.OpenRequested(node, below=True))
+
+    def _node_at_cursor(self) -> Namespace | None:
+        """Return the namespace under the cursor, None when a key is."""
+        row = self.cursor
+        return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
 
     def action_sort(self) -> None:
         """Sort the other way."""
@@ -406,62 +320,45 @@ class KeyTree(TreeView):
         """Take the next characters as the beginning of a name."""
         self._type("")
 
+    def _type(self, typed: str | None) -> None:
+        """Take what was typed so far as the beginning of a name; None ends that."""
+        self._typed = typed
+        self.post_message(self.Jumping(typed))
+
     async def on_key(self, event: events.Key) -> None:
-        """While a name is being typed, take its characters; any other key ends that and does what it always does."""
+        """Run the action of a key; while a name is being typed, take its characters until another key ends that.
+
+        The action is run at once. Otherwise the key would bubble to the application first, one iteration of the event
+        loop for each ancestor, and while a scan runs each iteration takes a while.
+        """
         if self._typed is None:
-            await self._act_at_once(event)
+            for binding in self._bindings.key_to_bindings.get(event.key, ()):
+                await self.run_action(binding.action)
+                event.stop()
+                event.prevent_default()
             return
         if event.key == "backspace":
             self._type(self._typed[:-1])
         elif event.is_printable and event.character is not None:
             self._type(self._typed + event.character)
         else:
-            self.end_jump()
+            self._type(None)
             if event.key not in {"escape", "enter"}:
                 return
         event.stop()
         event.prevent_default()
 
-    async def _act_at_once(self, event: events.Key) -> None:
-        """Run the action of a key of the tree at once.
-
-        Otherwise the key would bubble to the application first, one iteration of the event loop for each ancestor, and
-        while a scan runs each iteration takes a while.
-        """
-        for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            await self.run_action(binding.action)
-            event.stop()
-            event.prevent_default()
-
-    def end_jump(self) -> None:
-        """Stop taking characters as the beginning of a name."""
-        if self._typed is not None:
-            self._typed = None
-            self.post_message(self.Jumping(None))
-
     def on_blur(self) -> None:
         """Without the keyboard nothing is typed here."""
-        self.end_jump()
+        if self._typed is not None:
+            self._type(None)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; its sign or a second click opens it."""
         line = event.y + self.scroll_offset.y
-        if not 0 <= line < self.virtual_size.height:
-            return
-        self.move_to(line)
-        if event.chain == 2 or self.is_sign(line, event.x):
-            self.action_enter()
-
-    def _type(self, typed: str) -> None:
-        """Take up what was typed so far."""
-        self._typed = typed
-        self.post_message(self.Jumping(typed))
-
-    def _node_at_cursor(self) -> Namespace | None:
-        """Return the namespace under the cursor, None when a key is."""
-        row = self.cursor
-        return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
-
-    def _is_open(self, node: Namespace) -> bool:
-        """Say whether the children of a namespace are listed."""
-        return self.rows is not None and self.rows.is_expanded(node)
+        if 0 <= line < self.virtual_size.height:
+            self.move_to(line)
+            row = self.rows.row(line)
+            sign = sign_cells(row, self.row_layout.name_cells) if row.kind is RowKind.NAMESPACE else None
+            if event.chain == 2 or event.x == sign:
+                self.action_enter()

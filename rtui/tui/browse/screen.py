@@ -24,7 +24,6 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
-from rtui.tui.browse.fact_lines import notice_lines
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
@@ -134,8 +133,7 @@ class BrowseScreen(CommandScreen[None]):
         if before[1:] != self._shown[1:]:
             self.tree_pane.sort_untouched()
         if before != self._shown:
-            self.tree_pane.update_rows(self.tree_pane.totals())
-            self.tree_pane.show_notice(lambda width: notice_lines(status, names.needle, width))
+            self.tree_pane.update_rows()
             self.detail_pane.update_namespace(complete=status.complete)
             self.banner.show_warning(browse_banner(status))
         if before != self._shown or not isinstance(status.link, Online):
@@ -158,7 +156,7 @@ class BrowseScreen(CommandScreen[None]):
         if not self.is_current or now_s - self._ticked_at_s < TICK_S:
             return
         self._ticked_at_s = now_s
-        self.tree_pane.tick()
+        self.tree_pane.key_tree.repaint_changes()
         self.detail_pane.tick()
         self._show_status()
         self.banner.show_warning(browse_banner(status))
@@ -334,7 +332,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_columns(self) -> None:
         """Choose columns."""
-        self.app.push_screen(ColumnsScreen(self.tree_pane.columns, self.tree_pane.choose_columns))
+        self.app.push_screen(ColumnsScreen(self.tree_pane.key_tree.columns, self.tree_pane.key_tree.choose_columns))
 
     @property
     def _name_at_cursor(self) -> bytes | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
@@ -12,10 +12,25 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.columns import GAP_CELLS, RowField, RowLayout, TreeColumn
 from rtui.tui.kit.format import bar, display
-from rtui.tui.kit.layout import MARGIN
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, left, literal, right, type_role, width_of
+from rtui.tui.kit.layout import MARGIN, prose
+from rtui.tui.kit.styled_text import (
+    Line,
+    Role,
+    Span,
+    cut,
+    cut_middle,
+    gap,
+    joined,
+    left,
+    literal,
+    right,
+    type_role,
+    width_of,
+)
 
 
 def header_line(layout: RowLayout, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
@@ -33,7 +48,7 @@ def header_line(layout: RowLayout, order: Sort, title: SafeText, *, is_filter: b
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
 
-_OPEN, _CLOSED, _NONE = literal("▾ "), literal("▸ "), literal("  ")
+_OPEN, _CLOSED, _NO_SIGN = literal("▾ "), literal("▸ "), literal("  ")
 _EMPTY = literal("(empty)")
 
 _SHORT_REASONS: Final = {
@@ -45,17 +60,6 @@ _SHORT_REASONS: Final = {
     Reason.TOO_LARGE: literal("large"),
     Reason.FAILED: literal("error"),
 }
-
-
-_EXPIRED = literal("expired")
-"""For a key whose time to live has run out since it was fetched."""
-
-
-class KnownFacts(Protocol):
-    """The facts of listed keys; a dictionary is one."""
-
-    def get(self, key: bytes, /) -> RowFacts | None:
-        """Return the facts of a key as they stand now, None while nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +103,23 @@ def share_of(node: Namespace, totals: Totals) -> float | None:
     return node.count / totals.keys if totals.keys else None
 
 
-def row_line(row: Row, layout: RowLayout, totals: Totals, *, is_open: bool, facts: KnownFacts) -> Line:
-    """Return a row in exactly the width of the plan."""
+def row_line(
+    row: Row, layout: RowLayout, totals: Totals, *, is_open: bool = False, facts: RowFacts | None = None
+) -> Line:
+    """Return a row in exactly the width of the layout; `facts` are those of a key, None while they are not known."""
+    role, sign = Role.TEXT, _NO_SIGN
     if row.kind is RowKind.NAMESPACE:
-        role = Role.MUTED if totals.is_outdated else Role.TEXT
-        head = _name(row, layout.name_cells, _OPEN if is_open else _CLOSED, role)
-        return (*head, *_namespace_fields(row.namespace, layout.fields, totals))
-    found = facts.get(row.key())
-    gone = found is not None and _has_ended(found)
-    head = _name(row, layout.name_cells, _NONE, Role.MUTED if gone else Role.TEXT)
-    return (*head, *_key_fields(found, layout.fields))
+        role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, _OPEN if is_open else _CLOSED
+        fields = _namespace_fields(row.namespace, layout.fields, totals)
+    else:
+        if facts is not None and (facts.is_gone or facts.is_expired):
+            role = Role.MUTED
+        fields = _key_fields(facts, layout.fields)
+    indent = sign_cells(row, layout.name_cells)
+    room = layout.name_cells - indent - width_of(sign) - 1
+    text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
+    name = Span(left(cut_middle(text, room), room + 1), role if row.name else Role.FAINT)
+    return Span(SafeText(" " * indent + sign), Role.FAINT), name, *fields
 
 
 def name_cells(row: Row) -> int:
@@ -116,7 +127,7 @@ def name_cells(row: Row) -> int:
 
     A byte is taken for a cell: names of other letters than those of ASCII get more room than they need.
     """
-    return MARGIN + row.depth * INDENT_CELLS + width_of(_NONE) + len(row.name) + 1
+    return MARGIN + row.depth * INDENT_CELLS + width_of(_NO_SIGN) + len(row.name) + 1
 
 
 def sign_cells(row: Row, name_cells: int) -> int:
@@ -124,66 +135,44 @@ def sign_cells(row: Row, name_cells: int) -> int:
     return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)
 
 
-def _name(row: Row, cells: int, sign: SafeText, role: Role) -> Line:
-    """Return the sign and the name in `cells` cells."""
-    indent = sign_cells(row, cells)
-    room = cells - indent - width_of(sign) - 1
-    text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
-    shown_role = role if row.name else Role.FAINT
-    fitted = left(cut_middle(text, room), room + 1)
-    return Span(SafeText(" " * indent + sign), Role.FAINT), Span(fitted, shown_role)
-
-
-def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Totals) -> Line:
-    """Return the figures of a namespace."""
+def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Totals) -> list[Span]:
+    """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)
     share = share_of(node, totals)
     spans: list[Span] = []
     for field in fields:
+        spans.append(gap(GAP_CELLS))
         match field.namespace:
             case TreeColumn.KEYS:
                 text = fmt.count(round(known.keys), known.mark)
                 if known.mark is Mark.ABOUT or width_of(text) > field.cells:
                     text = fmt.short_count(known.keys, known.mark)
                 is_muted = known.mark is Mark.ABOUT or totals.is_outdated
-                spans += _in_field(text, field, Role.MUTED if is_muted else Role.TEXT)
+                spans.append(Span(right(text, field.cells), Role.MUTED if is_muted else Role.TEXT))
             case TreeColumn.SHARE if share is not None:
                 mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
-                spans += _in_field(fmt.share(share, mark), field, Role.MUTED)
+                spans.append(Span(right(fmt.share(share, mark), field.cells), Role.MUTED))
             case TreeColumn.BAR if share is not None:
                 filled, blank = bar(share, field.cells)
-                spans += (_gap(), Span(filled, Role.BAR), Span(blank))
+                spans += (Span(filled, Role.BAR), Span(blank))
             case _:
-                spans.append(_blank(field))
-    return tuple(spans)
+                spans.append(gap(field.cells))
+    return spans
 
 
-def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> Line:
-    """Return the facts of a key, blanks while they are not known."""
+def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> list[Span]:
+    """Return the facts of a key, blanks while they are not known; of one that is gone only that, in its first place."""
     spans: list[Span] = []
-    first = next((field for field in fields if field.key is not None), None)
+    end = literal("gone") if facts is not None and facts.is_gone else literal("expired")
     for field in fields:
-        if facts is None or field.key is None:
-            spans.append(_blank(field))
-            continue
-        if _has_ended(facts):
-            text, role = _end(facts, field, is_first=field is first), Role.WARN
-        else:
-            text, role = _fact(facts, field.key)
-        spans += _in_field(text, field, role)
-    return tuple(spans)
-
-
-def _has_ended(facts: RowFacts) -> bool:
-    """Return whether the key is gone or has expired, as far as is known."""
-    return facts.is_gone or facts.is_expired
-
-
-def _end(facts: RowFacts, field: RowField, *, is_first: bool) -> SafeText:
-    """Return what became of a key, in the first place that keys have; nothing in the others."""
-    if not is_first:
-        return literal("")
-    return cut(_SHORT_REASONS[Reason.GONE] if facts.is_gone else _EXPIRED, field.cells)
+        text, role = literal(""), Role.TEXT
+        if facts is not None and field.key is not None:
+            if facts.is_gone or facts.is_expired:
+                text, role, end = cut(end, field.cells), Role.WARN, literal("")
+            else:
+                text, role = _fact(facts, field.key)
+        spans += (gap(GAP_CELLS), Span(right(text, field.cells), role))
+    return spans
 
 
 def _fact(facts: RowFacts, column: TreeColumn) -> tuple[SafeText, Role]:
@@ -200,17 +189,34 @@ def _fact(facts: RowFacts, column: TreeColumn) -> tuple[SafeText, Role]:
     return fmt.size(value, Mark.ABOUT), Role.MUTED
 
 
-def _in_field(text: SafeText, field: RowField, role: Role) -> tuple[Span, Span]:
-    """Return the text at the right end of its place."""
-    fitted = right(text, field.cells)
-    return _gap(), Span(fitted, role)
+MOST_DATABASES = 8
+"""So many other databases are named."""
 
 
-def _gap() -> Span:
-    """Return the blanks before a place."""
-    return Span(SafeText(" " * GAP_CELLS))
-
-
-def _blank(field: RowField) -> Span:
-    """Return an empty place."""
-    return Span(SafeText(" " * (field.cells + GAP_CELLS)))
+def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> list[Line]:
+    """Return why there are no rows and what to do about it; `needle` is what names are searched for."""
+    state = status.progress.state
+    role, text, more = Role.STRONG, literal("Escape shows everything again."), literal("")
+    if state is ScanState.FAILED:
+        title, role = literal("The scan failed"), Role.BAD
+        text, more = status.progress.reason or literal("The server did not say why."), literal("R tries again.")
+    elif needle is not None:
+        title = SafeText(f"No name holds {display(needle, limit=60)}")
+        if not status.complete:
+            text = literal("The scan goes on; what matches will appear here.")
+    elif not status.complete:
+        title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
+        role, text = Role.MUTED, literal("")
+    elif status.match is not None or status.key_type is not None:
+        match = [] if status.match is None else [SafeText(f"matches {display(status.match, limit=60)}")]
+        of_type = [] if status.key_type is None else [SafeText(f"is of type {display(status.key_type, limit=16)}")]
+        title = joined([literal("No key"), *match, *of_type], " ")
+    else:
+        title, text = SafeText(f"db{status.db} is empty"), literal("The server has no keys in this database.")
+        others = [(db, keys) for db, keys in (status.server.databases or {}).items() if db != status.db and keys]
+        found = [SafeText(f"db{db} has {fmt.count(keys)}") for db, keys in sorted(others)[:MOST_DATABASES]]
+        more = SafeText(f"{joined(found, ', ')}: choose one with -n.") if found else more
+    lines: list[Line] = [(), (gap(1), Span(title, role))]
+    for paragraph in filter(None, (text, more)):
+        lines += [(), *prose(paragraph, width, Role.MUTED)]
+    return lines

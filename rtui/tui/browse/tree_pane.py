@@ -25,13 +25,13 @@ from rtui.keyspace.store.filtered import FilteredView
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import ALL_COLUMNS, FACT_COLUMNS, TreeColumn
+from rtui.tui.browse.columns import FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.session import Session
-from rtui.tui.browse.tree_lines import Totals, header_line
+from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
 from rtui.tui.kit.format import display
-from rtui.tui.kit.line_view import LinePanel, MakeLines
+from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.polling import Work, drive
 
 FEW_ROWS: Final = 200
@@ -42,30 +42,26 @@ class NameFilter:
     """The rows that are shown; those of the whole keyspace stay as they are while filtered ones are shown."""
 
     def __init__(self, store: NamespaceStore) -> None:
-        self._all = VisibleRows(store)
+        self.all_rows = VisibleRows(store)
         self._before: tuple[VisibleRows, Row | None] | None = None
         self._filtered: FilteredView | None = None
-        self.rows = self._all
+        self.rows = self.all_rows
         self.needle: bytes | None = None
         self.cursor: Row | None = None
         self.is_searching = False
-
-    @property
-    def source(self) -> NamespaceStore:
-        """The store whose names are searched."""
-        return self._all.store
 
     def use(self, store: NamespaceStore, cursor: Row | None) -> bool:
         """Show the rows of another store; True if it is the one before, whose rows are as they were left.
 
         `cursor` is where the rows that were shown so far are left.
         """
-        before, self._before = self._before, (self._all, cursor)
+        before, self._before = self._before, (self.all_rows, cursor)
         is_back = before is not None and before[0].store is store
-        self._all, self.cursor = before if before is not None and is_back else (VisibleRows(store), None)
-        if is_back:
-            self._before = None
-        self._filtered, self.needle, self.rows, self.is_searching = None, None, self._all, False
+        if before is not None and is_back:
+            (self.all_rows, self.cursor), self._before = before, None
+        else:
+            self.all_rows, self.cursor = VisibleRows(store), None
+        self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         return is_back
 
     @property
@@ -77,14 +73,11 @@ class NameFilter:
         """Show the rows with these bytes in their names, all of them for none; `cursor` is where to come back to."""
         if self.needle is None:
             self.cursor = cursor
+        self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         if needle:
-            ignore_case = needle == needle.lower()
-            self._filtered = FilteredView(self._all.store, needle, ignore_case=ignore_case)
-            self.needle, self.rows = needle, VisibleRows(self._filtered.store, sort=self._all.sort_order)
-            self.is_searching = True
-        else:
-            self._filtered, self.needle, self.rows = None, None, self._all
-            self.is_searching = False
+            self._filtered = FilteredView(self.all_rows.store, needle, ignore_case=needle == needle.lower())
+            self.rows = VisibleRows(self._filtered.store, sort=self.all_rows.sort_order)
+            self.needle, self.is_searching = needle, True
 
     async def work(self) -> None:
         """Search all names that are loaded; later ones are matched as they come."""
@@ -118,13 +111,11 @@ class TreePane(Vertical):
 
     def __init__(self, session: Session, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.key_tree = KeyTree(id="tree")
         self.names = NameFilter(session.store)
-        self.columns: frozenset[TreeColumn] = ALL_COLUMNS
-        """What is shown beside names, as far as it fits."""
+        self._facts = RowFactsCache(session.clock)
+        self.key_tree = KeyTree(self.names.rows, self._facts, id="tree")
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
-        self._facts = RowFactsCache(session.clock)
         self._session = session
         self._is_touched = False
         """Whether the user has moved or opened anything, so that rows must keep their places."""
@@ -141,7 +132,7 @@ class TreePane(Vertical):
 
     def follow_store(self) -> bool:
         """Show the rows of the session's store if it is another one: a filter's, or that of all keys as it was left."""
-        if self._session.store is self.names.source:
+        if self._session.store is self.names.all_rows.store:
             return False
         if self.names.use(self._session.store, self.key_tree.cursor):
             self._is_touched = True
@@ -158,7 +149,7 @@ class TreePane(Vertical):
     def show_rows(self) -> None:
         """Show the rows of the keyspace, or of what its names are filtered by."""
         self.key_tree.workers.cancel_node(self.key_tree)
-        self.key_tree.show(self.names.rows, self._facts, None if self.names.needle is not None else self.names.cursor)
+        self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)
         self._show_header()
 
     def totals(self) -> Totals:
@@ -173,22 +164,15 @@ class TreePane(Vertical):
             is_outdated=status.outdated is not None,
         )
 
-    def update_rows(self, totals: Totals) -> None:
-        """Show the rows that have come into the store since, with shares of these totals."""
-        self.key_tree.set_totals(totals)
+    def update_rows(self) -> None:
+        """Show the rows that have come into the store since; if there are none, why."""
+        self.key_tree.totals = self.totals()
         self._refresh_rows()
-
-    def show_notice(self, make: MakeLines) -> None:
-        """Show why there are no rows, in place of the tree, if there are none."""
-        is_empty = self.key_tree.rows is None or len(self.key_tree.rows) == 0
+        is_empty = len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
         if is_empty:
-            self._notice.set_content(make)
-
-    def choose_columns(self, columns: frozenset[TreeColumn]) -> None:
-        """Show these columns, as far as they fit."""
-        self.columns = columns
-        self.key_tree.choose_columns(columns)
+            status, needle = self._session.status, self.names.needle
+            self._notice.set_content(lambda width: notice_lines(status, needle, width))
 
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
@@ -197,23 +181,20 @@ class TreePane(Vertical):
         self._want_facts()
 
     def _show_header(self) -> None:
-        if self.names.needle is None:
+        needle = self.names.needle
+        if needle is None:
             separators = b" ".join(self._session.store.separators.values)
             title = SafeText(f"Namespaces split at {display(separators)}")
         else:
-            title = SafeText(f"Names with {display(self.names.needle, limit=40)}")
-        is_filter, order = self.names.needle is not None, self.names.rows.sort_order
-        self._header.show([header_line(self.key_tree.row_layout, order, title, is_filter=is_filter)])
+            title = SafeText(f"Names with {display(needle, limit=40)}")
+        order = self.names.rows.sort_order
+        self._header.show([header_line(self.key_tree.row_layout, order, title, is_filter=needle is not None)])
 
     # the facts of rows
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
         """Show the facts of listed keys."""
         self._facts.put(found)
-        self.key_tree.repaint_changes()
-
-    def tick(self) -> None:
-        """Repaint the rows in view whose time to live has run down."""
         self.key_tree.repaint_changes()
 
     def refresh_expired(self) -> None:
@@ -261,22 +242,23 @@ class TreePane(Vertical):
         else:
             self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if event.below else rows.expand(node))
 
-    def _begin(self, work: Slices[Any]) -> None:
-        """Do the first slice now and the rest in a worker."""
-        with self.key_tree.keeping_position():
-            has_more = next(work, _DONE) is not _DONE
-        if has_more:
-            self._spawn(partial(self._finish, work))
-
-    async def _finish(self, work: Slices[Any]) -> None:
-        await drive(work)
-        self._refresh_rows()
-
     async def _scan_and_open(self, node: Namespace) -> None:
         """Scan the names of a namespace of which only the count was kept, then list its children."""
         await self._session.open_namespace(node)
         if self._is_current(node) and not self.names.rows.store.needs_scan(node):
             self._begin(self.names.rows.expand(node))
+
+    def _begin(self, work: Slices[Any]) -> None:
+        """Do the first slice now and the rest in a worker."""
+
+        async def finish() -> None:
+            await drive(work)
+            self._refresh_rows()
+
+        with self.key_tree.keeping_position():
+            has_more = next(work, _DONE) is not _DONE
+        if has_more:
+            self._spawn(finish)
 
     def _is_current(self, node: Namespace) -> bool:
         """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
@@ -305,14 +287,15 @@ class TreePane(Vertical):
     def _sort(self, order: Sort, *, to_first: bool = False) -> None:
         """Sort all rows; they move together, and the cursor stays with its row or goes `to_first`."""
         work = self.names.rows.sort(order)
+
+        async def finish() -> None:
+            await drive(work)
+            self.key_tree.rearranged(to_first=to_first)
+
         if next(work, _DONE) is _DONE:
             self.key_tree.rearranged(to_first=to_first)
         else:
-            self._spawn(partial(self._finish_sorting, work, to_first=to_first))
-
-    async def _finish_sorting(self, work: Slices[None], *, to_first: bool) -> None:
-        await drive(work)
-        self.key_tree.rearranged(to_first=to_first)
+            self._spawn(finish)
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
@@ -327,15 +310,16 @@ class TreePane(Vertical):
 
     def _go_to(self, search: Slices[Row | None]) -> None:
         """Go to the row that a search finds; a search that is under way ends."""
+
+        async def finish() -> None:
+            row = await drive(search)
+            if row is not None:
+                self._refresh_rows()
+                self.key_tree.move_to_row(row)
+
         if self._search is not None:
             self._search.cancel()
-        self._search = self._spawn(partial(self._finish_search, search))
-
-    async def _finish_search(self, search: Slices[Row | None]) -> None:
-        row = await drive(search)
-        if row is not None:
-            self._refresh_rows()
-            self.key_tree.move_to_row(row)
+        self._search = self._spawn(finish)
 
     def _spawn(self, work: Work) -> Worker[None]:
         return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

@@ -45,25 +45,21 @@ class QuietScrollBar(ScrollBar):
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
         """Repaint if the thumb has moved, to an eighth of a cell."""
         if repaint and not (regions or layout or recompose):
-            appearance = self._appearance()
-            if appearance == self._shown:
+            cells, total, window = self.size.height, self.window_virtual_size, self.window_size
+            shown: tuple[Any, ...] = cells, total, window, self.position, self.mouse_over, self.grabbed
+            if self.vertical and cells and 0 < window < total:
+                thumb = max(1.0, window * cells / total)
+                start = int((cells - thumb) * self.position / (total - window) * EIGHTHS)
+                shown = cells, start, ceil(thumb * EIGHTHS), self.mouse_over, self.grabbed
+            if shown == self._shown:
                 return self
-            self._shown = appearance
+            self._shown = shown
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def notify_style_update(self) -> None:
         """Repaint in other colours."""
         super().notify_style_update()
         self._shown = ()
-
-    def _appearance(self) -> tuple[Any, ...]:
-        """Return what the scrollbar shows besides colours: the thumb's position, and whether the mouse is on it."""
-        cells, total, window = self.size.height, self.window_virtual_size, self.window_size
-        if not (self.vertical and cells and 0 < window < total):
-            return cells, total, window, self.position, self.mouse_over, self.grabbed
-        thumb = max(1.0, window * cells / total)
-        start = int((cells - thumb) * self.position / (total - window) * EIGHTHS)
-        return cells, start, ceil(thumb * EIGHTHS), self.mouse_over, self.grabbed
 
 
 class PaintedView(ScrollView):
@@ -94,7 +90,8 @@ class PaintedView(ScrollView):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the lines of a region, painting only those that are not kept."""
         self._painter.begin_frame()
-        if not self._is_bare:
+        styles = self.styles
+        if styles.gutter or styles.tint.a or self.opacity != 1:
             return super().render_lines(crop)
         background = self.background_colors[1]
         filters = self.get_line_filters()
@@ -114,12 +111,6 @@ class PaintedView(ScrollView):
         if crop.column_span != (0, self.size.width):
             return [strip.crop(*crop.column_span) for strip in strips]
         return strips
-
-    @property
-    def _is_bare(self) -> bool:
-        """Whether there are no borders, padding, tint or opacity to apply to the lines."""
-        styles = self.styles
-        return not (styles.gutter or styles.tint.a) and self.opacity == 1
 
     def _set_dirty(self, *regions: Region) -> None:
         """Drop the kept strips of these regions, or all; Textual calls this for every visible change of a widget."""
@@ -151,34 +142,27 @@ class LinePanel(PaintedView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.can_focus = False
-        self._lines: tuple[Line, ...] = ()
-        self._make: MakeLines | None = None
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
+        self.lines: tuple[Line, ...] = ()
         """The lines shown."""
-        return self._lines
+        self._make: MakeLines | None = None
 
     def set_content(self, make: MakeLines) -> None:
         """Show the lines that `make` returns for the width of the panel, now and after each resize."""
         self._make = make
-        self._remake()
+        self.on_resize()
 
     def on_resize(self) -> None:
-        """Make the lines for the new width."""
-        self._remake()
-
-    def _remake(self) -> None:
+        """Make the lines for the width of now."""
         width = self.scrollable_content_region.width
         if width and self._make is not None:
             self.show(self._make(width))
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines instead, repainting what differs."""
-        before, after = self._lines, tuple(lines)
+        before, after = self.lines, tuple(lines)
         if before == after:
             return
-        self._lines = after
+        self.lines = after
         if self.styles.overflow_y != "hidden":
             set_content_height(self, len(after))
         top, height = self.scroll_offset.y, self.size.height
@@ -194,9 +178,9 @@ class LinePanel(PaintedView):
         """Paint one line of the viewport."""
         width = self.size.width
         index = y + self.scroll_offset.y
-        if not 0 <= index < len(self._lines):
+        if not 0 <= index < len(self.lines):
             return Strip.blank(width, self._painter.plain)
-        return self._painter.paint(self._lines[index], self._painter.plain, width=width)
+        return self._painter.paint(self.lines[index], self._painter.plain, width=width)
 
 
 class ScrollingPanel(LinePanel):
@@ -302,7 +286,7 @@ class Painter:
 
 
 class RowsView(PaintedView):
-    """Paints rows, and repaints those that have changed."""
+    """Paints rows, one under the cursor and one under the mouse, and repaints those that have changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", "rows--cursor-blurred", "rows--hover"}
     DEFAULT_CSS = """
@@ -318,23 +302,60 @@ class RowsView(PaintedView):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._cursor_line = 0
+        self.cursor_line = 0
+        """The number of the row under the cursor among all rows."""
         self._hover_line: int | None = None
         self._painted: dict[int, Line] = {}
-
-    @property
-    def cursor_line(self) -> int:
-        """The number of the row under the cursor among all rows."""
-        return self._cursor_line
-
-    @property
-    def lines_in_view(self) -> Sequence[Line]:
-        """The lines of the rows on the screen, from the top; fewer than the height of the view at the end."""
-        raise NotImplementedError
 
     def line_at(self, number: int) -> Line | None:
         """Return the line of a row, None where there is no such row."""
         raise NotImplementedError
+
+    @property
+    def lines_in_view(self) -> list[Line]:
+        """The lines of the rows on the screen, from the top; fewer than the height of the view at the end."""
+        top = self.scroll_offset.y
+        lines = map(self.line_at, range(top, top + self.size.height))
+        return [line for line in lines if line is not None]
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on a row by its number, or on the first or last one, and bring it into view."""
+        raise NotImplementedError
+
+    def put_cursor(self, line: int) -> None:
+        """Move the cursor from its line to this one, repaint both, and scroll the new one into view."""
+        before, self.cursor_line = self.cursor_line, line
+        self.refresh_line(before)
+        self.refresh_line(line)
+        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
+
+    def scroll_top_to(self, line: int) -> None:
+        """Scroll so that this row, or the first one, is the top one."""
+        self.scroll_to(y=max(0, line), animate=False, force=True, immediate=True)
+
+    def action_cursor_up(self) -> None:
+        """Move to the row above."""
+        self.move_to(self.cursor_line - 1)
+
+    def action_cursor_down(self) -> None:
+        """Move to the row below."""
+        self.move_to(self.cursor_line + 1)
+
+    def action_page_up(self) -> None:
+        """Move up by a screenful."""
+        self.move_to(self.cursor_line - max(1, self.size.height - 1))
+
+    def action_page_down(self) -> None:
+        """Move down by a screenful."""
+        self.move_to(self.cursor_line + max(1, self.size.height - 1))
+
+    def action_first(self) -> None:
+        """Move to the first row."""
+        self.move_to(0)
+
+    def action_last(self) -> None:
+        """Move to the last row."""
+        self.move_to(self.virtual_size.height - 1)
 
     def hover(self, number: int | None) -> None:
         """Highlight a row, or none."""
@@ -371,20 +392,14 @@ class RowsView(PaintedView):
             self._painted.pop(y, None)
             return Strip.blank(width, self._painter.plain)
         self._painted[y] = line
-        return self._painter.paint(line, *self._base(number), width=width)
+        if number not in (self.cursor_line, self._hover_line):
+            return self._painter.paint(line, self._painter.plain, width=width)
+        blurred = "" if self.has_focus else "-blurred"
+        name = f"rows--cursor{blurred}" if number == self.cursor_line else "rows--hover"
+        style = self.get_component_rich_style(name, partial=True)
+        return self._painter.paint(line, self._painter.plain + style, style.color is not None, width=width)
 
     def notify_style_update(self) -> None:
         """Forget what was painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
-
-    def _base(self, number: int) -> tuple[Style, bool]:
-        """Return the style under the text of a row, and whether it is the style of all its text."""
-        if number == self._cursor_line:
-            name = "rows--cursor" if self.has_focus else "rows--cursor-blurred"
-        elif number == self._hover_line:
-            name = "rows--hover"
-        else:
-            return self._painter.plain, False
-        style = self.get_component_rich_style(name, partial=True)
-        return self._painter.plain + style, style.color is not None

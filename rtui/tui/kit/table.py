@@ -10,7 +10,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.geometry import Region
 from textual.message import Message
 
 from rtui.analysis.report.tables.table import Subject, Table
@@ -30,8 +29,8 @@ IsMarked = Callable[[Table, int], bool]
 _command = partial(ScreenCommand, group=Group.TABLE, owner=Owner.TABLE)
 
 MOVE_COMMANDS: Final = (
-    _command("row_up", ("up", "k"), "Row above", "Move to the row above."),
-    _command("row_down", ("down", "j"), "Row below", "Move to the row below."),
+    _command("cursor_up", ("up", "k"), "Row above", "Move to the row above."),
+    _command("cursor_down", ("down", "j"), "Row below", "Move to the row below."),
     _command("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
     _command("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
     _command("first", ("home", "g"), "First row", "Move to the first row."),
@@ -83,39 +82,39 @@ class TableBody(RowsView, can_focus=True):
     @property
     def subject(self) -> Subject:
         """What the row under the cursor is about."""
-        return self.rows.subject(self._cursor_line) if len(self.rows) else None
+        return self.rows.subject(self.cursor_line) if len(self.rows) else None
 
     @property
     def texts(self) -> tuple[SafeText, ...]:
         """The texts of the row under the cursor; none where there is no row."""
-        return self.rows.texts(self._cursor_line) if len(self.rows) else ()
+        return self.rows.texts(self.cursor_line) if len(self.rows) else ()
 
     def show(self, rows: TableRows, is_marked: IsMarked | None) -> None:
         """Show other rows: the cursor goes to its row of this table, else to the top.
 
         Before the first rows the user may have moved the cursor already; then it stays on that line.
         """
-        early_line = self._cursor_line if self.rows.table is EMPTY else 0
+        early_line = self.cursor_line if self.rows.table is EMPTY else 0
         self._set_rows(rows, is_marked)
         line = rows.line_of(rows.state.cursor_row)
         if line is None and early_line and len(rows):
             line = min(early_line, len(rows) - 1)
             rows.state.has_moved = True
-        self.scroll_to(y=max(0, (line or 0) - self.size.height // 2), animate=False, force=True, immediate=True)
-        self._cursor_line = -1
+        self.scroll_top_to((line or 0) - self.size.height // 2)
+        self.cursor_line = -1
         self.move_to(line or 0, by_user=False)
         self.refresh()
 
     def update_rows(self, rows: TableRows, is_marked: IsMarked | None) -> None:
         """Show newer rows of the same table; the cursor's row stays on its line of the screen once the user moved."""
-        offset = self._cursor_line - self.scroll_offset.y
+        offset = self.cursor_line - self.scroll_offset.y
         is_in_view = 0 <= offset < self.size.height
         self._set_rows(rows, is_marked)
         line = rows.line_of(rows.state.cursor_row)
         if line is not None and is_in_view and rows.state.has_moved:
-            self.scroll_to(y=max(0, line - offset), animate=False, force=True, immediate=True)
-        if line is None or not (rows.state.has_moved or self._cursor_line > 0):
-            line = min(self._cursor_line, len(rows) - 1)
+            self.scroll_top_to(line - offset)
+        if line is None or not (rows.state.has_moved or self.cursor_line > 0):
+            line = min(self.cursor_line, len(rows) - 1)
         self.move_to(line, by_user=False)
         self.repaint_changes()
 
@@ -127,60 +126,26 @@ class TableBody(RowsView, can_focus=True):
         """Put the cursor on a line and scroll it into view; before there are rows the line is only remembered."""
         state = self.rows.state
         if not len(self.rows):
-            self._cursor_line = max(0, line) if self.rows.table is EMPTY else 0
+            self.cursor_line = max(0, line) if self.rows.table is EMPTY else 0
             self.post_message(self.Highlighted())
             return
         line = max(0, min(line, len(self.rows) - 1))
-        before, self._cursor_line = self._cursor_line, line
         state.cursor_row = self.rows.identity(line)
         state.has_moved = state.has_moved or by_user
-        self.refresh_line(before)
-        self.refresh_line(line)
-        self.scroll_to_region(Region(0, line, 1, 1), animate=False, force=True, x_axis=False, immediate=True)
+        self.put_cursor(line)
         self.post_message(self.Highlighted())
-
-    @property
-    def lines_in_view(self) -> list[Line]:
-        """The lines of the rows on the screen."""
-        top = self.scroll_offset.y
-        return [self._line(number) for number in range(top, min(top + self.size.height, len(self.rows)))]
 
     def line_at(self, number: int) -> Line | None:
         """Return the line of a row, None where there is no such row."""
-        return self._line(number) if 0 <= number < len(self.rows) else None
-
-    def _line(self, number: int) -> Line:
         rows = self.rows
+        if not 0 <= number < len(rows):
+            return None
         is_marked = self._is_marked is not None and self._is_marked(rows.table, rows.index(number))
         return table_line(rows.cells(number), rows.texts(number), rows.table, self.column_layout, is_marked=is_marked)
 
     def on_resize(self) -> None:
         """Have the columns fitted to the new width."""
         self.post_message(self.Resized())
-
-    def action_row_up(self) -> None:
-        """Move to the row above."""
-        self.move_to(self._cursor_line - 1)
-
-    def action_row_down(self) -> None:
-        """Move to the row below."""
-        self.move_to(self._cursor_line + 1)
-
-    def action_page_up(self) -> None:
-        """Move up by a screenful."""
-        self.move_to(self._cursor_line - max(1, self.size.height - 1))
-
-    def action_page_down(self) -> None:
-        """Move down by a screenful."""
-        self.move_to(self._cursor_line + max(1, self.size.height - 1))
-
-    def action_first(self) -> None:
-        """Move to the first row."""
-        self.move_to(0)
-
-    def action_last(self) -> None:
-        """Move to the last row."""
-        self.move_to(len(self.rows) - 1)
 
     def action_open(self) -> None:
         """Open the row under the cursor."""

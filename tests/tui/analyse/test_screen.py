@@ -368,5 +368,5 @@ async def test_a_move_costs_little() -> None:
         body = desk.screen.view.table.body
         began = time.perf_counter()
         for _ in range(50):
-            body.action_row_down()
+            body.action_cursor_down()
         assert (time.perf_counter() - began) / 50 < 0.01

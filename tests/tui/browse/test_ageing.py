@@ -159,7 +159,7 @@ async def test_a_second_in_which_nothing_changes_paints_nothing() -> None:
         tree = user.screen.tree_pane.key_tree
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tree, "refresh", lambda *regions, **_: painted.append(regions))
-            user.screen.tree_pane.tick()
+            user.screen.tree_pane.key_tree.repaint_changes()
         assert painted == []
 
 
@@ -216,7 +216,7 @@ def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, col
     row, whole = listed(KEY), Totals(1, complete=True)
     expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)
     for facts, word in ((gone_row(KEY, ASKED_AT_S), "gone"), (expired, "exp")):
-        text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts={KEY: facts}))
+        text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts=facts))
         assert (word in text) == any(place.key is not None for place in found.fields)
 
 

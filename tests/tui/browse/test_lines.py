@@ -101,7 +101,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     node, whole = store.root.child(b"a:"), Totals(2, complete=True, is_outdated=True)
     assert "exact" not in "".join(said(line) for line in namespace_lines(node, whole, width))
     (row,) = VisibleRows(store).window(0, 1)
-    roles = {span.role for span in row_line(row, lay_out_row(60), whole, is_open=False, facts={}) if span.text.strip()}
+    roles = {span.role for span in row_line(row, lay_out_row(60), whole, is_open=False) if span.text.strip()}
     assert Role.TEXT not in roles
 
 
@@ -133,7 +133,7 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
     finish(rows.expand_all(store.root, most_rows=200))
     found = lay_out_row(width)
     for row in rows.window(0, 40):
-        line = row_line(row, found, Totals(store.keys, complete=True), is_open=False, facts={})
+        line = row_line(row, found, Totals(store.keys, complete=True), is_open=False)
         assert line_width(line) == width
         assert not HOSTILE.search(said(line))
 
