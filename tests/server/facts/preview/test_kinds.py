@@ -27,7 +27,7 @@ KINDS = {
     b"string:hll:dense": PreviewKind.HYPERLOGLOG,
     b"vectors": PreviewKind.DESCRIPTION,
 }
-"""What the keys of the every_type are shown as, where that is not their type."""
+"""What these keys are shown as, where that is not their type."""
 
 
 async def first_page(server: Server, key: bytes) -> Preview:
