@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import cache
 
 from msgspec.structs import replace
 
@@ -191,6 +192,7 @@ def expiry() -> ExpiryReport:
     )
 
 
+@cache
 def slots() -> SlotsReport:
     """An even spread with two loaded slots."""
     keys = array("Q", (61 + (slot * 7919) % 9 for slot in range(16_384)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
@@ -63,7 +64,8 @@ COMPLETE = BrowsingStatus(
 """After a scan."""
 
 
-def keys() -> list[bytes]:
+@cache
+def keys() -> tuple[bytes, ...]:
     """5,260 names in a few namespaces, with some that are hard to show."""
     found = [b"shop:session:%04d" % n for n in range(1_800)]
     found += [b"shop:user:%d:%s" % (n, what) for n in range(1_200) for what in (b"profile", b"orders")]
@@ -90,7 +92,7 @@ def keys() -> list[bytes]:
         b"hostile:\xe2\x80\xae123",
     ]
     found += ["naïve:clé".encode(), "日本:キー".encode(), b"long:" + b"x" * 600, b"gone", b"huge"]
-    return found
+    return tuple(found)
 
 
 class FixedSession:
@@ -100,7 +102,7 @@ class FixedSession:
         self.target = Target(host="10.0.0.5")
         self.now_s = ASKED_AT_S
         self.store = NamespaceStore()
-        self.store.add(keys() if names is None else list(names))
+        self.store.add(list(keys() if names is None else names))
         self.store.complete = status.complete
         count = self.store.keys
         self.status = replace(status, total=count, progress=replace(status.progress, keys=count))

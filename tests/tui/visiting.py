@@ -33,8 +33,9 @@ W = TypeVar("W", bound=Widget)
 PATIENCE_S: Final = 20.0
 """How long something may take to show; a test that waits so long fails."""
 
-LOOK_S: Final = 0.003
-"""How often the screen is looked at."""
+FIRST_LOOK_S: Final = 0.003
+LONGEST_LOOK_S: Final = 0.015
+"""How often the screen is looked at: at first, and when what is waited for takes longer."""
 
 SIZE: Final = (160, 48)
 """Cells of the terminal, unless a test asks for others."""
@@ -101,16 +102,23 @@ class Visitor:
         """Wait until it holds."""
         try:
             async with asyncio.timeout(PATIENCE_S):
+                look_s = FIRST_LOOK_S
                 while not holds():
                     if self.app._exception is not None:
                         raise self.app._exception
-                    await asyncio.sleep(LOOK_S)
+                    await asyncio.sleep(look_s)
+                    look_s = min(1.25 * look_s, LONGEST_LOOK_S)
         except TimeoutError:
             pytest.fail(f"waited in vain: {what}; the screen shows\n{self.text()}")
 
     async def until_shown(self, *texts: str) -> None:
         """Wait until all of these stand on the screen."""
-        await self.until(lambda: all(text in self.text() for text in texts), " and ".join(map(repr, texts)))
+
+        def are_shown() -> bool:
+            shown = self.text()
+            return all(text in shown for text in texts)
+
+        await self.until(are_shown, " and ".join(map(repr, texts)))
 
     async def connected(self) -> None:
         """Wait for the main screen."""
