@@ -194,7 +194,7 @@ async def test_a_refused_lookup_knows_nothing(valkey: Server, tmp_path: Path) ->
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-type")
     async with browsing(target_of(valkey), tmp_path) as session:
         assert await session.lookup(b"here") is None
-        assert session.capabilities.verdict(Feature.TYPE) is Verdict.DENIED
+        assert session.capabilities[Feature.TYPE].verdict is Verdict.DENIED
 
 
 async def test_without_info_and_dbsize(valkey: Server, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ async def test_facts_come_through(valkey: Server, tmp_path: Path) -> None:
 async def test_frequencies_are_read_by_the_servers_own_settings(lfu_server: Server, tmp_path: Path) -> None:
     plant(lfu_server, [b"a"])
     async with browsing(target_of(lfu_server), tmp_path) as session:
-        await until(session, lambda: session.capabilities.verdict("CONFIG GET") is Verdict.YES)
+        await until(session, lambda: session.capabilities["CONFIG GET"].verdict is Verdict.YES)
         frequency = (await session.key_facts(b"a")).frequency
         assert isinstance(frequency, Frequency)
         assert frequency.settings == LfuSettings(log_factor=0, decay_minutes=1, assumed=False)

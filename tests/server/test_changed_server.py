@@ -190,9 +190,9 @@ async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810
                 await until(connection, lambda before=generation: connection.generation > before)  # type: ignore[misc]
                 assert connection.no_touch is no_touch
                 assert connection.server.version == server.version
-                assert session.capabilities.verdict(Feature.PTTL) is Verdict.UNTRIED
+                assert session.capabilities[Feature.PTTL].verdict is Verdict.UNTRIED
                 await session.row_facts([b"k"])
                 expected = Verdict.DENIED if server is redis62 else Verdict.YES
-                assert session.capabilities.verdict(Feature.PTTL) is expected
+                assert session.capabilities[Feature.PTTL].verdict is expected
         finally:
             await session.close()

@@ -6,41 +6,28 @@ from collections.abc import Awaitable, Callable
 
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
 
 
-class Watched:
-    """Passes everything on; `runs` holds the names of the commands of each write."""
+class Watched(Connection):
+    """An open connection, all of whose state it shares; `runs` holds the names of the commands of each write."""
 
     def __init__(self, connection: Connection) -> None:
+        self.__dict__ = connection.__dict__
         self.connection = connection
         self.runs: list[list[str]] = []
         self.before: dict[int, Callable[[], object]] = {}
         """What happens before the write of this number, counted from 0."""
 
     @property
-    def server(self) -> ServerIdentity:
-        return self.connection.server
-
-    @property
-    def no_touch(self) -> NoTouch:
-        return self.connection.no_touch
-
-    @property
-    def own_reads(self) -> OwnReads:
-        return self.connection.own_reads
-
-    @property
     def bytes_in(self) -> int:
         """What the interactive lane has received so far."""
-        assert self.connection._main is not None
-        return self.connection._main.traffic.bytes_in
+        assert self._main is not None
+        return self._main.traffic.bytes_in
 
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         happens = self.before.pop(len(self.runs), None)
         if happens is not None:
             happens()
         self.runs.append([command.name for command in commands])
-        return self.connection.run(*commands)
+        return super().run(*commands)

@@ -33,7 +33,8 @@ from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, b
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.guard.spec import MAX_KEY_BYTES
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, KeyReader, Querier, Verdict, unknown_from
+from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier, Verdict, unknown_from
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -85,7 +86,7 @@ async def _query_rows(
 ) -> None:
     """Put the replies to those commands that may be sent into `answers`; the keys are grouped by their evidence."""
     writes = [groups]
-    if groups and any(querier.capabilities.verdict(command.spec.name) is Verdict.UNTRIED for command in wanted):
+    if groups and any(querier.capabilities[command.spec.name].verdict is Verdict.UNTRIED for command in wanted):
         evidence, group = next(iter(groups.items()))
         writes = [{evidence: group[:1]}, {**groups, evidence: group[1:]}]
     for write in writes:
@@ -111,7 +112,7 @@ def _type_evidence(querier: Querier, key_type: bytes | Unknown) -> TypeEvidence:
 
 
 async def key_facts(
-    connection: KeyReader,
+    connection: Connection,
     key: bytes,
     capabilities: Capabilities | None = None,
     *,
@@ -284,7 +285,7 @@ async def _query_typed(
 
 
 async def key_preview(
-    connection: KeyReader,
+    connection: Connection,
     facts: KeyFacts,
     page: Page | None = None,
     *,

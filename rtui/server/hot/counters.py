@@ -99,7 +99,7 @@ def counted_source(
         source = _by_idle(used, basis, OwnReads() if own_reads is None else own_reads)
     else:
         refused = [
-            f"{feature} can't be used: {capabilities.reason(feature)}."
+            f"{feature} can't be used: {capabilities[feature].reason}."
             for feature in (Feature.OBJECT_FREQ, Feature.OBJECT_IDLETIME)
             if not capabilities.allows(feature)
         ]

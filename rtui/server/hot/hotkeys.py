@@ -145,7 +145,7 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
         return Source(better=(reason,))
     (reply,) = await querier.run(guard.hotkeys_get())
     if isinstance(reply, ServerError):
-        is_denied = querier.capabilities.verdict(HOTKEYS) is Verdict.DENIED
+        is_denied = querier.capabilities[HOTKEYS].verdict is Verdict.DENIED
         failed = display_text(f"The server's own hot-key report could not be had: {reply}.")
         return Source(better=(DENIED if is_denied else failed,))
     found = parse_hotkeys(reply)

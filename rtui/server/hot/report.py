@@ -14,7 +14,7 @@ from rtui.server.facts.key_facts import REPLICA_NOTE
 from rtui.server.guard.table import MAX_SLOTS
 from rtui.server.hot.counters import Source, counted_source, lfu_settings
 from rtui.server.hot.hotkeys import server_source
-from rtui.server.wire.capability import Capabilities, KeyReader, Querier
+from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -57,7 +57,7 @@ def parse_slots(reply: Reply) -> tuple[SlotLoad, ...]:
 
 
 async def hot_report(
-    connection: KeyReader,
+    connection: Connection,
     capabilities: Capabilities,
     summary: Summary,
     *,

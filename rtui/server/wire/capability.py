@@ -6,21 +6,21 @@ replies to later commands. A command that is known to be refused is not sent aga
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
-from rtui.server.wire.identity import NoTouch, ServerIdentity
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
-
-_NO_REASON: Final = SafeText("")
 
 
 class Feature(StrEnum):
@@ -47,7 +47,7 @@ class Feature(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether a feature can be used."""
+    """Whether a feature can be used; where it can't, the value is that of the `Reason` why a fact is not known."""
 
     YES = "yes"
     DENIED = "denied"
@@ -61,7 +61,7 @@ class Capability:
     """A verdict and, unless it is a plain yes, the reason."""
 
     verdict: Verdict
-    reason: SafeText = _NO_REASON
+    reason: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
 
     @property
     def usable(self) -> bool:
@@ -111,14 +111,6 @@ class Capabilities:
     def __getitem__(self, feature: str) -> Capability:
         return self._found.get(feature, _UNTRIED)
 
-    def verdict(self, feature: str) -> Verdict:
-        """The verdict alone."""
-        return self[feature].verdict
-
-    def reason(self, feature: str) -> SafeText:
-        """Why it can't be used; empty when it can."""
-        return self[feature].reason
-
     def allows(self, feature: str) -> bool:
         """Whether the command may be sent."""
         return self[feature].usable
@@ -129,7 +121,7 @@ class Capabilities:
         if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
             self._found[feature] = found
             self.revision += 1
-        return self.verdict(feature)
+        return self[feature].verdict
 
     def forget(self) -> None:
         """Forget everything, as after a reconnect to what may be another server."""
@@ -145,7 +137,7 @@ class Capabilities:
 
     async def probe(self, connection: CommandRunner) -> None:
         """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
-        untried = [feature for feature in _PROBES if self.verdict(feature) is Verdict.UNTRIED]
+        untried = [feature for feature in _PROBES if self[feature].verdict is Verdict.UNTRIED]
         if untried:
             replies = await connection.run(*[_PROBES[feature] for feature in untried])
             for feature, reply in zip(untried, replies, strict=True):
@@ -155,7 +147,7 @@ class Capabilities:
             return
         # A missing key answers nil to both OBJECT commands; which of them works follows from the eviction policy.
         absent = Feature.OBJECT_IDLETIME if server.is_lfu else Feature.OBJECT_FREQ
-        if self.verdict(absent) is Verdict.YES:
+        if self[absent].verdict is Verdict.YES:
             kept = "frequencies, not idle times" if server.is_lfu else "idle times, not frequencies"
             reason = display_text(f"with maxmemory-policy {server.maxmemory_policy} the server keeps {kept}")
             self._found[absent] = Capability(Verdict.UNSUPPORTED, reason)
@@ -190,27 +182,8 @@ def refuses_command(error: ServerError) -> bool:
     return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
 
 
-class CommandRunner(Protocol):
-    """A `Connection` or a single `Lane`, for commands that do not count as a use of a key."""
-
-    @property
-    def server(self) -> ServerIdentity:
-        """What the server has said of itself."""
-
-    @property
-    def no_touch(self) -> NoTouch:
-        """Whether reading leaves idle times and frequencies alone."""
-
-    def run(self, *commands: Command) -> Awaitable[list[Reply]]:
-        """Send the commands in one write; return the replies in order, error replies as values."""
-
-
-class KeyReader(CommandRunner, Protocol):
-    """A `Connection`, which also knows which keys rtui has read."""
-
-    @property
-    def own_reads(self) -> OwnReads:
-        """The keys that rtui has read where the server counts that as a use."""
+CommandRunner: TypeAlias = Connection | Lane
+"""What single commands may be sent on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +203,7 @@ class Querier:
     async def run(self, *commands: Command) -> list[Reply]:
         """Send single commands in one write; return the replies, for one that is known to be refused its refusal."""
         refused = {
-            command.name: ServerError(self.capabilities.reason(command.name))
+            command.name: ServerError(self.capabilities[command.name].reason)
             for command in commands
             if not self.capabilities.allows(command.name)
         }
@@ -246,15 +219,8 @@ class Querier:
             if isinstance(reply, ServerError):
                 if refuses_command(reply) or is_key_refusal(reply):
                     self.capabilities.record(name, reply)
-            elif self.capabilities.verdict(name) is Verdict.UNTRIED:
+            elif self.capabilities[name].verdict is Verdict.UNTRIED:
                 self.capabilities.record(name, reply)
-
-
-_REASONS: Final = {
-    Verdict.DENIED: Reason.DENIED,
-    Verdict.UNKNOWN_COMMAND: Reason.UNKNOWN_COMMAND,
-    Verdict.UNSUPPORTED: Reason.UNSUPPORTED,
-}
 
 
 def unknown_from(error: ServerError) -> Unknown:
@@ -270,11 +236,11 @@ def unknown_from(error: ServerError) -> Unknown:
         return Unknown(Reason.UNSUPPORTED, error.text)
     verdict = capability_from(error).verdict
     if verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND):
-        return Unknown(_REASONS[verdict], error.text)
+        return Unknown(Reason(verdict.value), error.text)
     return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))
 
 
 def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:
     """Return why a value is unknown because its command may not be sent; None when it may."""
     found = capabilities[feature]
-    return None if found.usable else Unknown(_REASONS[found.verdict], found.reason)
+    return None if found.usable else Unknown(Reason(found.verdict.value), found.reason)

@@ -13,8 +13,14 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.wire.target import Target, Tls
 
-KEEPALIVE_S: Final = (15, 5, 3)
-"""Idle seconds before a keep-alive probe, seconds between probes, probes without answer: dead within half a minute."""
+_OPTIONS: Final = (
+    (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
+    (socket.SOL_SOCKET, "SO_KEEPALIVE", 1),
+    (socket.IPPROTO_TCP, "TCP_KEEPIDLE", 15),
+    (socket.IPPROTO_TCP, "TCP_KEEPINTVL", 5),
+    (socket.IPPROTO_TCP, "TCP_KEEPCNT", 3),
+)
+"""No delay of small requests; keep-alive probes after 15 s, every 5 s, which notice a vanished server at the third."""
 
 LEAST_SHARE_S: Final = 0.1
 """Least time for each address of a name."""
@@ -82,34 +88,19 @@ async def _connect(family: int, address: object, target: Target, timeout_s: floa
         raise os_failure(target, error) from None
     try:
         sock.setblocking(False)
-        if family != socket.AF_UNIX:
-            _set_options(sock)
+        for level, name, value in _OPTIONS if family != socket.AF_UNIX else ():
+            with contextlib.suppress(AttributeError, OSError):  # an option that the system lacks or refuses is no loss
+                sock.setsockopt(level, getattr(socket, name), value)
         async with asyncio.timeout(timeout_s):
             await asyncio.get_running_loop().sock_connect(sock, cast("tuple[str, int]", address))
-    except TimeoutError:
+    except BaseException as error:  # also when cancelled: nobody else would close the socket
         sock.close()
-        raise timeout_failure(target, timeout_s) from None
-    except OSError as error:
-        sock.close()
-        raise os_failure(target, error) from None
-    except BaseException:
-        sock.close()
+        if isinstance(error, TimeoutError):
+            raise timeout_failure(target, timeout_s) from None
+        if isinstance(error, OSError):
+            raise os_failure(target, error) from None
         raise
     return sock
-
-
-def _set_options(sock: socket.socket) -> None:
-    """Turn off the delay of small requests, and turn on keep-alive probes, which notice a vanished server.
-
-    The connection works also without an option that the system refuses.
-    """
-    options = [(socket.IPPROTO_TCP, "TCP_NODELAY", 1), (socket.SOL_SOCKET, "SO_KEEPALIVE", 1)]
-    names = ("TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT")
-    options += [(socket.IPPROTO_TCP, name, value) for name, value in zip(names, KEEPALIVE_S, strict=True)]
-    for level, name, value in options:
-        if hasattr(socket, name):
-            with contextlib.suppress(OSError):
-                sock.setsockopt(level, getattr(socket, name), value)
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
@@ -128,8 +119,9 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         except (OSError, ValueError) as error:
             raise limit_failure(error) or _unusable("CA certificate", "--cacert and --cacertdir", error) from None
     if tls.cert is None and tls.key is not None:
-        happened = "There is a key without its certificate."
-        raise TargetError("TLS can't be set up", happened, "Give both --cert and --key.")
+        raise TargetError(
+            "TLS can't be set up", "There is a key without its certificate.", "Give both --cert and --key."
+        )
     if tls.cert is not None:
         try:
             # Without a passphrase OpenSSL would ask for one on the terminal; an encrypted key fails instead.

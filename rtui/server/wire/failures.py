@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ssl
+from typing import Final
 
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.replies import ServerError
@@ -12,20 +13,15 @@ from rtui.server.wire.target import Target
 
 def name_failure(target: Target) -> ConnectFailure:
     """The resolver does not know the host."""
-    return ConnectFailure(
-        FailureKind.NAME,
-        f"No address is known for {target.host}.",
-        "Check the spelling, the resolver and whether a VPN is needed.",
-    )
+    remedy = "Check the spelling, the resolver and whether a VPN is needed."
+    return ConnectFailure(FailureKind.NAME, f"No address is known for {target.host}.", remedy)
 
 
 def timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
     """There was no answer to the connection attempt."""
-    return ConnectFailure(
-        FailureKind.TIMEOUT,
-        f"{target.label} did not answer within {timeout_s:g} s.",
-        "Check host and port; a firewall that drops packets looks like this.",
-    )
+    happened = f"{target.label} did not answer within {timeout_s:g} s."
+    remedy = "Check host and port; a firewall that drops packets looks like this."
+    return ConnectFailure(FailureKind.TIMEOUT, happened, remedy)
 
 
 def limit_failure(error: Exception) -> ConnectFailure | None:
@@ -34,17 +30,11 @@ def limit_failure(error: Exception) -> ConnectFailure | None:
         return None
     if error.errno in {errno.EMFILE, errno.ENFILE}:
         whose = "This process" if error.errno == errno.EMFILE else "This machine"
-        return ConnectFailure(
-            FailureKind.LIMIT,
-            f"{whose} has as many files and connections open as it may, so there is none left for the server.",
-            "Raise the limit (ulimit -n), or end other programs.",
-        )
+        happened = f"{whose} has as many files and connections open as it may, so there is none left for the server."
+        return ConnectFailure(FailureKind.LIMIT, happened, "Raise the limit (ulimit -n), or end other programs.")
     if error.errno in {errno.ENOBUFS, errno.ENOMEM}:
-        return ConnectFailure(
-            FailureKind.LIMIT,
-            "This machine has no memory left for another connection.",
-            "End other programs.",
-        )
+        happened = "This machine has no memory left for another connection."
+        return ConnectFailure(FailureKind.LIMIT, happened, "End other programs.")
     return None
 
 
@@ -63,11 +53,10 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
         }.get(error.errno or 0, (f"can't be used: {error.strerror or error}", "Check the path."))
         return ConnectFailure(FailureKind.SOCKET, f"{target.label} {happened}.", remedy)
     if error.errno == errno.ECONNREFUSED:
-        return ConnectFailure(
-            FailureKind.REFUSED,
-            f"Nothing listens on {target.label}.",
-            "Is the server running, and is the port right? It may listen on another address only (its bind setting).",
+        remedy = (
+            "Is the server running, and is the port right? It may listen on another address only (its bind setting)."
         )
+        return ConnectFailure(FailureKind.REFUSED, f"Nothing listens on {target.label}.", remedy)
     reason = error.strerror or str(error) or type(error).__name__
     return ConnectFailure(FailureKind.UNREACHABLE, f"{target.label}: {reason}.", "Check the network and the firewall.")
 
@@ -87,16 +76,12 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
         return ConnectFailure(FailureKind.TLS, happened, remedy)
     reason = getattr(error, "reason", None) or str(error) or type(error).__name__
     if "WRONG_VERSION_NUMBER" in reason or "RECORD_LAYER" in reason or not isinstance(error, ssl.SSLError):
-        return ConnectFailure(
-            FailureKind.TLS,
-            f"{target.label} did not answer the TLS handshake ({reason}).",
-            "The port may be one without TLS: leave --tls out (redis:// instead of rediss://) or use the TLS port.",
-        )
-    return ConnectFailure(
-        FailureKind.TLS,
-        f"The TLS handshake with {target.label} failed ({reason}).",
-        "The server may want a client certificate (--cert and --key), or another TLS version.",
-    )
+        happened = f"{target.label} did not answer the TLS handshake ({reason})."
+        remedy = "The port may be one without TLS: leave --tls out (redis:// instead of rediss://) or use the TLS port."
+    else:
+        happened = f"The TLS handshake with {target.label} failed ({reason})."
+        remedy = "The server may want a client certificate (--cert and --key), or another TLS version."
+    return ConnectFailure(FailureKind.TLS, happened, remedy)
 
 
 def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFailure:
@@ -105,67 +90,63 @@ def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFai
         remedy = "Check host and port. A TLS port answers like this too: then add --tls."
     elif kind is FailureKind.TIMEOUT:
         remedy = "Is it Redis or Valkey, is it busy with a long command, does it want TLS (--tls)?"
-    elif target.tls is not None:
-        remedy = (
-            "The server may want a client certificate (--cert and --key), be shutting down, or refuse this address."
-        )
     else:
-        remedy = "The server may want TLS (--tls), be shutting down, or refuse this address."
+        wants = "TLS (--tls)" if target.tls is None else "a client certificate (--cert and --key)"
+        remedy = f"The server may want {wants}, be shutting down, or refuse this address."
     return ConnectFailure(kind, f"{target.label}: {happened}", remedy)
 
 
-def refusal(target: Target, error: ServerError) -> ConnectFailure | None:  # noqa: PLR0911 - one for each code
+_REFUSALS: Final = {
+    "NOAUTH": (
+        FailureKind.NOAUTH,
+        "answers nothing without a password.",
+        "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
+    ),
+    "MASTERDOWN": (
+        FailureKind.MASTERDOWN,
+        "has no link to its primary and does not serve old data (replica-serve-stale-data no).",
+        "Connect to the primary or wait until the replica has caught up.",
+    ),
+    "DENIED": (
+        FailureKind.PROTECTED,
+        "has no password and only answers clients on its own machine.",
+        "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
+    ),
+}
+"""By the code of an error reply."""
+
+
+def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
     """Return what an error reply to the handshake means; None when the connection works all the same."""
     text = error.text.lower()
-    match error.code:
-        case "NOAUTH":
-            return ConnectFailure(
-                FailureKind.NOAUTH,
-                f"{target.label} answers nothing without a password.",
-                "Give it by --askpass, REDISCLI_AUTH or a profile, and the user with --user if it has one.",
-            )
-        case "WRONGPASS":
-            return _wrong_password(target)
-        case "NOPERM":
-            return _no_permission(target, error)
-        case "LOADING":
-            return loading_failure(target)
-        case "MASTERDOWN":
-            return ConnectFailure(
-                FailureKind.MASTERDOWN,
-                f"{target.label} has no link to its primary and does not serve old data (replica-serve-stale-data no).",
-                "Connect to the primary or wait until the replica has caught up.",
-            )
-        case "DENIED":
-            return ConnectFailure(
-                FailureKind.PROTECTED,
-                f"{target.label} has no password and only answers clients on its own machine.",
-                "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
-            )
+    if error.code in _REFUSALS:
+        kind, happened, remedy = _REFUSALS[error.code]
+        return ConnectFailure(kind, f"{target.label} {happened}", remedy)
+    if error.code == "WRONGPASS":
+        return _wrong_password(target)
+    if error.code == "NOPERM":
+        return _no_permission(target, error)
+    if error.code == "LOADING" or ("loading" in text and "dataset" in text):
+        return loading_failure(target)
     if "max number of clients" in text or "max clients" in text:
+        happened = f"{target.label} answers: {error.text}."
         return ConnectFailure(
-            FailureKind.MAX_CLIENTS,
-            f"{target.label} answers: {error.text}.",
-            "Close other clients or raise the server's maxclients.",
+            FailureKind.MAX_CLIENTS, happened, "Close other clients or raise the server's maxclients."
         )
-    return loading_failure(target) if "loading" in text and "dataset" in text else None
+    return None
 
 
 def _wrong_password(target: Target) -> ConnectFailure:
     user = f"user {target.user}" if target.user is not None else "the default user"
-    return ConnectFailure(
-        FailureKind.WRONGPASS,
-        f"{target.label} does not accept this password for {user}.",
-        "Check user and password; a disabled user is refused the same way.",
-    )
+    happened = f"{target.label} does not accept this password for {user}."
+    remedy = "Check user and password; a disabled user is refused the same way."
+    return ConnectFailure(FailureKind.WRONGPASS, happened, remedy)
 
 
 def _no_permission(target: Target, error: ServerError) -> ConnectFailure:
-    return ConnectFailure(
-        FailureKind.NOPERM,
-        f"{target.label} answers: {error.text}.",
-        "`rtui acl` prints the ACL SETUSER line with all that rtui needs.",
-    )
+    happened = f"{target.label} answers: {error.text}."
+    remedy = "`rtui acl` prints the ACL SETUSER line with all that rtui needs."
+    return ConnectFailure(FailureKind.NOPERM, happened, remedy)
 
 
 def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
@@ -175,46 +156,28 @@ def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
     if known is not None and known.kind is not FailureKind.NOPERM:
         return known
     if "without any password configured" in text or "no password is set" in text:
-        return ConnectFailure(
-            FailureKind.WRONGPASS,
-            f"{target.label} has no password set, but one was given.",
-            "Leave the password out, or give a user too (--user).",
-        )
-    if "unknown command" in text or "wrong number of arguments" in text:
-        return ConnectFailure(
-            FailureKind.WRONGPASS,
-            f"{target.label} does not know AUTH, or not with a user.",
-            "Leave user and password out, or the user alone: servers before 6.0 have none.",
-        )
-    return _wrong_password(target)
+        happened = f"{target.label} has no password set, but one was given."
+        remedy = "Leave the password out, or give a user too (--user)."
+    elif "unknown command" in text or "wrong number of arguments" in text:
+        happened = f"{target.label} does not know AUTH, or not with a user."
+        remedy = "Leave user and password out, or the user alone: servers before 6.0 have none."
+    else:
+        return _wrong_password(target)
+    return ConnectFailure(FailureKind.WRONGPASS, happened, remedy)
 
 
 def database_failure(target: Target, error: ServerError) -> ConnectFailure:
     """The server refused SELECT."""
     if error.code == "NOPERM":
         return _no_permission(target, error)
-    return ConnectFailure(
-        FailureKind.DATABASE,
-        f"{target.label} refuses database {target.db}: {error.text}.",
-        "A server has 16 databases by default (its databases setting), a cluster often only database 0.",
-    )
+    happened = f"{target.label} refuses database {target.db}: {error.text}."
+    remedy = "A server has 16 databases by default (its databases setting), a cluster often only database 0."
+    return ConnectFailure(FailureKind.DATABASE, happened, remedy)
 
 
 def loading_failure(target: Target, percent: int | None = None, eta_s: int | None = None) -> ConnectFailure:
     """The server is loading its data set; with its progress as far as it reports that."""
-    done = "" if percent is None else f" It is {percent} % through."
-    left = "" if eta_s is None else f" It expects to need {eta_s:,} s more."
-    return ConnectFailure(
-        FailureKind.LOADING,
-        f"{target.label} is reading its data set into memory and answers nothing until then.{done}{left}",
-        "Wait: the connection is tried again by itself.",
-    )
-
-
-def sentinel_failure(target: Target) -> ConnectFailure:
-    """The server is a Sentinel, which has no keys."""
-    return ConnectFailure(
-        FailureKind.SENTINEL,
-        f"{target.label} watches over other servers and holds no keys itself.",
-        "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them.",
-    )
+    happened = f"{target.label} is reading its data set into memory and answers nothing until then."
+    happened += "" if percent is None else f" It is {percent} % through."
+    happened += "" if eta_s is None else f" It expects to need {eta_s:,} s more."
+    return ConnectFailure(FailureKind.LOADING, happened, "Wait: the connection is tried again by itself.")

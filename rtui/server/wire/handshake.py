@@ -18,7 +18,6 @@ from rtui.server.wire.failures import (
     loading_failure,
     lost_failure,
     refusal,
-    sentinel_failure,
 )
 from rtui.server.wire.identity import NoTouch, ServerIdentity, parse_identity, parse_info, parse_number
 from rtui.server.wire.lane import Lane
@@ -52,12 +51,18 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
     try:
         await handshake(lane, lane.target, outcome)
     except ConnectFailure as failed:
-        if failed.kind is FailureKind.LOADING:
-            raise await _loading_progress(lane) from None
-        raise
+        if failed.kind is not FailureKind.LOADING:
+            raise
+        (persistence,) = await lane.run(guard.info("persistence"))  # answered meanwhile: it tells how far it is
+        fields = parse_info(persistence)
+        percent = fields.get("loading_loaded_perc", "").partition(".")[0]
+        eta_s = parse_number(fields, "loading_eta_seconds")
+        raise loading_failure(lane.target, int(percent) if percent.isdecimal() else None, eta_s) from None
     found = await identify(lane)
     if found.mode == "sentinel":
-        raise sentinel_failure(lane.target)
+        happened = f"{lane.target.label} watches over other servers and holds no keys itself."
+        remedy = "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them."
+        raise ConnectFailure(FailureKind.SENTINEL, happened, remedy)
     if outcome.refused and before != ServerIdentity() and not before.is_like(found):
         outcome.refused.clear()  # another server may know what the last one refused
         await handshake(lane, lane.target, outcome)
@@ -75,7 +80,14 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome) -> No
     """Set a new lane up in one or two round trips; raises `ConnectFailure`."""
     try:
         lane.protocol, authenticated = await _choose_protocol(lane, target, outcome)
-        steps = _steps(target, outcome, authenticated=authenticated)
+        steps: dict[str, Command] = {}
+        if not authenticated and (target.password or target.user is not None):
+            steps["auth"] = guard.auth(target.user, target.password or Secret(""))
+        if target.db:
+            steps["select"] = guard.select(target.db)
+        optional = (guard.set_name(), guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch())
+        steps |= {step: one for step, one in zip(_OPTIONAL, optional, strict=True) if step not in outcome.refused}
+        steps["ping"] = guard.ping()
         replies = dict(zip(steps, await lane.run(*steps.values()), strict=True))
     except ConnectionLost as lost:
         said = None if lost.last_error is None else refusal(target, lost.last_error)
@@ -117,19 +129,6 @@ async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome
     return 2, False
 
 
-def _steps(target: Target, outcome: HandshakeOutcome, *, authenticated: bool) -> dict[str, Command]:
-    """Return the commands of the handshake by the names of their steps, in the order in which they are sent."""
-    steps: dict[str, Command] = {}
-    if not authenticated and (target.password or target.user is not None):
-        steps["auth"] = guard.auth(target.user, target.password or Secret(""))
-    if target.db:
-        steps["select"] = guard.select(target.db)
-    optional = (guard.set_name(), guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch())
-    steps |= {step: command for step, command in zip(_OPTIONAL, optional, strict=True) if step not in outcome.refused}
-    steps["ping"] = guard.ping()
-    return steps
-
-
 async def identify(lane: Lane) -> ServerIdentity:
     """Ask the server what it is: INFO, HELLO where INFO is refused, and CLUSTER INFO of a node of a cluster.
 
@@ -146,12 +145,3 @@ async def identify(lane: Lane) -> ServerIdentity:
         return found
     (nodes,) = await lane.run(guard.cluster_info())
     return parse_identity(info, nodes, hello)
-
-
-async def _loading_progress(lane: Lane) -> ConnectFailure:
-    """Ask a loading server how far it is; it answers INFO meanwhile."""
-    (persistence,) = await lane.run(guard.info("persistence"))
-    fields = parse_info(persistence)
-    percent = fields.get("loading_loaded_perc", "").partition(".")[0]
-    eta_s = parse_number(fields, "loading_eta_seconds")
-    return loading_failure(lane.target, int(percent) if percent.isdecimal() else None, eta_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
@@ -114,71 +114,52 @@ def parse_info(reply: object) -> dict[str, str]:
 def parse_identity(info: Sequence[object], cluster_info: object = None, hello: object = None) -> ServerIdentity:
     """Read the replies to INFO (one for each section), CLUSTER INFO and HELLO; each may be missing or an error."""
     fields = {name: value for section in info for name, value in parse_info(section).items()}
-    greeting = _hello_fields(hello)
+    pairs: Iterable[tuple[object, object]] = ()
+    if isinstance(hello, dict):  # protocol 3
+        pairs = hello.items()
+    elif isinstance(hello, list):
+        pairs = zip(hello[::2], hello[1::2], strict=False)
+    greeting = {
+        name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+        for name, value in pairs
+        if isinstance(name, bytes) and isinstance(value, bytes)
+    }
     name = next((name for field, name in _FOREIGN.items() if field in fields), None)
     if name is None:
         by_version = "valkey" if "valkey_version" in fields else "redis" if "redis_version" in fields else None
         name = fields.get("server_name", by_version or greeting.get("server"))
-    version = fields.get("valkey_version") or fields.get("redis_version") or greeting.get("version")
+    found = fields.get("valkey_version") or fields.get("redis_version") or greeting.get("version") or ""
+    version = _VERSION.match(found)
     role = fields.get("role") or greeting.get("role")
     mode = fields.get("server_mode") or fields.get("redis_mode") or greeting.get("mode")
-    enabled = _flag(fields, "cluster_enabled")
+    enabled = parse_number(fields, "cluster_enabled")
     policy = fields.get("maxmemory_policy")
+    databases: dict[int, int] = {}
+    for field, value in fields.items():
+        index = re.fullmatch(r"db([0-9]{1,10})", field, re.ASCII)
+        keys = re.match(r"keys=([0-9]{1,19})(?:,|$)", value, re.ASCII)
+        if index is not None and keys is not None:
+            databases[int(index[1])] = int(keys[1])
     return ServerIdentity(
         product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
         product_name=None if name is None else display_text(name),
-        version=_version(version),
+        version=None if version is None else tuple(int(part) for part in version.groups() if part is not None),
         run_id=fields.get("run_id") or None,
         mode=None if mode is None else display_text(mode),
         role=None if role is None else "primary" if role == "master" else "replica",
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
-        cluster_enabled=mode == "cluster" if enabled is None and mode is not None else enabled,
+        cluster_enabled=(None if mode is None else mode == "cluster") if enabled is None else enabled != 0,
         cluster_known_nodes=parse_number(parse_info(cluster_info), "cluster_known_nodes"),
         maxmemory_policy=None if policy is None else display_text(policy),
         used_memory_bytes=parse_number(fields, "used_memory"),
         maxmemory_bytes=parse_number(fields, "maxmemory"),
         ops_per_s=parse_number(fields, "instantaneous_ops_per_sec"),
         uptime_s=parse_number(fields, "uptime_in_seconds"),
-        databases=_databases(fields) if fields else None,
+        databases=databases if fields else None,
     )
-
-
-def _hello_fields(hello: object) -> dict[str, str]:
-    """Read the text fields of a HELLO reply, a flat list in protocol 2 and a map in 3."""
-    if isinstance(hello, dict):
-        pairs = list(hello.items())
-    elif isinstance(hello, list):
-        pairs = list(zip(hello[::2], hello[1::2], strict=False))
-    else:
-        return {}
-    return {
-        name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-        for name, value in pairs
-        if isinstance(name, bytes) and isinstance(value, bytes)
-    }
 
 
 def parse_number(fields: Mapping[str, str], name: str) -> int | None:
     """Read a field that is a whole number, None for any other."""
     text = fields.get(name, "")
     return int(text) if _WHOLE.fullmatch(text) else None
-
-
-def _flag(fields: Mapping[str, str], name: str) -> bool | None:
-    value = parse_number(fields, name)
-    return None if value is None else value != 0
-
-
-def _version(text: str | None) -> tuple[int, ...] | None:
-    found = _VERSION.match(text or "")
-    return None if found is None else tuple(int(part) for part in found.groups() if part is not None)
-
-
-def _databases(fields: Mapping[str, str]) -> dict[int, int]:
-    databases: dict[int, int] = {}
-    for name, value in fields.items():
-        index = re.fullmatch(r"db([0-9]{1,10})", name, re.ASCII)
-        keys = re.match(r"keys=([0-9]{1,19})(?:,|$)", value, re.ASCII)
-        if index is not None and keys is not None:
-            databases[int(index[1])] = int(keys[1])
-    return databases

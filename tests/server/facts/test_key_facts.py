@@ -304,7 +304,7 @@ async def test_a_key_that_the_user_may_not_read_is_a_state_of_that_key(server: S
         facts = await key_facts(connection, b"theirs:1", capabilities)
         mine = await key_facts(connection, b"mine:1", capabilities)
     assert [reason(row.type) for row in rows] == [Reason.DENIED, None, Reason.DENIED, None]
-    assert capabilities.verdict(Feature.TYPE) is Verdict.YES
+    assert capabilities[Feature.TYPE].verdict is Verdict.YES
     assert not facts.is_gone
     assert reason(facts.type) is Reason.DENIED
     assert mine.type == b"string"

@@ -27,7 +27,7 @@ async def test_as_they_are_set(server: Server) -> None:
 async def test_a_server_without_counters_is_not_asked(server: Server) -> None:
     capabilities = Capabilities()
     assert await settings_of(server, capabilities) == LfuSettings()
-    assert capabilities.verdict("CONFIG GET") is Verdict.UNTRIED
+    assert capabilities["CONFIG GET"].verdict is Verdict.UNTRIED
 
 
 async def test_defaults_where_asking_is_denied(server: Server) -> None:
@@ -37,7 +37,7 @@ async def test_defaults_where_asking_is_denied(server: Server) -> None:
     capabilities = Capabilities()
     found = await settings_of(server, capabilities, user="few", password=Secret("word"))
     assert found == LfuSettings(assumed=True)
-    assert capabilities.verdict("CONFIG GET") is Verdict.DENIED
+    assert capabilities["CONFIG GET"].verdict is Verdict.DENIED
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ async def test_without_a_session_the_idle_times_and_what_would_be_better(server:
     assert ("HOTKEYS START" in told) == has_report
     assert ("has no hot-key report of its own" in told) != has_report
     assert "allkeys-lfu" in policy
-    assert capabilities.verdict(HOTKEYS) is (Verdict.YES if has_report else Verdict.UNTRIED)
+    assert capabilities[HOTKEYS].verdict is (Verdict.YES if has_report else Verdict.UNTRIED)
     assert found.lfu is None
     assert found.idle_basis is IdleBasis.ACCESS
 

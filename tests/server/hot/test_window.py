@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from rtui.server.guard.command import Command
 from rtui.server.hot.counters import Source
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, Querier
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
@@ -38,7 +40,7 @@ class Scripted:
 
 
 async def source_of(server: Scripted) -> Source:
-    return await server_source(Querier(server, Capabilities()), now_s=0.0)
+    return await server_source(Querier(cast(Connection, server), Capabilities()), now_s=0.0)
 
 
 async def test_a_window() -> None:

@@ -41,22 +41,22 @@ async def test_what_each_version_has(server: Server) -> None:
     found = await found_on(server)
     for feature in Feature:
         if feature is Feature.OBJECT_FREQ:
-            assert found.verdict(feature) is Verdict.UNSUPPORTED
-            assert "noeviction" in found.reason(feature)
+            assert found[feature].verdict is Verdict.UNSUPPORTED
+            assert "noeviction" in found[feature].reason
         elif has(server, feature):
             assert found[feature].verdict is Verdict.YES, (feature, found[feature])
-            assert found.reason(feature) == ""
+            assert found[feature].reason == ""
         else:
-            assert found.verdict(feature) is Verdict.UNKNOWN_COMMAND
-            assert found.reason(feature)
+            assert found[feature].verdict is Verdict.UNKNOWN_COMMAND
+            assert found[feature].reason
             assert not found.allows(feature)
 
 
 async def test_frequencies_instead_of_idle_times(lfu_server: Server) -> None:
     found = await found_on(lfu_server)
-    assert found.verdict(Feature.OBJECT_FREQ) is Verdict.YES
-    assert found.verdict(Feature.OBJECT_IDLETIME) is Verdict.UNSUPPORTED
-    assert "allkeys-lfu" in found.reason(Feature.OBJECT_IDLETIME)
+    assert found[Feature.OBJECT_FREQ].verdict is Verdict.YES
+    assert found[Feature.OBJECT_IDLETIME].verdict is Verdict.UNSUPPORTED
+    assert "allkeys-lfu" in found[Feature.OBJECT_IDLETIME].reason
 
 
 async def test_any_one_command_denied(server: Server) -> None:
@@ -66,8 +66,8 @@ async def test_any_one_command_denied(server: Server) -> None:
             rule = rule.partition("|")[0]
         server.admin.execute_command("ACL", "SETUSER", "app", "reset", "on", ">pw", "~*", "+@all", f"-{rule}")
         found = await found_on(server, user="app", password=Secret("pw"))
-        assert found.verdict(denied) is Verdict.DENIED
-        assert "NOPERM" in found.reason(denied)
+        assert found[denied].verdict is Verdict.DENIED
+        assert "NOPERM" in found[denied].reason
         assert not found.allows(denied)
         for feature in filter(lambda feature: has(server, feature), Feature):
             if feature is not Feature.OBJECT_FREQ and command_of(feature) != command_of(denied):
@@ -88,8 +88,8 @@ async def test_with_scan_alone(server: Server) -> None:
 async def test_a_user_who_may_read_some_keys_only(server: Server) -> None:
     server.admin.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~app:*", "+@all")
     found = await found_on(server, user="app", password=Secret("pw"))
-    assert found.verdict(Feature.TYPE) is Verdict.YES
-    assert found.verdict(Feature.MEMORY_USAGE) is Verdict.YES
+    assert found[Feature.TYPE].verdict is Verdict.YES
+    assert found[Feature.MEMORY_USAGE].verdict is Verdict.YES
 
 
 async def test_a_command_that_was_renamed_away(pool: Pool) -> None:
@@ -97,15 +97,15 @@ async def test_a_command_that_was_renamed_away(pool: Pool) -> None:
         "renamed", "redis-7.0", "--rename-command", "MEMORY", "", "--rename-command", "DBSIZE", "SIZE-9f"
     )
     found = await found_on(server)
-    assert found.verdict(Feature.MEMORY_USAGE) is Verdict.UNKNOWN_COMMAND
-    assert found.verdict(Feature.DBSIZE) is Verdict.UNKNOWN_COMMAND
-    assert found.verdict(Feature.TYPE) is Verdict.YES
+    assert found[Feature.MEMORY_USAGE].verdict is Verdict.UNKNOWN_COMMAND
+    assert found[Feature.DBSIZE].verdict is Verdict.UNKNOWN_COMMAND
+    assert found[Feature.TYPE].verdict is Verdict.YES
 
 
 async def test_on_a_node_of_a_cluster(cluster_node: Server) -> None:
     found = await found_on(cluster_node)
-    assert found.verdict(Feature.TYPE) is Verdict.YES
-    assert found.verdict(Feature.SCAN) is Verdict.YES
+    assert found[Feature.TYPE].verdict is Verdict.YES
+    assert found[Feature.SCAN].verdict is Verdict.YES
 
 
 async def test_each_is_tried_once(valkey: Server) -> None:
@@ -142,7 +142,7 @@ async def test_a_refusal_later_on_is_learned(valkey: Server) -> None:
         assert capabilities.record(Feature.HLEN, reply) is Verdict.DENIED
         assert capabilities.revision > revision
     capabilities.forget()
-    assert capabilities.verdict(Feature.HLEN) is Verdict.UNTRIED
+    assert capabilities[Feature.HLEN].verdict is Verdict.UNTRIED
     assert capabilities.allows(Feature.HLEN)
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.page import Preview, PreviewRow
-from rtui.server.wire.capability import Capabilities, KeyReader
+from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.connection import Connection
 
 MOST_PAGES = 2_000
 """Where a walk that does not end is given up."""
 
 
-async def looked_at(connection: KeyReader, key: bytes, capabilities: Capabilities | None = None) -> Preview:
+async def looked_at(connection: Connection, key: bytes, capabilities: Capabilities | None = None) -> Preview:
     """The first page of a key."""
     return await key_preview(connection, await key_facts(connection, key, capabilities), capabilities=capabilities)
 
 
-async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
+async def all_pages(connection: Connection, key: bytes, *, window_bytes: int = 4096) -> list[Preview]:
     """Every page from the first to the last."""
     capabilities = Capabilities()
     facts = await key_facts(connection, key, capabilities)
@@ -30,7 +31,7 @@ async def all_pages(connection: KeyReader, key: bytes, *, window_bytes: int = 40
     raise AssertionError(f"more than {MOST_PAGES} pages")
 
 
-async def all_rows(connection: KeyReader, key: bytes) -> list[PreviewRow]:
+async def all_rows(connection: Connection, key: bytes) -> list[PreviewRow]:
     """The rows of every page; of a random sample that comes before the pages, none."""
     pages = await all_pages(connection, key)
     following = pages[0].next_page
