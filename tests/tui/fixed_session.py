@@ -237,7 +237,7 @@ def preview(facts: KeyFacts, page: Page) -> Preview:
         return replace(base, refusal=why)
     if facts.key == b"bits":
         data = bytes(range(64))
-        return replace(base, kind=PreviewKind.BINARY, total=64, window=StringWindow(0, data, 64))
+        return replace(base, kind=PreviewKind.BINARY, total=64, window=StringWindow(0, data))
     return _TYPES.get(facts.type, _description)(base)
 
 
@@ -292,7 +292,7 @@ def _stream(base: Preview) -> Preview:
 
 def _string(base: Preview) -> Preview:
     lines = (b"{", b'  "id": 106,', b'  "tags": [', b'    "new",', b'    "sale"', b"  ]", b"}")
-    return replace(base, kind=PreviewKind.JSON, window=StringWindow(0, b"".join(lines), 46, lines), total=46)
+    return replace(base, kind=PreviewKind.JSON, window=StringWindow(0, b"".join(lines), lines), total=46)
 
 
 def _description(base: Preview) -> Preview:

@@ -196,7 +196,7 @@ async def _look(visitor: Visitor, done: Tour) -> None:
     for turn in ("n", "b"):
         preview = visitor.detail.preview
         assert preview is not None
-        if (preview.next_page if turn == "n" else preview.previous_page) is not None:
+        if (preview.next_page if turn == "n" else preview.page.previous) is not None:
             await visitor.press(turn)
             await visitor.until(partial(_is_turned, visitor, preview), "another page")
             await visitor.settled()

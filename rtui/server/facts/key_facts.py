@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.facts import (
@@ -35,8 +35,8 @@ from rtui.server.guard.spec import MAX_KEY_BYTES
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier, Verdict, unknown_from
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.own_reads import IDLE_NOTE, UNKNOWN_USE, OwnReads, counter_note
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.own_reads import COUNTER_NOTE, IDLE_NOTE, UNKNOWN_USE, OwnReads
+from rtui.server.wire.replies import ServerError
 
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
 """How to read the facts of a replica."""
@@ -138,19 +138,22 @@ async def key_facts(
         return gone_key(key, asked_at_s)
     server = connection.server
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
-    use = _Use(answers.number(Feature.OBJECT_IDLETIME), answers.number(Feature.OBJECT_FREQ))
+    idle_s, counter = answers.number(Feature.OBJECT_IDLETIME), answers.number(Feature.OBJECT_FREQ)
+    notes: tuple[str, ...] = (REPLICA_NOTE,) if server.role == "replica" else ()
     if querier.touches and basis is IdleBasis.ACCESS:
-        use = use.without_own_reads(querier.own_reads, key, asked_at_s)
+        idle_s, note = _without_own_reads(querier.own_reads, key, idle_s, counter, asked_at_s)
+        notes += note
+    evidence = _type_evidence(querier, answers.type)
+    length_query = _length_query(querier, key, evidence.key_type, may_touch=may_touch)
+    if querier.touches and isinstance(length_query, Command):
+        # Before it is sent, since the caller may be cancelled while it is under way.
+        used_s = None if isinstance(idle_s, Unknown) else asked_at_s - idle_s
+        querier.own_reads.add(key, clock(), used_s=used_s, counter=None if isinstance(counter, Unknown) else counter)
     watch = CostWatch() if watch is None else watch
-    typed = _typed_queries(querier, key, answers.type, watch, may_touch=may_touch)
-    if (
-        querier.touches and typed.length is not None
-    ):  # before it is sent: the caller may be cancelled while it is under way
-        used_s = None if isinstance(use.idle_s, Unknown) else asked_at_s - use.idle_s
-        counter = None if isinstance(use.counter, Unknown) else use.counter
-        querier.own_reads.add(key, clock(), used_s=used_s, counter=counter)
-    length = await _query_typed(querier, typed, watch, answers, round_trip_s)
-    if answers.is_gone or (length == 0 and type_of(typed.evidence.key_type).removed_when_empty):
+    memory_bytes, length = await _memory_and_length(
+        querier, key, evidence, length_query, watch=watch, answers=answers, round_trip_s=round_trip_s
+    )
+    if answers.is_gone or (length == 0 and type_of(evidence.key_type).removed_when_empty):
         return gone_key(key, asked_at_s)
     return KeyFacts(
         key=key,
@@ -158,37 +161,32 @@ async def key_facts(
         type=answers.type,
         encoding=answers.name(Feature.OBJECT_ENCODING),
         length=length,
-        memory_bytes=answers.number(Feature.MEMORY_USAGE, typed.why_no_memory),
+        memory_bytes=memory_bytes,
         ttl_ms=answers.ttl_ms,
-        idle_s=use.idle_s,
-        frequency=use.counter if isinstance(use.counter, Unknown) else Frequency(use.counter, lfu),
+        idle_s=idle_s,
+        frequency=counter if isinstance(counter, Unknown) else Frequency(counter, lfu),
         idle_basis=basis,
         touched=querier.touches and isinstance(length, int),
-        notes=((REPLICA_NOTE,) if server.role == "replica" else ()) + use.notes,
+        notes=notes,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """How long a key was idle, or its access counter."""
-
-    idle_s: int | Unknown
-    counter: int | Unknown
-    notes: tuple[str, ...] = ()
-
-    def without_own_reads(self, own_reads: OwnReads, key: bytes, asked_at_s: float) -> _Use:
-        """Return it as it would be if rtui had not read the key, or with a note on what its reading has changed."""
-        read = own_reads.get(key)
-        if read is None:
-            return self
-        if isinstance(self.idle_s, Unknown):
-            return self if isinstance(self.counter, Unknown) else replace(self, notes=(counter_note(read),))
-        found = own_reads.idle(key, self.idle_s, asked_at_s)
-        if not found.is_own_read:
-            return self
-        if found.seconds is None:
-            return replace(self, idle_s=Unknown(Reason.NOT_ASKED, UNKNOWN_USE))
-        return replace(self, idle_s=found.seconds, notes=(IDLE_NOTE,))
+def _without_own_reads(
+    own_reads: OwnReads, key: bytes, idle_s: int | Unknown, counter: int | Unknown, asked_at_s: float
+) -> tuple[int | Unknown, tuple[str, ...]]:
+    """Return the idle time as if rtui had not read the key, and a note on what its reading has changed, if anything."""
+    read = own_reads.get(key)
+    if read is None:
+        return idle_s, ()
+    if isinstance(idle_s, Unknown):
+        if isinstance(counter, Unknown):
+            return idle_s, ()
+        before = "" if read.counter is None else f"; it was {read.counter} before the first time"
+        return idle_s, (f"{COUNTER_NOTE}{before}",)
+    found = own_reads.idle(key, idle_s, asked_at_s)
+    if found.seconds is None:
+        return Unknown(Reason.NOT_ASKED, UNKNOWN_USE), ()
+    return found.seconds, (IDLE_NOTE,) if found.is_own_read else ()
 
 
 async def _query_untouching(querier: Querier, key: bytes) -> KeyAnswers:
@@ -213,75 +211,59 @@ async def _query_untouching(querier: Querier, key: bytes) -> KeyAnswers:
     return KeyAnswers(querier.capabilities, replies)
 
 
-@dataclass(frozen=True, slots=True)
-class _TypedQueries:
-    """The commands that depend on the type of a key; None for what is not asked."""
+def _length_query(querier: Querier, key: bytes, key_type: bytes | None, *, may_touch: bool) -> Command | Unknown:
+    """Return the command that asks for the length, or why it is not asked."""
+    command = queries_of(key_type).length
+    if key_type is None:
+        return Unknown(Reason.NOT_ASKED, "the type is not known")
+    if command is None:
+        return Unknown(Reason.UNSUPPORTED, "no command returns the length of this type")
+    if querier.touches and not may_touch:
+        return Unknown(Reason.NOT_ASKED, "asking would count as an access")
+    return command(key)
 
-    evidence: TypeEvidence
-    memory: Command | None
-    why_no_memory: str
-    is_watched: bool
-    """Whether nothing bounds what MEMORY USAGE costs, so that its time is measured."""
-    length: Command | None
-    why_no_length: Unknown
 
+async def _memory_and_length(
+    querier: Querier,
+    key: bytes,
+    evidence: TypeEvidence,
+    length_query: Command | Unknown,
+    *,
+    watch: CostWatch,
+    answers: KeyAnswers,
+    round_trip_s: float,
+) -> tuple[int | Unknown, int | Unknown]:
+    """Ask for memory, whose reply goes into `answers`, and for the length, in one write.
 
-def _typed_queries(
-    querier: Querier, key: bytes, key_type: bytes | Unknown, watch: CostWatch, *, may_touch: bool
-) -> _TypedQueries:
-    evidence = _type_evidence(querier, key_type)
+    `round_trip_s` is what a write without costly commands took. The time of MEMORY USAGE, where nothing bounds it, is
+    the server's own as INFO has it before and after, once a round trip was slow, else what the round trip took longer.
+    """
     cost = evidence.memory_cost
     why_no_memory = cost.why
     is_watched = cost.policy is MemoryUsagePolicy.WATCHED
-    asks_memory = cost.policy is not MemoryUsagePolicy.NEVER
+    memory: list[Command] = []
     if is_watched and watch.is_over:
-        asks_memory = False
         why_no_memory += ", which took the server too long for others"
-    command = queries_of(evidence.key_type).length
-    why_no_length = Unknown(Reason.NOT_ASKED)
-    if evidence.key_type is None:
-        why_no_length = Unknown(Reason.NOT_ASKED, "the type is not known")
-    elif command is None:
-        why_no_length = Unknown(Reason.UNSUPPORTED, "no command returns the length of this type")
-    elif querier.touches and not may_touch:
-        why_no_length, command = Unknown(Reason.NOT_ASKED, "asking would count as an access"), None
-    return _TypedQueries(
-        evidence=evidence,
-        memory=guard.memory_usage(key, evidence) if asks_memory else None,
-        why_no_memory=why_no_memory,
-        is_watched=is_watched and asks_memory and querier.capabilities.allows(Feature.MEMORY_USAGE),
-        length=None if command is None else command(key),
-        why_no_length=why_no_length,
-    )
-
-
-async def _query_typed(
-    querier: Querier, typed: _TypedQueries, watch: CostWatch, answers: KeyAnswers, round_trip_s: float
-) -> int | Unknown:
-    """Ask for memory, whose reply goes into `answers`, and for the length, which is returned; in one write.
-
-    `round_trip_s` is what a write without costly commands took. The time of MEMORY USAGE, where it is watched, is the
-    server's own as INFO has it before and after, once a round trip was slow, else what the round trip took longer.
-    """
-    asks_clock = typed.is_watched and watch.was_slow and watch.asks_clock
+    elif cost.policy is not MemoryUsagePolicy.NEVER:
+        memory = [guard.memory_usage(key, evidence)]
+    is_watched = is_watched and bool(memory) and querier.capabilities.allows(Feature.MEMORY_USAGE)
+    asks_clock = is_watched and watch.was_slow and watch.asks_clock
     clock = [guard.info("commandstats")] if asks_clock else []
-    memory = [] if typed.memory is None else [typed.memory]
-    length = [] if typed.length is None else [typed.length]
-    if not memory and not length:
-        return typed.why_no_length
+    length = [length_query] if isinstance(length_query, Command) else []
     began = time.monotonic()
-    replies: list[Reply] = await querier.run(*clock, *memory, *clock, *length)
+    replies = await querier.run(*clock, *memory, *clock, *length) if memory or length else []
     extra_s = time.monotonic() - began - round_trip_s
     if memory:
         answers.replies[Feature.MEMORY_USAGE] = replies[len(clock)]
         server_s = watch.server_s(replies[0], replies[2], 1) if asks_clock else None
         if server_s is not None:
             watch.observe(1, server_s)
-        elif typed.is_watched:
+        elif is_watched:
             watch.observe_round_trip(extra_s)
-    if typed.length is None:
-        return typed.why_no_length
-    return KeyAnswers(querier.capabilities, {typed.length.name: replies[-1]}).number(typed.length.name)
+    memory_bytes = answers.number(Feature.MEMORY_USAGE, why_no_memory)
+    if isinstance(length_query, Unknown):
+        return memory_bytes, length_query
+    return memory_bytes, KeyAnswers(querier.capabilities, {length_query.name: replies[-1]}).number(length_query.name)
 
 
 async def key_preview(

@@ -32,6 +32,9 @@ IDLE_NOTE: Final = (
 )
 """The note beside an idle time that rtui's own reading has reset."""
 
+COUNTER_NOTE: Final = "frequency: rtui itself has read this key, and each time may have raised the counter"
+"""The note beside an access counter; what it was before follows where that is known."""
+
 UNKNOWN_USE: Final = "rtui itself has read this key last, which counts as a use here; the use before is not known"
 """Why there is no idle time."""
 
@@ -55,12 +58,6 @@ class IdleTime:
     seconds: int | None
     is_own_read: bool = False
     """Whether the last use that the server reports is rtui's own reading."""
-
-
-def counter_note(read: OwnRead) -> str:
-    """Write the note beside the access counter of a key that rtui has read."""
-    before = "" if read.counter is None else f"; it was {read.counter} before the first time"
-    return f"frequency: rtui itself has read this key, and each time may have raised the counter{before}"
 
 
 class OwnReads:

@@ -69,8 +69,6 @@ MAX_DB: Final = 2_147_483_647
 SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
 """The URL schemes that name a target."""
 
-_TLS_SCHEMES: Final = frozenset({"rediss", "valkeys"})
-
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
@@ -146,7 +144,7 @@ def parse_target(text: str) -> Target:
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise _wrong("It holds something that is not text.", _SHAPES) from None
+        raise _wrong("It holds something that is not text.") from None
     scheme = _URL.match(text)
     if scheme is not None:
         return _parse_url(scheme[1].lower(), text[scheme.end() :])
@@ -164,7 +162,7 @@ def parse_target(text: str) -> Target:
 def _parse_url(scheme: str, rest: str) -> Target:
     """Read what follows `scheme://`: credentials, host and port, path and query; a fragment has no meaning here."""
     if scheme not in SCHEMES:
-        raise _wrong("Its scheme is none of " + ", ".join(SCHEMES) + ".", _SHAPES)
+        raise _wrong("Its scheme is none of " + ", ".join(SCHEMES) + ".")
     end = min((index for index in map(rest.find, "/?#") if index >= 0), default=len(rest))
     credentials, _, address = rest[:end].rpartition("@")
     path, _, query = rest[end:].partition("?")
@@ -178,11 +176,11 @@ def _parse_url(scheme: str, rest: str) -> Target:
     for pair in query.split("&") if query else []:
         name, _, value = pair.partition("=")
         if name not in {"db", "protocol"} or name in parameters:
-            raise _wrong("After the ? only db=… and protocol=2 or 3 are understood, each once.", _SHAPES)
+            raise _wrong("After the ? only db=… and protocol=2 or 3 are understood, each once.")
         parameters[name] = value
     protocols: dict[str | None, ProtocolVersion | None] = {None: None, "2": 2, "3": 3}
     if parameters.get("protocol") not in protocols:
-        raise _wrong("The protocol is neither 2 nor 3.", _SHAPES)
+        raise _wrong("The protocol is neither 2 nor 3.")
     target = Target(
         user=_decoded(user) or None,
         password=Secret(_decoded(password)) if password else None,
@@ -194,14 +192,14 @@ def _parse_url(scheme: str, rest: str) -> Target:
         return replace(target, socket_path=_checked_path(_decoded(path)), db=_db(parameters.get("db", "")))
     host, port = _host_and_port(address)
     db = _db(parameters.get("db") or path.strip("/"))
-    return replace(target, host=host, port=port, db=db, tls=Tls() if scheme in _TLS_SCHEMES else None)
+    return replace(target, host=host, port=port, db=db, tls=Tls() if scheme in {"rediss", "valkeys"} else None)
 
 
 def _db(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > MAX_DB:
-        raise _wrong("The database is not a number from 0 on.", _SHAPES)
+        raise _wrong("The database is not a number from 0 on.")
     return int(text)
 
 
@@ -215,7 +213,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
         return text, DEFAULT_PORT
     host, colon, port = text.partition(":")
     if host and _HOST.fullmatch(host) is None:
-        raise _wrong("The host holds a character that no host name has.", _SHAPES)
+        raise _wrong("The host holds a character that no host name has.")
     return host or DEFAULT_HOST, _port(port if colon else None)
 
 
@@ -223,7 +221,7 @@ def _port(text: str | None) -> int:
     if not text:
         return DEFAULT_PORT
     if not (text.isascii() and text.isdecimal()) or len(text) > 5 or not 0 < int(text) <= MAX_PORT:
-        raise _wrong(f"The port is not a number from 1 to {MAX_PORT}.", _SHAPES)
+        raise _wrong(f"The port is not a number from 1 to {MAX_PORT}.")
     return int(text)
 
 
@@ -238,5 +236,5 @@ def _decoded(text: str) -> str:
     return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 
-def _wrong(happened: str, remedy: str) -> TargetError:
+def _wrong(happened: str, remedy: str = _SHAPES) -> TargetError:
     return TargetError("The target can't be read", happened, remedy)

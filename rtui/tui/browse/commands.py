@@ -85,6 +85,6 @@ def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None
         Condition.ON_KEY: detail.key is not None,
         Condition.ON_ROW: cursor is not None or detail.key is not None,
         Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
-        Condition.PAGES: preview is not None and bool(preview.next_page or preview.previous_page),
+        Condition.PAGES: preview is not None and bool(preview.next_page or preview.page.previous),
     }
     return frozenset(condition for condition, holds in found.items() if holds)

@@ -133,7 +133,7 @@ class DetailPane(Vertical):
 
     def action_previous_page(self) -> None:
         """Fetch the page before."""
-        self._turn(None if self.detail.preview is None else self.detail.preview.previous_page)
+        self._turn(None if self.detail.preview is None else self.detail.preview.page.previous)
 
     def _turn(self, page: Page | None) -> None:
         if page is not None:

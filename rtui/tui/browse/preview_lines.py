@@ -81,7 +81,7 @@ def page_note(preview: Preview) -> Line:
         first, last = preview.window.offset_bytes, preview.window.offset_bytes + len(preview.window.data)
         if preview.next_page is not None or first:
             parts.append(Span(SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}"), Role.MUTED))
-    if preview.previous_page is not None:
+    if preview.page.previous is not None:
         parts.append(Span(SafeText(f"{'  ' if parts else ''}‹ b"), Role.ACCENT))
     if preview.next_page is not None:
         parts.append(Span(SafeText(f"{'  ' if parts else ''}n ›"), Role.ACCENT))

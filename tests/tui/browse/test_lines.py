@@ -246,7 +246,7 @@ def test_cells_are_written_by_what_they_mean(value: object, meaning: Meaning, te
 )
 def test_any_bytes_of_a_string_can_be_shown(data: bytes, width: int, kind: PreviewKind) -> None:
     shown = Preview(
-        b"k", b"string", kind, window=StringWindow(0, data, len(data), (data,) if kind is PreviewKind.JSON else ())
+        b"k", b"string", kind, window=StringWindow(0, data, (data,) if kind is PreviewKind.JSON else ())
     )
     lines = preview_lines(shown, width)
     assert all(line_width(line) <= width for line in lines)
@@ -263,7 +263,7 @@ def test_any_table_fits(rows: list[tuple[bytes, bytes]], width: int) -> None:
 
 
 def test_hex_has_as_many_bytes_a_line_as_fit() -> None:
-    shown = Preview(b"k", b"string", PreviewKind.BINARY, window=StringWindow(0, bytes(range(32)), 32))
+    shown = Preview(b"k", b"string", PreviewKind.BINARY, window=StringWindow(0, bytes(range(32))))
     assert "00000010  10 11" in "\n".join(said(line) for line in preview_lines(shown, 100))
     assert "00000008  08 09" in "\n".join(said(line) for line in preview_lines(shown, 50))
 

@@ -77,13 +77,11 @@ async def read_hash(reader: ValueReader) -> Preview:
 
 async def _read_listed(reader: ValueReader) -> Preview | None:
     """Read a page of names without values; None where the server does not know NOVALUES."""
-    count, evidence = _name_count(reader), reader.evidence
-
-    def command(cursor: int) -> Command:
-        return guard.hscan(reader.key, cursor, count=count, novalues=True, evidence=evidence)
-
+    key, count, evidence = reader.key, _name_count(reader), reader.evidence
     try:
-        found, cursor = await reader.scan(command)
+        found, cursor = await reader.scan(
+            lambda at: guard.hscan(key, at, count=count, novalues=True, evidence=evidence)
+        )
     except Refused as refused:
         if refused.why.reason is Reason.FAILED:
             return None

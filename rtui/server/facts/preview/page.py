@@ -100,7 +100,6 @@ class StringWindow:
 
     offset_bytes: int
     data: bytes
-    total_bytes: int | Unknown
     json_lines: tuple[bytes, ...] = ()
     """The whole value with one member a line, where it is JSON and small; each line still has to be made safe."""
 
@@ -128,8 +127,3 @@ class Preview:
     """Why nothing, or nothing more, is shown."""
     touched: bool = False
     """Whether reading it has counted as an access: NO-TOUCH was not on."""
-
-    @property
-    def previous_page(self) -> Page | None:
-        """The page before; None on the first."""
-        return self.page.previous

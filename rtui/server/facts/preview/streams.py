@@ -75,7 +75,9 @@ async def read_stream(reader: ValueReader) -> Preview:
     replies = await reader.begin(entries, *([guard.xinfo_stream(reader.key, evidence)] if describes else []))
     found = expect_items(replies[0])
     if is_first and evidence.mean_bytes is None:
-        evidence = EntryEvidence(_mean_bytes(found))
+        texts = (text for entry in found for fields in items(entry)[1:] for pair in pairs(fields) for text in pair)
+        total_bytes = sum(len(text) for text in texts if isinstance(text, bytes))
+        evidence = EntryEvidence(total_bytes / max(1, len(found)))
         if evidence.is_light:
             replies += await reader.querier.run(guard.xinfo_stream(reader.key, evidence))
     described = mapping(replies[1]) if len(replies) > 1 else {}
@@ -83,7 +85,10 @@ async def read_stream(reader: ValueReader) -> Preview:
     if is_first and not evidence.is_light:
         notes += ("groups are not listed: XINFO STREAM would answer with the first and last entry in full",)
     sections, group_notes = await _read_groups(reader, described.get(b"groups"))
-    last = _entry_id(found[-1]) if found else None
+    next_page = None
+    match items(found[-1])[:1] if len(found) == count else []:
+        case [bytes(last)] if _ID.fullmatch(last) and last != b"0-1":
+            next_page = page.following(previous_id(last))
     return replace(
         reader.preview(PreviewKind.STREAM),
         summary=tuple(
@@ -94,7 +99,7 @@ async def read_stream(reader: ValueReader) -> Preview:
         columns=COLUMNS,
         rows=tuple(row for entry in found for row in _rows(entry)),
         sections=sections,
-        next_page=page.following(previous_id(last)) if last and len(found) == count and last != b"0-1" else None,
+        next_page=next_page,
         notes=notes + group_notes,
     )
 
@@ -108,12 +113,6 @@ def previous_id(entry_id: bytes) -> bytes:
     return b"%d-%d" % (time - 1, MAX_SEQUENCE) if time else b"0-0"
 
 
-def _entry_id(entry: Reply) -> bytes | None:
-    parts = items(entry)
-    found = parts[0] if parts else None
-    return found if isinstance(found, bytes) and _ID.fullmatch(found) else None
-
-
 def _rows(entry: Reply) -> list[PreviewRow]:
     """Return a row for each field of an entry."""
     parts = items(entry)
@@ -121,12 +120,6 @@ def _rows(entry: Reply) -> list[PreviewRow]:
         return []
     fields = [(cell(name), cell(value)) for name, value in pairs(parts[1])] or [(None, None)]
     return [(None if at else cell(parts[0]), *field) for at, field in enumerate(fields)]
-
-
-def _mean_bytes(entries: list[Reply]) -> float:
-    """Return the average size of entries that have been read."""
-    texts = (text for entry in entries for fields in items(entry)[1:] for pair in pairs(fields) for text in pair)
-    return sum(len(text) for text in texts if isinstance(text, bytes)) / max(1, len(entries))
 
 
 async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTable, ...], tuple[str, ...]]:
@@ -149,26 +142,18 @@ async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTab
         *(guard.xinfo_consumers(reader.key, name, evidence) for name, evidence in detailed.items()),
         *(guard.xpending(reader.key, name, evidence) for name, evidence in detailed.items()),
     )
-    tables = [_groups_table(groups, dict(zip(detailed, replies[len(detailed) :], strict=True)))]
-    tables += [_consumers_table(name, reply) for name, reply in zip(detailed, replies, strict=False)]
-    left_out = sum(1 for group in groups if group.get(b"consumers")) - len(detailed)
-    return tuple(tables), (f"the consumers of {left_out} groups are not listed",) if left_out > 0 else ()
-
-
-def _groups_table(groups: list[dict[bytes, Reply]], pending: dict[bytes, Reply]) -> SideTable:
-    """Return a table of the groups, with the ids of the oldest and newest entry that each has pending."""
+    pending = dict(zip(detailed, replies[len(detailed) :], strict=True))
     rows: list[PreviewRow] = []
     for group in groups:
-        name = group.get(b"name")
-        summary = items(pending.get(name)) if isinstance(name, bytes) else []
+        group_name = group.get(b"name")
+        summary = items(pending.get(group_name)) if isinstance(group_name, bytes) else []
         span = (cell(summary[1]), cell(summary[2])) if len(summary) > 2 else (None, None)
         rows.append((*(cell(group.get(field)) for field, _ in _GROUP_FIELDS), *span))
-    return SideTable("groups", (*(column for _, column in _GROUP_FIELDS), *_PENDING_COLUMNS), tuple(rows))
-
-
-def _consumers_table(group: bytes, reply: Reply) -> SideTable:
-    """Return a table of the consumers of a group, with the columns that the server's version knows."""
-    consumers = [mapping(consumer) for consumer in items(reply)]
-    known = [(field, column) for field, column in _CONSUMER_FIELDS if any(field in one for one in consumers)]
-    rows = tuple(tuple(cell(one.get(field)) for field, _ in known) for one in consumers)
-    return SideTable("consumers of", tuple(column for _, column in known), rows, subject=group)
+    tables = [SideTable("groups", (*(column for _, column in _GROUP_FIELDS), *_PENDING_COLUMNS), tuple(rows))]
+    for subject, reply in zip(detailed, replies, strict=False):
+        listed = [mapping(consumer) for consumer in items(reply)]
+        known = [(field, column) for field, column in _CONSUMER_FIELDS if any(field in one for one in listed)]
+        cells = tuple(tuple(cell(one.get(field)) for field, _ in known) for one in listed)
+        tables.append(SideTable("consumers of", tuple(column for _, column in known), cells, subject=subject))
+    left_out = sum(1 for group in groups if group.get(b"consumers")) - len(detailed)
+    return tuple(tables), (f"the consumers of {left_out} groups are not listed",) if left_out > 0 else ()

@@ -12,8 +12,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import islice
 from typing import Final, NoReturn
 
@@ -52,7 +51,7 @@ async def read_string(reader: ValueReader) -> Preview:
     if shown.kind is PreviewKind.TEXT and not ends:
         data = whole_characters(data)
     next_page = None if ends or not data else reader.page.following(offset + len(data))
-    return replace(shown, window=StringWindow(offset, data, total, lines or ()), next_page=next_page)
+    return replace(shown, window=StringWindow(offset, data, lines or ()), next_page=next_page)
 
 
 def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Preview:
@@ -61,8 +60,8 @@ def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Prev
     if offset == 0:
         found = read_hyperloglog(data, shown.total if isinstance(shown.total, int) else None)
         if found is not None:
-            count: PreviewCell | Unknown = _STALE_COUNT if found.cached_count is None else found.cached_count
-            registers = found.encoding.value.encode()
+            registers, cached = found
+            count: PreviewCell | Unknown = _STALE_COUNT if cached is None else cached
             summary = (("distinct elements, as last counted", count), ("registers", registers))
             return replace(shown, kind=PreviewKind.HYPERLOGLOG, summary=summary)
     if is_text(data, cut_before=offset > 0, cut_after=not ends):
@@ -71,7 +70,7 @@ def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Prev
         return replace(shown, notes=(f"it begins as {signature} does",)) if offset == 0 else shown
     if not may_be_bitmap(data):
         return shown
-    bits = count_bits(data)
+    bits = int.from_bytes(data, "big").bit_count()
     notes = (f"the first {PAGE_ITEMS} of this window",) if bits > PAGE_ITEMS else ()
     rows = tuple((bit,) for bit in islice(set_bits(data, offset), PAGE_ITEMS))
     return replace(
@@ -211,32 +210,20 @@ _STALE: Final = 0x80
 """The bit of the last header byte that is set where the cached count is out of date."""
 
 
-class HyperLogLogEncoding(StrEnum):
-    """How the registers are kept."""
+def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | None] | None:
+    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog.
 
-    DENSE = "dense"
-    SPARSE = "sparse"
-
-
-@dataclass(frozen=True, slots=True)
-class HyperLogLog:
-    """A HyperLogLog's header; the count is None when an element was added since PFCOUNT last ran."""
-
-    encoding: HyperLogLogEncoding
-    cached_count: int | None
-
-
-def read_hyperloglog(head: bytes, size_bytes: int | None) -> HyperLogLog | None:
-    """Read the first 16 bytes of a string of `size_bytes`, if that is known; None when it can't be a HyperLogLog."""
+    Returns how the registers are kept, and the count, None when an element was added since PFCOUNT last ran.
+    """
     if len(head) < HEADER_BYTES or not head.startswith(HYPERLOGLOG_MAGIC) or head[5:8] != b"\0\0\0":
         return None
     if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
-        encoding = HyperLogLogEncoding.DENSE
+        registers = b"dense"
     elif head[4] == 1 and (size_bytes is None or size_bytes > HEADER_BYTES):
-        encoding = HyperLogLogEncoding.SPARSE
+        registers = b"sparse"
     else:
         return None
-    return HyperLogLog(encoding, None if head[15] & _STALE else int.from_bytes(head[8:16], "little"))
+    return registers, (None if head[15] & _STALE else int.from_bytes(head[8:16], "little"))
 
 
 SPARSE_BITS: Final = 1
@@ -253,11 +240,6 @@ def may_be_bitmap(window: bytes) -> bool:
     if not window:
         return False
     return len(window) - len(window.translate(None, _TYPICAL)) >= TYPICAL_SHARE * len(window)
-
-
-def count_bits(window: bytes) -> int:
-    """Count the bits that are set, as BITCOUNT does."""
-    return int.from_bytes(window, "big").bit_count()
 
 
 def set_bits(window: bytes, offset_bytes: int = 0) -> Iterator[int]:

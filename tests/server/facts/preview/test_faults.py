@@ -85,7 +85,7 @@ async def test_a_page_behind_the_end_of_a_value_that_shrank_says_so(valkey: Serv
         shown = await key_preview(connection, facts, following)
     assert shown.refusal is None
     assert any("shorter" in note for note in shown.notes)
-    assert shown.previous_page is not None
+    assert shown.page.previous is not None
 
 
 READS = {

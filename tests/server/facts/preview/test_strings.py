@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from rtui.server.facts.preview.strings import (
     DENSE_BYTES,
     MAX_LINES,
-    HyperLogLogEncoding,
-    count_bits,
     is_text,
     json_lines,
     may_be_bitmap,
@@ -101,16 +99,12 @@ def test_logs_with_colours_and_line_breaks_are_text() -> None:
 
 def test_the_header_of_a_hyperloglog_tells_its_count() -> None:
     head = b"HYLL\1\0\0\0" + (1234).to_bytes(8, "little")
-    found = read_hyperloglog(head, 100)
-    assert found is not None
-    assert (found.encoding, found.cached_count) == (HyperLogLogEncoding.SPARSE, 1234)
+    assert read_hyperloglog(head, 100) == (b"sparse", 1234)
 
 
 def test_a_stale_count_is_none() -> None:
     head = b"HYLL\0\0\0\0" + (1234).to_bytes(7, "little") + b"\x80"
-    found = read_hyperloglog(head, DENSE_BYTES)
-    assert found is not None
-    assert (found.encoding, found.cached_count) == (HyperLogLogEncoding.DENSE, None)
+    assert read_hyperloglog(head, DENSE_BYTES) == (b"dense", None)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +125,7 @@ def test_what_only_begins_alike_is_no_hyperloglog(head: bytes, size: int) -> Non
 @given(st.binary(), st.integers(0, 1000))
 def test_set_bits_are_those_of_the_number(window: bytes, offset: int) -> None:
     bits = list(set_bits(window, offset))
-    assert len(bits) == count_bits(window) == sum(byte.bit_count() for byte in window)
+    assert len(bits) == sum(byte.bit_count() for byte in window)
     for bit in bits:
         assert window[bit // 8 - offset] >> (7 - bit % 8) & 1
 

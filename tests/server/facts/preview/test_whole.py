@@ -176,5 +176,5 @@ async def test_pages_lead_back(valkey: Server, kind: str) -> None:
     assert len(pages) > 3
     assert [page.page.number for page in pages] == list(range(1, len(pages) + 1))
     for before, after in pairwise(pages):
-        assert after.previous_page == before.page
-    assert pages[0].previous_page is None
+        assert after.page.previous == before.page
+    assert pages[0].page.previous is None
