@@ -20,7 +20,7 @@ from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.hot.counters import lfu_settings
+from rtui.server.hot.report import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan.node import ScanNode, dialect_for
 from rtui.server.scan.pace import Pace

@@ -24,9 +24,8 @@ from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
-from rtui.server.hot.counters import lfu_settings
 from rtui.server.hot.hotkeys import SessionError, start_session
-from rtui.server.hot.report import hot_report
+from rtui.server.hot.report import hot_report, lfu_settings
 from rtui.server.inspection.server_figures import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState

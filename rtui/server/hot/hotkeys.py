@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.top_keys import fitting
 from rtui.analysis.humanize import duration, moment
-from rtui.analysis.report.document import HotKey, HotList, HotSource, KeyRecord
+from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display_text
 from rtui.server import guard
+from rtui.server.facts.preview.value_reader import items, mapping, pairs
 from rtui.server.guard.evidence import Consent, Metric
-from rtui.server.hot.counters import Source
 from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capability_from
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
@@ -67,7 +68,7 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     """Read a reply; None where there is no session, or where its shape is not known."""
     if not isinstance(reply, list):
         return None
-    maps = [_fields(one) for one in reply[:MAX_KEYS]]
+    maps = [mapping(one) for one in reply[:MAX_KEYS]]
     if maps and b"tracking-active" in maps[0]:
         return _session(maps[0])
     window = []
@@ -81,42 +82,30 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     return tuple(window[: fitting((one.key for one in window), NAME_BYTES)])
 
 
-def _fields(reply: Reply) -> dict[bytes, Reply]:
-    """Read a map of RESP2: names and values in turns."""
-    flat = reply if isinstance(reply, list) else []
-    return {name: value for name, value in zip(flat[::2], flat[1::2], strict=False) if isinstance(name, bytes)}
-
-
 def _number(reply: Reply) -> int | None:
     return reply if isinstance(reply, int) and reply >= 0 else None
 
 
 def _session(fields: dict[bytes, Reply]) -> HotSession:
     started_ms = _number(fields.get(b"collection-start-time-unix-ms"))
+    slots = 0  # listed one by one or as first and last; none where all are measured
+    for one in items(fields.get(b"selected-slots")):
+        ends = [slot for end in (one if isinstance(one, list) else [one]) if (slot := _number(end)) is not None]
+        slots += max(ends) - min(ends) + 1 if ends else 0
     return HotSession(
         is_active=_number(fields.get(b"tracking-active")) != 0,
         sample_ratio=max(1, _number(fields.get(b"sample-ratio")) or 1),
         started_s=None if started_ms is None else started_ms / 1000,
         lasted_s=(_number(fields.get(b"collection-duration-ms")) or 0) / 1000,
-        slots=_slot_count(fields.get(b"selected-slots")),
+        slots=slots or SLOTS,
         measured={metric: _pairs(fields[name]) for metric, name in _LISTS.items() if name in fields},
     )
 
 
-def _slot_count(reply: Reply) -> int:
-    """Count slots that are listed one by one or as first and last; none are named where all are measured."""
-    count = 0
-    for one in reply if isinstance(reply, list) else []:
-        ends = [slot for end in (one if isinstance(one, list) else [one]) if (slot := _number(end)) is not None]
-        count += max(ends) - min(ends) + 1 if ends else 0
-    return count or SLOTS
-
-
 def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
-    flat = reply[: 2 * MAX_KEYS] if isinstance(reply, list) else []
     found = [
         (key, value)
-        for key, reported in zip(flat[::2], flat[1::2], strict=False)
+        for key, reported in islice(pairs(reply), MAX_KEYS)
         if isinstance(key, bytes) and (value := _number(reported)) is not None
     ]
     found.sort(key=lambda pair: (-pair[1], pair[0]))
@@ -138,16 +127,16 @@ DENIED: Final = "The server's own hot-key report is denied to this user; the ACL
 _TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
 
 
-async def server_source(querier: Querier, *, now_s: float, looked_since_s: float | None = None) -> Source:
+async def server_source(querier: Querier, *, now_s: float, looked_since_s: float | None = None) -> HotReport:
     """Ask the server for its report; `looked_since_s` is when rtui began to read keys. Raises ConnectionLost."""
     reason = too_old(querier.connection.server)
     if reason:
-        return Source(better=(reason,))
+        return HotReport(better=(reason,))
     (reply,) = await querier.run(guard.hotkeys_get())
     if isinstance(reply, ServerError):
         is_denied = querier.capabilities[HOTKEYS].verdict is Verdict.DENIED
         failed = display_text(f"The server's own hot-key report could not be had: {reply}.")
-        return Source(better=(DENIED if is_denied else failed,))
+        return HotReport(better=(DENIED if is_denied else failed,))
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
         return _of_session(found, now_s, looked_since_s)
@@ -155,8 +144,8 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
         (info,) = await querier.run(guard.info("hotkeys")) if found else [None]
         return _of_window(found, info)
     if reply is None:
-        return Source(better=(f"No hot-key session has been run on this server; {HOW_TO_START} starts one.",))
-    return Source(better=("The server's hot-key report has a shape that is not known.",))
+        return HotReport(better=(f"No hot-key session has been run on this server; {HOW_TO_START} starts one.",))
+    return HotReport(better=("The server's hot-key report has a shape that is not known.",))
 
 
 def reports_hot_keys(server: ServerIdentity) -> bool:
@@ -173,7 +162,7 @@ def too_old(server: ServerIdentity) -> str:
     return f"{name} {server.version_text} has no hot-key report of its own; {name} {since[0]}.{since[1]} has."
 
 
-def _of_session(session: HotSession, now_s: float, looked_since_s: float | None) -> Source:
+def _of_session(session: HotSession, now_s: float, looked_since_s: float | None) -> HotReport:
     ratio = session.sample_ratio
     lists = tuple(
         HotList(*_TITLES[metric], tuple(HotKey(KeyRecord(key), float(value * ratio)) for key, value in keys))
@@ -198,20 +187,20 @@ def _of_session(session: HotSession, now_s: float, looked_since_s: float | None)
     if looked_since_s is not None and (session.is_active or (ended_s or session.lasted_s) > looked_since_s):
         about.append("what rtui asked meanwhile is counted with the rest")
     age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
-    return Source(HotSource.SERVER if lists else HotSource.NONE, lists, ", ".join(about), age_s, better)
+    return HotReport(HotSource.SERVER if lists else HotSource.NONE, ", ".join(about), age_s, better, lists)
 
 
-def _of_window(window: HotWindow, info: Reply) -> Source:
+def _of_window(window: HotWindow, info: Reply) -> HotReport:
     if not window:
         reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
-        return Source(better=(reason,))
+        return HotReport(better=(reason,))
     keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in window)
     window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms")
     length = (
         f"the last window of {duration(window_ms)}" if window_ms is not None and window_ms > 0 else "the last window"
     )
     about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
-    return Source(HotSource.SERVER, (HotList("Accesses", "queries/s", keys),), about, 0.0)
+    return HotReport(HotSource.SERVER, about, 0.0, lists=(HotList("Accesses", "queries/s", keys),))
 
 
 TITLE: Final = "No hot-key session"

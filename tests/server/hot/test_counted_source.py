@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report.document import HotSource, KeyRecord
-from rtui.server.hot.counters import ASSUMED, NO_RATE, READS_COUNT, Source, counted_source
+from rtui.analysis.report.document import HotReport, HotSource, KeyRecord
+from rtui.server.hot.report import ASSUMED, NO_RATE, READS_COUNT, counted_source
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import ServerError
@@ -23,7 +23,7 @@ def source_of(
     basis: IdleBasis = IdleBasis.ACCESS,
     capabilities: Capabilities | None = None,
     own_reads: OwnReads | None = None,
-) -> Source:
+) -> HotReport:
     return counted_source(
         summary_of(*records),
         capabilities or Capabilities(),
@@ -38,7 +38,7 @@ def source_of(
 def test_counters_become_accesses_a_minute() -> None:
     found = source_of(counted(b"cool", 5), counted(b"warm", 105), lfu=LfuSettings(10, 2, assumed=False))
     (hot,) = found.lists
-    assert found.kind is HotSource.FREQUENCY
+    assert found.source is HotSource.FREQUENCY
     assert hot.unit == "accesses/min"
     assert [(one.record.key, one.value) for one in hot.keys] == [(b"warm", 500.5), (b"cool", 0.5)]
     assert found.age_s == 7
@@ -67,7 +67,7 @@ def test_a_counter_that_never_falls_is_no_rate() -> None:
 def test_idle_times_where_there_are_no_counters() -> None:
     found = source_of(idle(b"late", 90), idle(b"now", 0), is_lfu_policy=False)
     (hot,) = found.lists
-    assert found.kind is HotSource.IDLE
+    assert found.source is HotSource.IDLE
     assert [(one.record.key, one.value) for one in hot.keys] == [(b"now", 0.0), (b"late", 90.0)]
     assert "last use" in found.about
     assert "LFU" in found.better[0]
@@ -97,8 +97,8 @@ def test_idle_times_that_count_writes() -> None:
 
 
 def test_a_policy_that_nobody_knows_goes_by_what_was_found() -> None:
-    assert source_of(counted(b"a", 9), is_lfu_policy=None).kind is HotSource.FREQUENCY
-    assert source_of(idle(b"a", 9), is_lfu_policy=None).kind is HotSource.IDLE
+    assert source_of(counted(b"a", 9), is_lfu_policy=None).source is HotSource.FREQUENCY
+    assert source_of(idle(b"a", 9), is_lfu_policy=None).source is HotSource.IDLE
 
 
 def test_nothing_is_said_with_the_reason() -> None:

@@ -9,9 +9,8 @@ from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotReport, HotSource, Summary
 from rtui.keyspace.text.display import HOSTILE
 from rtui.server.facts.key_facts import REPLICA_NOTE
-from rtui.server.hot.counters import READS_COUNT
 from rtui.server.hot.hotkeys import HOTKEYS, SINCE
-from rtui.server.hot.report import hot_report
+from rtui.server.hot.report import READS_COUNT, hot_report
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy

@@ -7,9 +7,8 @@ from typing import cast
 
 import pytest
 
-from rtui.analysis.report.document import HotSource
+from rtui.analysis.report.document import HotReport, HotSource
 from rtui.server.guard.command import Command
-from rtui.server.hot.counters import Source
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
@@ -39,14 +38,14 @@ class Scripted:
         return [self._replies[name.split(" ")[0].lower()] for name in names]
 
 
-async def source_of(server: Scripted) -> Source:
+async def source_of(server: Scripted) -> HotReport:
     return await server_source(Querier(cast(Connection, server), Capabilities()), now_s=0.0)
 
 
 async def test_a_window() -> None:
     found = await source_of(Scripted("valkey", (9, 2, 0), hotkeys=WINDOW, info=INFO))
     (hot,) = found.lists
-    assert found.kind is HotSource.SERVER
+    assert found.source is HotSource.SERVER
     assert hot.unit == "queries/s"
     assert [(one.record.key, one.value, one.record.note) for one in hot.keys] == [
         (b"\x1b[31m", 48_200.0, "in database 3"),
