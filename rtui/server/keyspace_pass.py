@@ -43,33 +43,34 @@ class Overview:
     """Takes a sample and writes the estimated counts of the first two levels into a store."""
 
     def __init__(self, store: NamespaceStore) -> None:
-        self.sample = Sample()
-        """What there is so far."""
+        self.sampled = 0
+        """Size of the sample that the estimated counts come from."""
+        self.total: Estimate | None = None
+        """Keys of the database by that sample."""
         self.cost = Cost()
         self._store = store
         self._tally = NamespaceTally(store.separators)
 
     async def take(self, lane: Lane, control: RunControl, size: int | None) -> None:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early."""
-        taken = await sample(
-            lane,
-            control,
-            keys=SAMPLE_KEYS,
-            on_keys=self._tally.add,
-            on_more=lambda taken: self._show(taken, size),
-        )
-        self._show(taken, size)
+        traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
+
+        def show(taken: Sample) -> None:
+            self._show(taken, size)
+
+        taken = await sample(lane, control, keys=SAMPLE_KEYS, on_keys=self._tally.add, on_more=show)
+        show(taken)
         self.cost = Cost(
-            commands=taken.commands,
+            commands=taken.calls,
             keys=len(taken.keys),
-            bytes_in=taken.bytes_in,
-            bytes_out=taken.bytes_out,
-            server_us=taken.commands * CALL_US,
+            bytes_in=traffic.bytes_in - bytes_in,
+            bytes_out=traffic.bytes_out - bytes_out,
+            server_us=taken.calls * CALL_US,
         )
 
     def _show(self, taken: Sample, size: int | None) -> None:
-        self.sample = taken
-        total = size if size is not None else taken.total
+        self.sampled, self.total = len(taken.keys), taken.total
+        total = size if size is not None else self.total
         if total is None:
             return
         number = total.value if isinstance(total, Estimate) else float(total)
@@ -125,7 +126,8 @@ class KeyspacePass:
         self._is_filling = is_filling
         self._clock = clock
         self._is_sampling = False
-        self._overview = Overview(store)
+        self.overview = Overview(store)
+        """What the estimated counts rest on."""
         self._first_cost = Cost()
         self._begun_at: str | None = None
         """The run of the server that the scan began on."""
@@ -145,14 +147,9 @@ class KeyspacePass:
         return self.cost.commands + self._changes + self.control.revision
 
     @property
-    def sample(self) -> Sample:
-        """What the overview rests on."""
-        return self._overview.sample
-
-    @property
     def cost(self) -> Cost:
         """What the pass has cost so far."""
-        before = self._first_cost + self._overview.cost
+        before = self._first_cost + self.overview.cost
         return before if self.scan is None else before + self.scan.cost
 
     @property
@@ -301,9 +298,9 @@ class KeyspacePass:
         self._is_sampling = True
         self._changes += 1
         self._first_cost = self.cost
-        self._overview = Overview(self._store)
+        self.overview = Overview(self._store)
         try:
-            await self._overview.take(await self._connection.bulk(), self.control, self.size)
+            await self.overview.take(await self._connection.bulk(), self.control, self.size)
         except ConnectionLost:
             pass
         finally:
@@ -359,6 +356,6 @@ class KeyspacePass:
     def _empty_store(self, note: ScanNote) -> None:
         """Empty the store: every key is delivered again."""
         self._store.reset()
-        self._overview = Overview(self._store)
+        self.overview = Overview(self._store)
         self._has_repeats = False
         self._stamp()

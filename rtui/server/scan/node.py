@@ -16,7 +16,7 @@ from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, dialect_of, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
-from rtui.server.scan.ranges import Ranges, Slots, Span
+from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
@@ -82,7 +82,7 @@ class ScanNode:
 
     connection: Connection
     dialect: Dialect = Dialect.STANDALONE
-    spans: tuple[Span, ...] | None = None
+    spans: tuple[CursorSpan, ...] | None = None
     first_cursor: int = 0
     """Where to begin: the cursor that came with a first page read before; not with `spans`."""
     first_keys: Sequence[bytes] = ()
@@ -106,11 +106,11 @@ class ScanNode:
         if self.spans is not None:
             return Ranges(self.dialect, self.spans, slots=self.slots)
         if self.dialect is Dialect.SLOTTED:
-            return Ranges(self.dialect, [Span(self.dialect.position(self.first_cursor))], slots=self.slots)
+            return Ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
         width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
         cut = [(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
-        return Ranges(self.dialect, [Span(start, end) for start, end in cut], first_keys=self.first_keys)
+        return Ranges(self.dialect, [CursorSpan(start, end) for start, end in cut], first_keys=self.first_keys)
 
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")

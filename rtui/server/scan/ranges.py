@@ -48,7 +48,7 @@ class CursorOrderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class CursorSpan:
     """Positions from `start` up to but without `end`."""
 
     start: int = 0
@@ -84,7 +84,7 @@ class Range:
         "tail_end",
     )
 
-    def __init__(self, span: Span, cursor: int, *, has_border: bool) -> None:
+    def __init__(self, span: CursorSpan, cursor: int, *, has_border: bool) -> None:
         self.start = span.start
         self.own_start = span.start
         """From where on its own pages alone have delivered: a page of a range before may have run over its start."""
@@ -144,7 +144,7 @@ class Ranges:
     def __init__(
         self,
         dialect: Dialect,
-        spans: Iterable[Span] = (Span(),),
+        spans: Iterable[CursorSpan] = (CursorSpan(),),
         *,
         slots: Slots | None = None,
         first_cursor: int = 0,
@@ -157,7 +157,7 @@ class Ranges:
         An opaque dialect takes one span, the whole, and the cursor to begin with.
         """
         ordered = list(spans)
-        if not dialect.is_ordered and ordered != [Span()]:
+        if not dialect.is_ordered and ordered != [CursorSpan()]:
             raise ValueError("an opaque cursor can't be cut into ranges")
         self._first_cursor = first_cursor
         self.dialect = dialect
@@ -168,7 +168,7 @@ class Ranges:
         self._ranges = [Range(span, self._cursor_at(span.start), has_border=span.start in ends) for span in ordered]
         self._at_start = {one.start: one for one in self._ranges}
         self._early: list[EarlyKeys] = []
-        before = Range(Span(0, ordered[0].start if ordered else 0), 0, has_border=False)
+        before = Range(CursorSpan(0, ordered[0].start if ordered else 0), 0, has_border=False)
         before.remember_recent(tuple(map(hash, first_keys)), before.end)
         self._sources = [before, *self._ranges] if first_keys else self._ranges
         """Whose pages a page may repeat."""
@@ -194,9 +194,9 @@ class Ranges:
         left = sum(covered_share(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
         return max(0.0, min(1.0, 1.0 - left))
 
-    def remaining(self) -> list[Span]:
+    def remaining(self) -> list[CursorSpan]:
         """The spans that have not been visited, in order."""
-        return [Span(one.position, one.end) for one in self._ranges if not one.is_done]
+        return [CursorSpan(one.position, one.end) for one in self._ranges if not one.is_done]
 
     def advance(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
         """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
 from typing import Final
@@ -50,19 +49,64 @@ SAMPLE_KEYS: Final = 20_000
 """Keys of a full sample: every share within half a percentage point or so."""
 
 
-@dataclass(frozen=True, slots=True)
 class Sample:
-    """Distinct keys from random places, each key of the keyspace as likely as any other."""
+    """Distinct keys from random places, each key of the keyspace as likely as any other, and where they were found."""
 
-    keys: tuple[bytes, ...] = ()
-    calls: int = 0
-    total: Estimate | None = None
-    """Keys of the database, from how many were found in the positions visited; None before any was found."""
-    commands: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    failure: RtuiError | None = None
-    """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
+    def __init__(self) -> None:
+        self.keys: dict[bytes, None] = {}
+        self.size_bytes = 0
+        """Of all names."""
+        self.failure: RtuiError | None = None
+        """Why it ended before there were enough: the connection was lost, or the server answered no page of keys."""
+        self._visits: list[tuple[int, int, int]] = []
+        """For each call the position that it began at, the one it reached, and how many keys it found."""
+        self._bits = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls that were answered with a page."""
+        return len(self._visits)
+
+    @property
+    def calls_at_once(self) -> int:
+        """How many calls one write may have, by how long the names are: one as long as that is not known."""
+        if not self.keys:
+            return MAX_BATCH if self.calls else 1
+        return max(1, WRITE_BYTES * len(self.keys) // (CALL_KEYS * max(1, self.size_bytes)))
+
+    def add(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
+        """Add the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
+        for start, reply in zip(starts, replies, strict=True):
+            cursor, keys = scan_page(reply)
+            reached = Dialect.STANDALONE.reached(cursor)
+            if reached <= start:
+                raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
+            self._bits = max(self._bits, cursor.bit_length())
+            self._visits.append((start, reached, len(keys)))
+            self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
+            self.keys.update(dict.fromkeys(keys))
+
+    @property
+    def total(self) -> Estimate | None:
+        """Keys of the database: those found by the positions visited; None before any was found.
+
+        A call begins with the whole bucket that its cursor points into. The density of keys may be off by what the
+        calls differ from it; few calls tell that badly, and draws are not independent where a bucket holds several
+        keys, as those of Valkey do.
+        """
+        bucket = POSITION_END >> self._bits
+        visits = [(reached - start // bucket * bucket, keys) for start, reached, keys in self._visits]
+        found = sum(keys for _, keys in visits)
+        if not found:
+            return None
+        density, calls = found / sum(passed for passed, _ in visits), len(visits)
+        spread = 1.0
+        if calls > 1:
+            squares = sum((keys - density * passed) ** 2 for passed, keys in visits)
+            quantile = Z_95 + (Z_95**3 + Z_95) / (4 * (calls - 1))  # Student's, to the first order
+            spread = quantile * math.sqrt(squares * calls / (calls - 1)) / found
+        value, error = density * POSITION_END, max(Z_95 / math.sqrt(found), spread)
+        return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
 
 
 def can_sample(dialect: Dialect) -> bool:
@@ -87,7 +131,7 @@ async def sample(
     new; `on_more` what there is, a few times on the way. It ends early once it is stopped, and keeps
     the pace that it began with.
     """
-    taken = _Taken(lane, on_keys)
+    taken = Sample()
     limits = control.pace.limits
     batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
     gap_s = batch * CALL_US / 1e6 / limits.duty
@@ -99,9 +143,9 @@ async def sample(
     while (left or writes) and taken.failure is None and not control.is_stopped:
         if taken.size_bytes > SAMPLE_BYTES:
             left = 0
-        most = WRITES_UNDER_WAY if taken.calls_at_once() > 1 else 1
+        most = WRITES_UNDER_WAY if taken.calls_at_once > 1 else 1
         if left and len(writes) < most:
-            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left, taken.calls_at_once()))]
+            starts = [rng.randrange(POSITION_END) for _ in range(min(batch, left, taken.calls_at_once))]
             left -= len(starts)
             writes.append(
                 (starts, lane.run(*(guard.scan(Dialect.STANDALONE.cursor(start), count=CALL_KEYS) for start in starts)))
@@ -109,7 +153,7 @@ async def sample(
             await asyncio.sleep(gap_s)
         if writes and (not left or len(writes) >= most or writes[0][1].done()):
             starts, replies = writes.popleft()
-            answered = taken.calls
+            answered, known = taken.calls, len(taken.keys)
             try:
                 taken.add(starts, await replies)
             except ServerBusyError as busy:
@@ -124,91 +168,9 @@ async def sample(
                 if attempt and on_wait is not None:
                     on_wait(None)
                 attempt = 0
+            if on_keys is not None and len(taken.keys) > known:
+                on_keys(list(islice(taken.keys, known, None)))
         if on_more is not None and left and len(taken.keys) >= report_at:
             report_at *= 3
-            on_more(taken.sample())
-    return taken.sample()
-
-
-class _Taken:
-    """The keys sampled so far, and the positions that each call has visited."""
-
-    def __init__(self, lane: Lane, on_keys: Callable[[list[bytes]], None] | None) -> None:
-        self.keys: dict[bytes, None] = {}
-        self._on_keys = on_keys
-        self.failure: RtuiError | None = None
-        self.size_bytes = 0
-        """Of all names."""
-        self._visits: list[tuple[int, int, int]] = []
-        self._lane = lane
-        self._traffic_in, self._traffic_out = lane.traffic.bytes_in, lane.traffic.bytes_out
-        self._bits = 0
-
-    @property
-    def calls(self) -> int:
-        """Calls that were answered with a page."""
-        return len(self._visits)
-
-    def calls_at_once(self) -> int:
-        """How many calls one write may have, by how long the names are: one as long as that is not known."""
-        if not self.keys:
-            return MAX_BATCH if self.calls else 1
-        return max(1, WRITE_BYTES * len(self.keys) // (CALL_KEYS * max(1, self.size_bytes)))
-
-    def add(self, starts: Sequence[int], replies: Sequence[Reply]) -> None:
-        """Add the replies of one write; raises ServerBusyError or ScanRefusedError at the first that is no page."""
-        known = len(self.keys)
-        try:
-            for start, reply in zip(starts, replies, strict=True):
-                cursor, keys = scan_page(reply)
-                reached = Dialect.STANDALONE.reached(cursor)
-                if reached <= start:
-                    raise ScanRefusedError("This server's cursors go backwards: places can't be chosen at random.")
-                self._bits = max(self._bits, cursor.bit_length())
-                self._visits.append((start, reached, len(keys)))
-                self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
-                self.keys.update(dict.fromkeys(keys))
-        finally:
-            if self._on_keys is not None and len(self.keys) > known:
-                self._on_keys(list(islice(reversed(self.keys), len(self.keys) - known)))
-
-    def sample(self) -> Sample:
-        """What there is so far."""
-        traffic = self._lane.traffic
-        return Sample(
-            keys=tuple(self.keys),
-            calls=len(self._visits),
-            total=self._total(),
-            commands=len(self._visits),
-            bytes_in=traffic.bytes_in - self._traffic_in,
-            bytes_out=traffic.bytes_out - self._traffic_out,
-            failure=self.failure,
-        )
-
-    def _total(self) -> Estimate | None:
-        """Keys found by positions visited; a call begins with the whole bucket that its cursor points into."""
-        bucket = POSITION_END >> self._bits
-        visited = sum(self._passed(bucket))
-        found = sum(keys for _, _, keys in self._visits)
-        if not found:
-            return None
-        value = found * POSITION_END / visited
-        error = max(Z_95 / math.sqrt(found), self._spread(found / visited, found, bucket))
-        return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
-
-    def _passed(self, bucket: int) -> Iterator[int]:
-        """How many positions each call has visited, whole buckets of so many."""
-        return (reached - start // bucket * bucket for start, reached, _ in self._visits)
-
-    def _spread(self, density: float, found: int, bucket: int) -> float:
-        """How far the density may be off by what the calls differ from it, as a part of it; few calls tell it badly.
-
-        Draws are not independent where a bucket holds several keys, as those of Valkey do.
-        """
-        calls = len(self._visits)
-        if calls < 2:
-            return 1.0
-        visits = zip(self._passed(bucket), self._visits, strict=True)
-        squares = sum((keys - density * passed) ** 2 for passed, (_, _, keys) in visits)
-        quantile = Z_95 + (Z_95**3 + Z_95) / (4 * (calls - 1))  # Student's, to the first order
-        return quantile * math.sqrt(squares * calls / (calls - 1)) / found
+            on_more(taken)
+    return taken

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import math
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, TypeAlias
 
+import msgspec
 import platformdirs
+from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file
 from rtui.server.scan.cursor import POSITION_END
-from rtui.server.scan.ranges import Span
+from rtui.server.scan.ranges import CursorSpan
 
 FORMAT: Final = 1
 """The version of the file's layout; another one is not read."""
@@ -34,12 +33,19 @@ MAX_SPANS: Final = 4096
 MAX_FILE_BYTES: Final = 1 << 20
 """A file larger than this was not written by rtui: no more of it is read."""
 
-_POSITION: Final = re.compile("[0-9a-f]{1,17}")
-
-_NO_DATABASE: Final = "The saved scan is of another database."
-
-
 _BY_START: Final = attrgetter("start")
+
+_Position: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{1,17}\Z")]
+
+
+class _SavedScan(Struct, frozen=True, tag_field="format", tag=FORMAT):
+    """The layout of the file; positions are hexadecimal."""
+
+    run_id: str
+    db: int
+    filter: str
+    remaining: Annotated[tuple[tuple[_Position, _Position], ...], Meta(min_length=1, max_length=MAX_SPANS)]
+    saved_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,20 @@ class Savepoint:
     db: int
     filter_digest: str
     """Stands for MATCH and TYPE without repeating them."""
-    remaining: tuple[Span, ...]
+    remaining: tuple[CursorSpan, ...]
     saved_at_s: float
     """Unix time."""
 
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[CursorSpan, ...]:
         """The whole keyspace: what remained first, then from 0 what had been scanned: its keys are not saved."""
         seen = []
         position = 0
         for span in sorted(self.remaining, key=_BY_START):
             if span.start > position:
-                seen.append(Span(position, span.start))
+                seen.append(CursorSpan(position, span.start))
             position = max(position, span.end)
         if position < POSITION_END:
-            seen.append(Span(position, POSITION_END))
+            seen.append(CursorSpan(position, POSITION_END))
         return (*self.remaining, *seen)
 
     def why_not(self, run_id: str | None, db: int, digest: str) -> SafeText | None:
@@ -73,7 +79,7 @@ class Savepoint:
         if run_id != self.run_id:
             return SafeText("The server was restarted since the scan was saved, so it begins again.")
         if db != self.db:
-            return SafeText(_NO_DATABASE)
+            return SafeText("The saved scan is of another database.")
         if digest != self.filter_digest:
             return SafeText("The saved scan had another filter.")
         return None
@@ -96,25 +102,26 @@ class SaveFile:
     def save(self, savepoint: Savepoint) -> None:
         """Replace the file as a whole; raises OSError."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        content = {
-            "format": FORMAT,
-            "run_id": savepoint.run_id,
-            "db": savepoint.db,
-            "filter": savepoint.filter_digest,
-            "remaining": [[f"{span.start:x}", f"{span.end:x}"] for span in savepoint.remaining],
-            "saved_at": savepoint.saved_at_s,
-        }
+        remaining = tuple((f"{span.start:x}", f"{span.end:x}") for span in savepoint.remaining)
+        content = _SavedScan(savepoint.run_id, savepoint.db, savepoint.filter_digest, remaining, savepoint.saved_at_s)
         with atomic_file(self.path) as file:
-            file.write(json.dumps(content).encode())
+            file.write(msgspec.json.encode(content))
 
     def load(self) -> Savepoint | None:
-        """Return what was saved, None if nothing was or it can't be read."""
+        """Return what was saved, None if nothing was or it is nothing that a scan has saved."""
         try:
             with self.path.open("rb") as file:
                 text = file.read(MAX_FILE_BYTES + 1)
-            return None if len(text) > MAX_FILE_BYTES else _savepoint(json.loads(text))
-        except (OSError, ValueError, OverflowError, RecursionError):
+            saved = None if len(text) > MAX_FILE_BYTES else msgspec.json.decode(text, type=_SavedScan)
+        except (OSError, msgspec.MsgspecError, RecursionError):
             return None
+        if saved is None:
+            return None
+        spans = [CursorSpan(int(start, 16), int(end, 16)) for start, end in saved.remaining]
+        are_apart = all(one.end <= other.start for one, other in pairwise(sorted(spans, key=_BY_START)))
+        if not are_apart or not all(span.start < span.end <= POSITION_END for span in spans):
+            return None
+        return Savepoint(saved.run_id, saved.db, saved.filter, joined(spans), saved.saved_at)
 
     def remove(self) -> None:
         """Forget what was saved."""
@@ -123,60 +130,29 @@ class SaveFile:
 
 
 def savepoint_of(
-    run_id: str, db: int, match: bytes | None, key_type: bytes | None, remaining: Sequence[Span]
+    run_id: str, db: int, match: bytes | None, key_type: bytes | None, remaining: Sequence[CursorSpan]
 ) -> Savepoint:
     """Return the savepoint of a scan, now."""
     return Savepoint(run_id, db, filter_digest(match, key_type), joined(remaining), time.time())
 
 
-def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+def joined(spans: Sequence[CursorSpan]) -> tuple[CursorSpan, ...]:
     """The same positions in at most `KEPT_SPANS` ranges that do not touch, ordered by what came first in them.
 
     With too many of them left, the smallest gaps are filled: what had been seen there is among the first seen again.
     """
-    found: list[Span] = []
+    found: list[CursorSpan] = []
     for span in sorted(spans, key=_BY_START):
         if found and span.start <= found[-1].end:
-            found[-1] = Span(found[-1].start, max(found[-1].end, span.end))
+            found[-1] = CursorSpan(found[-1].start, max(found[-1].end, span.end))
         elif span.start < span.end:
             found.append(span)
     if len(found) > KEPT_SPANS:
         gaps = sorted(range(1, len(found)), key=lambda index: found[index].start - found[index - 1].end)
         cuts = [0, *sorted(gaps[1 - KEPT_SPANS :]), len(found)]
-        found = [Span(found[first].start, found[end - 1].end) for first, end in pairwise(cuts)]
-    order: dict[Span, int] = {}
+        found = [CursorSpan(found[first].start, found[end - 1].end) for first, end in pairwise(cuts)]
+    order: dict[CursorSpan, int] = {}
     for span in spans:
         if span.start < span.end:
             order.setdefault(next(one for one in found if one.end >= span.end), len(order))
     return tuple(sorted(found, key=order.__getitem__))
-
-
-def _savepoint(content: object) -> Savepoint | None:
-    """Read what a file holds; None for another format, ValueError for what no scan has saved."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        return None
-    run_id, db, digest = content.get("run_id"), content.get("db"), content.get("filter")
-    saved_at = content.get("saved_at")
-    if not isinstance(run_id, str) or not isinstance(digest, str):
-        raise ValueError("no text where there has to be some")
-    if type(db) is not int or not isinstance(saved_at, int | float) or not math.isfinite(saved_at):
-        raise ValueError("no number where there has to be one")
-    return Savepoint(run_id, db, digest, _spans(content.get("remaining")), float(saved_at))
-
-
-def _spans(pairs: object) -> tuple[Span, ...]:
-    """Read ranges as pairs of hexadecimal positions; ValueError unless they lie within the keyspace and apart."""
-    if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_SPANS:
-        raise ValueError("not the ranges of a scan")
-    spans = []
-    for pair in pairs:
-        match pair:
-            case [str(start), str(end)] if _POSITION.fullmatch(start) and _POSITION.fullmatch(end):
-                spans.append(Span(int(start, 16), int(end, 16)))
-            case _:
-                raise ValueError("not a range of positions")
-    if not all(span.start < span.end <= POSITION_END for span in spans):
-        raise ValueError("not ranges of a keyspace")
-    if any(one.end > other.start for one, other in pairwise(sorted(spans, key=_BY_START))):
-        raise ValueError("ranges that overlap")
-    return joined(spans)

@@ -10,7 +10,7 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
-from rtui.server.scan.ranges import Span
+from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.tasks import failure_of
 
@@ -111,7 +111,7 @@ class Scan:
             elapsed_s=self._elapsed(),
         )
 
-    def remaining(self) -> list[list[Span]]:
+    def remaining(self) -> list[list[CursorSpan]]:
         """The spans that each node has still to visit; none when it is done or its cursors have no position."""
         return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
-from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, Range, Ranges, Span
+from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, CursorSpan, Range, Ranges
 from rtui.server.scan.savepoint import savepoint_of
 from tests.server.scan.table import Table
 
@@ -38,7 +38,7 @@ def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[byt
 @given(rngs, st.integers(0, 3), st.integers(1, 60))
 def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> None:
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(1 << power)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(1 << power)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(8)), count, seen)
@@ -50,7 +50,7 @@ def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> Non
 def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) -> None:
     """Where a page is short against a range, the names at the seams settle everything."""
     full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(8)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
@@ -62,7 +62,7 @@ def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) ->
 def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> None:
     """Several requests are under way at once, as on a lane: replies come in the order of the requests."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     under_way: list[tuple[Range, int, list[bytes]]] = []
     while not ranges.is_done:
@@ -84,7 +84,7 @@ def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[t
     """Keys that stay are delivered though the table grows and shrinks and others come and go."""
     table = make_table(rng)
     stable = set(rng.sample(sorted(table.keys), len(table.keys) // 2))
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(4)), 5, seen)
@@ -100,7 +100,7 @@ def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[t
 def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -> None:
     """Broken off anywhere, taken up from what was saved, wrapped round: the second run alone has it all."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     for _ in range(steps):
         if not ranges.is_done:
             step(ranges, table, rng.choice(ranges.under_way(4)), count, Counter())
@@ -115,7 +115,7 @@ def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -
 
 
 def test_fraction_is_what_was_gone_through() -> None:
-    ranges = Ranges(STANDALONE, [Span(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     assert ranges.fraction() == 0.0
     first = ranges.under_way(1)[0]
     ranges.advance(first, STANDALONE.cursor(first.end), [])
@@ -154,12 +154,12 @@ def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
 
 def test_an_opaque_scan_is_not_cut() -> None:
     with pytest.raises(ValueError, match="cut"):
-        Ranges(Dialect.OPAQUE, [Span(0, 5)])
+        Ranges(Dialect.OPAQUE, [CursorSpan(0, 5)])
 
 
 def test_names_of_a_megabyte_are_not_held() -> None:
     """Eight ranges whose first pages have names of 1 MiB: what is remembered of them is bounded in bytes."""
-    cut = [Span(*piece) for piece in equal_ranges(8)]
+    cut = [CursorSpan(*piece) for piece in equal_ranges(8)]
     ranges = Ranges(STANDALONE, cut)
     tracemalloc.start()
     for number in range(6):
@@ -172,7 +172,7 @@ def test_names_of_a_megabyte_are_not_held() -> None:
 
 
 def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> None:
-    ranges = Ranges(STANDALONE, [Span(0, 1 << 63), Span(1 << 63, POSITION_END)])
+    ranges = Ranges(STANDALONE, [CursorSpan(0, 1 << 63), CursorSpan(1 << 63, POSITION_END)])
     first, second = ranges.under_way(2)
     page = [b"%d" % number + bytes(1 << 20) for number in range(6)]
     ranges.advance(second, STANDALONE.cursor(3 << 62), page)

@@ -16,7 +16,7 @@ from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ran
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.node_scan import TABLE_PROBES
 from rtui.server.scan.pace import Pace
-from rtui.server.scan.ranges import Ranges, Span
+from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from tests.server.scan.table import Dict
@@ -76,7 +76,7 @@ def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: 
     table = a_table(rng, rng.choice((3, 60, 400)))
     names = sorted(table.keys)
     staying = set(rng.sample(names, len(names) // 2))
-    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(width)])
+    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
     fleeting = [name for name in names if name not in staying]
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=fleeting)
     assert staying <= set(seen)
@@ -97,7 +97,7 @@ def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int)
     cuts = sorted({rng.randrange(1, 1 << 11) << 53 for _ in range(rng.randint(1, 6))})
     table.resize(rng.randint(1, 6))
     table.rehash(5000)
-    spans = [Span(start, end) for start, end in zip([0, *cuts], [*cuts, POSITION_END], strict=True)]
+    spans = [CursorSpan(start, end) for start, end in zip([0, *cuts], [*cuts, POSITION_END], strict=True)]
     rng.shuffle(spans)
     ranges = Ranges(Dialect.STANDALONE, spans)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=0, fleeting=[])
@@ -116,7 +116,7 @@ def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int,
     table.resize(rng.randint(1, 5))
     table.rehash(rng.choice((0, 5, 5000)))
     begin = Dialect.STANDALONE.position(cursor)
-    spans = [Span(max(begin, start), end) for start, end in equal_ranges(width) if end > begin] if cursor else []
+    spans = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin] if cursor else []
     ranges = Ranges(Dialect.STANDALONE, spans, first_keys=keys)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=[], first_cursor=cursor)
     seen.update(keys)
@@ -181,7 +181,7 @@ def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, req
     for attempt in range(20):
         server.admin.flushall()
         names = plant(server, numbered(keys, b"%d:" % attempt))
-        ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(8)])
+        ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
         seen: Counter[bytes] = Counter()
         for one in ranges.under_way(8)[1::2]:
             if not one.is_done:

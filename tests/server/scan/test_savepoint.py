@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
-from rtui.server.scan.ranges import Ranges, Span
+from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.savepoint import (
     KEPT_SPANS,
     MAX_FILE_BYTES,
@@ -28,15 +28,15 @@ RUN = "0123abcd"
 
 
 @st.composite
-def spans(draw: st.DrawFn) -> tuple[Span, ...]:
+def spans(draw: st.DrawFn) -> tuple[CursorSpan, ...]:
     bounds = draw(st.sets(st.integers(0, POSITION_END), min_size=2, max_size=16))
     ordered = sorted(bounds)
     pairs = list(zip(ordered[::2], ordered[1::2], strict=False))
-    return tuple(Span(*pair) for pair in draw(st.permutations(pairs)))
+    return tuple(CursorSpan(*pair) for pair in draw(st.permutations(pairs)))
 
 
 @given(spans())
-def test_what_remained_comes_first_and_then_the_rest(remaining: tuple[Span, ...]) -> None:
+def test_what_remained_comes_first_and_then_the_rest(remaining: tuple[CursorSpan, ...]) -> None:
     found = savepoint_of(RUN, 0, None, None, remaining).spans()
     assert found[: len(remaining)] == remaining
     ordered = sorted(found, key=lambda span: span.start)
@@ -47,10 +47,10 @@ def test_what_remained_comes_first_and_then_the_rest(remaining: tuple[Span, ...]
 
 def test_round_trip(tmp_path: Path) -> None:
     file = SaveFile("prod:6379", 3, tmp_path)
-    point = savepoint_of(RUN, 3, b"user:*", b"hash", [Span(5, 9), Span(1 << 63, POSITION_END)])
+    point = savepoint_of(RUN, 3, b"user:*", b"hash", [CursorSpan(5, 9), CursorSpan(1 << 63, POSITION_END)])
     file.save(point)
     assert SaveFile("prod:6379", 3, tmp_path).load() == point
-    file.save(savepoint_of(RUN, 3, None, None, [Span(7, 9)]))
+    file.save(savepoint_of(RUN, 3, None, None, [CursorSpan(7, 9)]))
     assert len(list(tmp_path.iterdir())) == 1
     file.remove()
     assert file.load() is None
@@ -64,7 +64,7 @@ def test_another_target_or_database_has_another_file(tmp_path: Path) -> None:
 
 def test_neither_names_nor_places_are_in_it(tmp_path: Path) -> None:
     file = SaveFile("prod.example.com:6379", 0, tmp_path / "scans")
-    file.save(savepoint_of(RUN, 0, b"secret:customer:*", b"hash", [Span(1, 2)]))
+    file.save(savepoint_of(RUN, 0, b"secret:customer:*", b"hash", [CursorSpan(1, 2)]))
     told = file.path.name + file.path.read_text()
     assert not any(word in told for word in ("secret", "customer", "hash", "example", "6379"))
     assert stat.S_IMODE(file.path.parent.stat().st_mode) == 0o700
@@ -124,11 +124,11 @@ def test_a_file_that_is_not_text_is_no_savepoint(tmp_path: Path) -> None:
 def test_a_folder_that_can_not_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(OSError, match="taken"):
-        SaveFile("a:1", 0, tmp_path / "taken").save(savepoint_of(RUN, 0, None, None, [Span(1, 2)]))
+        SaveFile("a:1", 0, tmp_path / "taken").save(savepoint_of(RUN, 0, None, None, [CursorSpan(1, 2)]))
 
 
 def test_only_the_same_run_and_filter_can_go_on() -> None:
-    point = Savepoint(RUN, 0, filter_digest(None, None), (Span(1, 2),), 0.0)
+    point = Savepoint(RUN, 0, filter_digest(None, None), (CursorSpan(1, 2),), 0.0)
     same = filter_digest(None, None)
     assert point.why_not(RUN, 0, same) is None
     assert "restarted" in str(point.why_not("other", 0, same))
@@ -139,7 +139,7 @@ def test_only_the_same_run_and_filter_can_go_on() -> None:
 
 def test_the_layout_on_disk(tmp_path: Path) -> None:
     file = SaveFile("a:1", 0, tmp_path)
-    file.save(Savepoint(RUN, 0, "f", (Span(0, POSITION_END),), 12.5))
+    file.save(Savepoint(RUN, 0, "f", (CursorSpan(0, POSITION_END),), 12.5))
     assert json.loads(file.path.read_text()) == {
         "format": 1,
         "run_id": RUN,
@@ -157,7 +157,7 @@ def test_any_number_of_interruptions_keeps_the_file_readable(
 ) -> None:
     """Forty runs in a row are broken off anywhere; each saves a file that the next one reads, of the whole keyspace."""
     file = SaveFile("a:1", 0, tmp_path_factory.getbasetemp())
-    ranges = Ranges(Dialect.STANDALONE, [Span(*piece) for piece in equal_ranges(width)])
+    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
     for _ in range(40):
         for _ in range(rng.randrange(1, 30)):
             one = rng.choice(ranges.under_way(width) or [None])
@@ -177,7 +177,7 @@ def test_any_number_of_interruptions_keeps_the_file_readable(
         ranges = Ranges(Dialect.STANDALONE, saved.spans())
 
 
-def tiles(spans: tuple[Span, ...]) -> bool:
+def tiles(spans: tuple[CursorSpan, ...]) -> bool:
     """Whether these cover the keyspace without a gap and without an overlap."""
     ordered = sorted(spans, key=lambda span: span.start)
     ends = [0, *(span.end for span in ordered)]
@@ -185,12 +185,18 @@ def tiles(spans: tuple[Span, ...]) -> bool:
 
 
 def test_ranges_that_touch_are_one() -> None:
-    assert joined([Span(8, 9), Span(5, 8), Span(20, 30), Span(0, 5), Span(25, 40)]) == (Span(0, 9), Span(20, 40))
-    assert joined([Span(20, 30), Span(0, 5), Span(3, 3), Span(5, 9)]) == (Span(20, 30), Span(0, 9))
+    assert joined([CursorSpan(8, 9), CursorSpan(5, 8), CursorSpan(20, 30), CursorSpan(0, 5), CursorSpan(25, 40)]) == (
+        CursorSpan(0, 9),
+        CursorSpan(20, 40),
+    )
+    assert joined([CursorSpan(20, 30), CursorSpan(0, 5), CursorSpan(3, 3), CursorSpan(5, 9)]) == (
+        CursorSpan(20, 30),
+        CursorSpan(0, 9),
+    )
 
 
 def test_a_file_of_many_ranges_is_read() -> None:
     """What an earlier version saved after many interruptions: ranges that touch, more of them than are kept."""
-    found = joined([Span(place, place + 7) for place in range(0, 800, 10)])
+    found = joined([CursorSpan(place, place + 7) for place in range(0, 800, 10)])
     assert len(found) == KEPT_SPANS
     assert (found[0].start, found[-1].end) == (0, 797)

@@ -15,7 +15,7 @@ from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
-from rtui.server.scan.ranges import Span
+from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, Lost
@@ -445,7 +445,7 @@ async def test_a_part_only(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     seen = Seen()
     async with connected(target_of(valkey)) as connection:
-        scan = Scan([ScanNode(connection, spans=(Span(0, 1 << 62),))], seen, RunControl(Pace.FULL))
+        scan = Scan([ScanNode(connection, spans=(CursorSpan(0, 1 << 62),))], seen, RunControl(Pace.FULL))
         await scan.run()
     assert 0.9 * MANY / 4 < seen.keys.total() < 1.1 * MANY / 4 + 1000
 
