@@ -19,12 +19,11 @@ from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.largest_keys import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
-from rtui.server.inspection.report_head import columns_report, coverage_of, head, own_read_notes, unread_notes
+from rtui.server.inspection.report_head import coverage_of, head, key_sizes, memory_bound
 from rtui.server.inspection.sample_pass import SamplePass
-from rtui.server.inspection.server_figures import key_sizes, memory_bound
 from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands, too_many_gone
-from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
+from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
@@ -226,7 +225,7 @@ class AnalysisRun:
 
         A sample draws keys before their types are known, so keys of one type are always scanned.
         """
-        dialect = dialect_for(self._connection.server)
+        dialect = dialect_of(self._connection.server)
         wanted = self._options.estimate_keys
         is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.key_type is None:
@@ -354,18 +353,11 @@ class AnalysisRun:
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
         heading = head(
             self._connection,
-            self._plan,
+            self._pipeline,
             scope=structs.replace(self._options.scope, pace=self.control.pace.value),
             coverage=coverage,
             cost=self.cost,
-            columns=columns_report(self._plan, encoding_every=self._options.encoding_every),
-            notes=(
-                *scanned,
-                *self._notes,
-                *unread_notes(self._pipeline.unread),
-                *own_read_notes(self._pipeline.own_read_keys),
-            ),
-            made_at_s=time.time(),
+            notes=(*scanned, *self._notes),
         )
         slots = structs.replace(summary.slots, owned=self._slots)
         self.report = Report(heading, structs.replace(summary, slots=slots), self._hot.report, self._keysizes)

@@ -22,7 +22,8 @@ from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.report import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.scan.node import ScanNode, dialect_for
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
@@ -285,7 +286,7 @@ class BrowsingSession:
         def add(keys: list[bytes]) -> None:
             filling.add(keys if passes is None else [key for key in keys if passes(key)])
 
-        node = ScanNode(self.connection, dialect_for(self.connection.server), size=self._size)
+        node = ScanNode(self.connection, dialect_of(self.connection.server), size=self._size)
         control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
         scan = Scan([node], add, control, match=pattern, key_type=only.key_type)
         try:

@@ -21,8 +21,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.browsing_status import ServerStamp, stamp_now
 from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands
-from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode, dialect_for, owned_slots
+from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import ScanFilter, key_count, scan_page
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
@@ -231,7 +231,7 @@ class KeyspacePass:
 
     def _saved_node(self) -> ScanNode | None:
         """The node with the ranges of a saved scan that can go on."""
-        dialect = dialect_for(self._connection.server)
+        dialect = dialect_of(self._connection.server)
         saved = self._file.load() if dialect.is_ordered else None
         if saved is None:
             return None
@@ -272,7 +272,7 @@ class KeyspacePass:
         self._store.add(keys)
         if not cursor:
             return None
-        dialect = dialect_for(self._connection.server)
+        dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
 
     async def _filled(self) -> ScanNode:
@@ -285,9 +285,9 @@ class KeyspacePass:
             with contextlib.suppress(ConnectionLost):
                 (reply,) = await self._connection.run(guard.dbsize())
                 self.size = self.size if (size := key_count(reply)) is None else size
-            await self._take_overview(dialect_for(self._connection.server))
+            await self._take_overview(dialect_of(self._connection.server))
         self._has_repeats = True
-        dialect = dialect_for(self._connection.server)
+        dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.server.run_id)
 
     async def _take_overview(self, dialect: Dialect) -> None:

@@ -26,7 +26,7 @@ from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.guard.table import TABLE
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.report import hot_report, lfu_settings
-from rtui.server.inspection.server_figures import key_sizes
+from rtui.server.inspection.report_head import key_sizes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.capability import Capabilities

@@ -14,6 +14,8 @@ import enum
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from rtui.server.wire.identity import ServerIdentity
+
 POSITION_END: Final = 1 << 64
 """One past the last position: the whole keyspace is the half-open range 0 … POSITION_END."""
 
@@ -77,16 +79,16 @@ class Dialect(enum.Enum):
         return self.position(cursor) if cursor else POSITION_END
 
 
-def dialect_of(product: str, version: Sequence[int] | None, *, cluster_enabled: bool | None) -> Dialect:
-    """The dialect of a server that calls itself `product` ("redis", "valkey", anything else) in `version`."""
-    since = _SLOTTED_SINCE.get(product)
-    if since is None:
+def dialect_of(server: ServerIdentity) -> Dialect:
+    """How this server counts its cursors."""
+    since = _SLOTTED_SINCE.get(server.product or "other")
+    if since is None or server.cluster_enabled is None:
         return Dialect.OPAQUE
-    if not cluster_enabled:
-        return Dialect.STANDALONE if cluster_enabled is False else Dialect.OPAQUE
-    if version is None:
+    if not server.cluster_enabled:
+        return Dialect.STANDALONE
+    if server.version is None:
         return Dialect.OPAQUE
-    return Dialect.SLOTTED if tuple(version[:2]) >= since else Dialect.STANDALONE
+    return Dialect.SLOTTED if server.version[:2] >= since else Dialect.STANDALONE
 
 
 def covered_share(begin: int, end: int, slots: Sequence[tuple[int, int]] | None = None) -> float:

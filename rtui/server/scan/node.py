@@ -14,22 +14,16 @@ from typing import Final, Protocol
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.scan.cursor import Dialect, dialect_of, equal_ranges
+from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
-from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
-
-
-def dialect_for(server: ServerIdentity) -> Dialect:
-    """How this server counts its cursors."""
-    return dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +122,7 @@ async def owned_slots(connection: Connection) -> Slots | None:
 
 
 def parse_slots(reply: Reply) -> Slots | None:
-    """The slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
+    """Read the slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
     if not isinstance(reply, bytes):
         return None
     lines = [line.split(b" ") for line in reply.splitlines()]

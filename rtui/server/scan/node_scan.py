@@ -13,8 +13,8 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch
-from rtui.server.scan.node import KeyQueries, ScanNode, dialect_for
+from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
+from rtui.server.scan.node import KeyQueries, ScanNode
 from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
@@ -200,7 +200,7 @@ class NodeScan:
         dialect = Dialect.OPAQUE if opaque else self.ranges.dialect
         if not opaque and self._lane is not None and self._server_name not in {None, self._lane.server.full_name}:
             self._server_name = self._lane.server.full_name
-            dialect = dialect_for(self._lane.server)
+            dialect = dialect_of(self._lane.server)
         self.ranges = self.node.whole(dialect).ranges()
         self.delivered = 0
         self.table = TableWatch()

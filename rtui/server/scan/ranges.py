@@ -55,15 +55,6 @@ class CursorSpan:
     end: int = POSITION_END
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyKeys:
-    """What a page delivered that may be from `begin` … `end`, before its own range, ahead of the ranges there."""
-
-    begin: int
-    end: int
-    hashes: Hashes
-
-
 class Range:
     """One span under way: the cursor to send next, and keys by which repeats at its borders are recognised."""
 
@@ -126,12 +117,9 @@ class Range:
 class Ranges:
     """The ranges of one node in the order in which they are begun.
 
-    A page ends with a whole bucket at or behind the end of its range, so the last page of a range may hold keys of the
-    next one. Those are recognised by name: the next range's first keys are remembered and left out of the page.
-
-    A page begins with a whole bucket, too: the one that its cursor points into. Where the table has fewer buckets than
-    the cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before
-    the cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
+    A page begins with a whole bucket: the one that its cursor points into. Where the table has fewer buckets than the
+    cursor has bits, since it became smaller or a range begins in the middle of a bucket, that bucket begins before the
+    cursor, and the page holds keys from before it. What a range before delivers later is compared with them, on
     every page: after the table has grown, none runs over the border any more. What was delivered before is recognised
     among the keys of the last pages. Either sets `repeats_possible`.
 
@@ -167,7 +155,8 @@ class Ranges:
         ends = {span.end for span in ordered}
         self._ranges = [Range(span, self._cursor_at(span.start), has_border=span.start in ends) for span in ordered]
         self._at_start = {one.start: one for one in self._ranges}
-        self._early: list[EarlyKeys] = []
+        self._early: list[tuple[int, int, Hashes]] = []
+        """What pages delivered that may be from between two positions before their own range, ahead of ranges there."""
         before = Range(CursorSpan(0, ordered[0].start if ordered else 0), 0, has_border=False)
         before.remember_recent(tuple(map(hash, first_keys)), before.end)
         self._sources = [before, *self._ranges] if first_keys else self._ranges
@@ -214,7 +203,13 @@ class Ranges:
         reached = self.dialect.reached(cursor)
         if reached <= one.position:
             raise CursorOrderError
-        first = self._first_position(one, sent, cursor)
+        first = one.position
+        # A cursor of n bits comes from a table of at least 2^n buckets, and of two tables from the smaller one. So the
+        # keys of a page begin at its position, unless its cursor is shorter than the one sent, which is so by chance,
+        # too, for every fourth page. Then they may begin where a bucket of a table of 2^n buckets does.
+        if self.dialect is Dialect.STANDALONE and cursor.bit_length() < sent.bit_length():
+            bucket = POSITION_END >> cursor.bit_length()
+            first = first // bucket * bucket
         one.remember(keys, reached)
         fresh = keys
         if one.tail:
@@ -228,24 +223,15 @@ class Ranges:
         if self._early or first < before:
             self._notice_repeats(one, first, before, fresh)
         if one.is_done:
-            self._early = [early for early in self._early if self._is_under_way(early.begin, early.end)]
+            self._early = [early for early in self._early if self._is_under_way(early[0], early[1])]
         page = tuple(map(hash, keys))
-        if first < one.start:
-            self._remember_early(EarlyKeys(first, one.start, page))
+        if page and first < one.start and self._is_under_way(first, one.start):
+            if sum(len(hashes) for _, _, hashes in self._early) + len(page) > EARLY_KEYS:
+                self.repeats_possible = True
+            else:
+                self._early.append((first, one.start, page))
         one.remember_recent(page, reached)
         return fresh
-
-    def _first_position(self, one: Range, sent: int, cursor: int) -> int:
-        """From where on the page of `one` that came with this cursor may hold keys: at most its position.
-
-        A cursor of n bits comes from a table of at least 2^n buckets, and of two tables from the smaller one. So a
-        page begins at its position, unless its cursor is shorter than the one sent, which is so by chance, too, for
-        every fourth page. Then it may begin where a bucket of a table of 2^n buckets does.
-        """
-        if self.dialect is not Dialect.STANDALONE or cursor.bit_length() >= sent.bit_length():
-            return one.position
-        bucket = POSITION_END >> cursor.bit_length()
-        return one.position // bucket * bucket
 
     def _notice_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
         """Set `repeats_possible` if a page delivers what was delivered before.
@@ -254,23 +240,13 @@ class Ranges:
         """
         hashes = frozenset(map(hash, keys))
         if any(
-            first < early.end and early.begin < one.position and not hashes.isdisjoint(early.hashes)
-            for early in self._early
+            first < end and begin < one.position and not hashes.isdisjoint(early) for begin, end, early in self._early
         ):
             self.repeats_possible = True
         if first < before:
             sources = [one] if first >= one.own_start else self._sources
             if any(other.has_had(hashes, first) for other in sources):
                 self.repeats_possible = True
-
-    def _remember_early(self, early: EarlyKeys) -> None:
-        """Keep what a page delivered that may be from before its range, if a range before is to deliver that, too."""
-        if not early.hashes or not self._is_under_way(early.begin, early.end):
-            return
-        if sum(len(other.hashes) for other in self._early) + len(early.hashes) > EARLY_KEYS:
-            self.repeats_possible = True
-        else:
-            self._early.append(early)
 
     def _is_under_way(self, begin: int, end: int) -> bool:
         """Whether something between two positions has not been visited."""

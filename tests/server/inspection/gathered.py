@@ -9,7 +9,8 @@ from typing import Any
 from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
-from rtui.server.scan.node import ScanNode, dialect_for
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
@@ -72,5 +73,5 @@ async def inspecting(
     await capabilities.probe(connection)
     plan = Plan(capabilities, connection.server, connection.no_touch)
     pipeline = InspectionPipeline(plan, found, encoding_every=encoding_every)
-    node = ScanNode(connection, dialect_for(connection.server), queries=pipeline)
+    node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -16,6 +16,7 @@ from rtui.server.scan.cursor import (
     dialect_of,
     equal_ranges,
 )
+from rtui.server.wire.identity import Product, ServerIdentity
 
 cursors = st.integers(min_value=0, max_value=POSITION_END - 1)
 ordered = st.sampled_from([Dialect.STANDALONE, Dialect.SLOTTED])
@@ -89,9 +90,9 @@ def test_opaque_has_no_positions() -> None:
     ],
 )
 def test_dialect_follows_product_and_version(
-    product: str, version: tuple[int, ...] | None, cluster: bool | None, expected: Dialect
+    product: Product, version: tuple[int, ...] | None, cluster: bool | None, expected: Dialect
 ) -> None:
-    assert dialect_of(product, version, cluster_enabled=cluster) is expected
+    assert dialect_of(ServerIdentity(product, version=version, cluster_enabled=cluster)) is expected
 
 
 @given(st.integers(min_value=0, max_value=6))

@@ -30,8 +30,7 @@ MANY = 30_000
 
 def make(connection: Connection, seen: Seen, dialect: Dialect | None = None, **options: Any) -> Scan:
     """A scan of the whole server, at full pace unless told otherwise."""
-    said = connection.server
-    found = dialect_of(said.product or "other", said.version, cluster_enabled=said.cluster_enabled)
+    found = dialect_of(connection.server)
     control = RunControl(options.pop("pace", Pace.FULL))
     scan = Scan([ScanNode(connection, dialect or found)], seen, control, **options)
     seen.scan = scan
