@@ -12,7 +12,7 @@ from msgspec import structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope, Summary
+from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server.hot.report import HotKeyReporter
@@ -34,7 +34,7 @@ from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.tasks import failure_of, start_supervised
+from rtui.server.wire.tasks import end_task, failure_of, start_supervised
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -119,7 +119,8 @@ class AnalysisRun:
         """What all keys can have at most; asked for estimates only."""
         self._slots: tuple[tuple[int, int], ...] | None = None
         self._keysizes: tuple[KeySizes, ...] = ()
-        self._hot = HotKeyReporter(connection, self._capabilities)
+        self.hot = HotKeyReporter(connection, self._capabilities)
+        """The hot keys of the report, and when they were asked for."""
         self._extra_commands = 0
         self._failure: SafeText | None = None
         self._before: SizeSnapshot | None = None
@@ -169,8 +170,7 @@ class AnalysisRun:
         finally:
             if alarm is not None:
                 alarm.cancel()
-            reporting.cancel()
-            await asyncio.gather(reporting, return_exceptions=True)
+            await end_task(reporting)
         failure = await failure_of(self._finish(), name="rtui last report")
         if failure is not None:
             self._fail(failure)
@@ -183,19 +183,14 @@ class AnalysisRun:
             self._failure = failure.happened
         self.control.stop(SafeText(failure.happened.removesuffix(".")))
 
-    @property
-    def hot_asked_at_s(self) -> float | None:
-        """When the hot keys of the report were asked for, in seconds since the epoch; None before that."""
-        return self._hot.asked_at_s
-
     async def ask_hot(self) -> None:
         """Ask the server again for its hot keys, once the last report is there; raises ConnectionLost."""
         report = self.report
         if report is None or not self.progress.state.is_over:
             return
-        await self._hot.refresh(report.summary, at_last=True)
+        await self.hot.refresh(report.summary, at_last=True)
         if self.report is report:
-            self.report = structs.replace(report, hot=self._hot.report)
+            self.report = structs.replace(report, hot=self.hot.report)
             self._revision += 1
 
     async def _inspect(self) -> None:
@@ -210,7 +205,7 @@ class AnalysisRun:
     async def _read_server(self, server: CommandRunner) -> None:
         """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
         capabilities = self._capabilities
-        await self._hot.read_lfu_settings()
+        await self.hot.read_lfu_settings()
         self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
         size: int | None = None
         if capabilities.allows(Feature.DBSIZE):
@@ -272,11 +267,7 @@ class AnalysisRun:
         failure = await failure_of(self._ask_last(), name="rtui last questions")
         if failure is not None and self._failure is None:
             self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
-        summary, _ = await self._summary()
-        with contextlib.suppress(RtuiError):
-            await self._hot.refresh(summary, at_last=True)
-        self._is_ended = True
-        self._publish(summary, self._coverage())
+        await self._publish(is_final=True)
 
     async def _ask_last(self) -> None:
         """Complete the largest keys and compare the counts; raises an RtuiError where the connection does not hold."""
@@ -326,30 +317,29 @@ class AnalysisRun:
                 continue
             seen = self._findings.revision
             began = loop.time()
-            summary, coverage = await self._summary(is_final=False)
-            with contextlib.suppress(RtuiError):
-                await self._hot.refresh(summary)
-            self._publish(summary, coverage)
+            await self._publish(is_final=False)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
-    async def _summary(self, *, is_final: bool = True) -> tuple[Summary, Coverage]:
-        """Sum up in slices, and say what the sums rest on; batches are held back meanwhile."""
+    async def _publish(self, *, is_final: bool) -> None:
+        """Sum up in slices while batches are held back, ask for the hot keys, and make the report of it."""
+
+        def coverage_now() -> Coverage:
+            size = self._size if self._only.is_open else None
+            return coverage_of(self._findings, work, self.progress, size=size, why_ended=self.control.stop_reason)
+
         work = self._work
         sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
         with contextlib.closing(self._findings.summary(sampled, is_final=is_final)) as slices:
-            found = next(slices)
-            while found is None:
+            summary = next(slices)
+            while summary is None:
                 await asyncio.sleep(0)
-                found = next(slices)
-            return found, self._coverage()
-
-    def _coverage(self) -> Coverage:
-        """Return what the figures rest on by now."""
-        size = self._size if self._only.is_open else None
-        return coverage_of(self._findings, self._work, self.progress, size=size, why_ended=self.control.stop_reason)
-
-    def _publish(self, summary: Summary, coverage: Coverage) -> None:
-        work = self._work
+                summary = next(slices)
+            coverage = coverage_now()
+        with contextlib.suppress(RtuiError):
+            await self.hot.refresh(summary, at_last=is_final)
+        if is_final:
+            self._is_ended = True
+            coverage = coverage_now()
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
         heading = head(
             self._connection,
@@ -360,5 +350,5 @@ class AnalysisRun:
             notes=(*scanned, *self._notes),
         )
         slots = structs.replace(summary.slots, owned=self._slots)
-        self.report = Report(heading, structs.replace(summary, slots=slots), self._hot.report, self._keysizes)
+        self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, self._keysizes)
         self._revision += 1

@@ -1,4 +1,4 @@
-"""An analysis on a real server, over the connection that the tree is browsed with."""
+"""What the Analyse screen reads: the analysis of a server while it runs, or a report that was opened from a file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,75 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
-from rtui.analysis.report.document import Report
+from msgspec import structs
+
+from rtui.analysis.humanize import counted, duration
+from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisOptions, AnalysisRun
-from rtui.server.analysis_source import AnalysisStatus
-from rtui.server.browsing_status import ServerStamp, stamp_now
+from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import server_report
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.tasks import start_supervised
+from rtui.server.wire.tasks import end_task, start_supervised
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisStatus:
+    """An analysis at one moment: everything but its numbers."""
+
+    server: ServerReport
+    """Who is or was asked; before the first report only what is known from the connection."""
+    progress: Progress = field(default_factory=Progress)
+    cost: Cost = field(default_factory=Cost)
+    pace: Pace = Pace.GENTLE
+    link: State = field(default_factory=Online)
+    is_live: bool = True
+    """Whether a server can be asked; False for a report from a file."""
+    is_estimate: bool = False
+    """Whether the analysis that runs, or ran last, inspects a sample only."""
+    hot_since_s: float = 0.0
+    """Seconds since the server was asked for its hot keys; 0 where that is not known, as in a report from a file."""
+    age_s: float | None = None
+    """Seconds since the figures were complete, or as complete as they will be; None while they still come."""
+    outdated: Outdated | None = None
+    """Why the figures do not hold any more; None while they may."""
+    notes: tuple[SafeText, ...] = ()
+    """Sentences that a reader of the numbers has to know."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an analysis has begun and not ended, be it paused."""
+        state = self.progress.state
+        return self.is_live and state is not ScanState.READY and not state.is_over
+
+
+ASK_FROM_S: Final = 10.0
+"""An analysis that has run for so long is not ended by a key without a question."""
+
+
+def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
+    """Return a sentence about what an analysis loses when rtui ends now; None for nothing that took long."""
+    elapsed_s, keys = status.cost.elapsed_s, status.progress.keys
+    if not status.is_under_way or elapsed_s < ASK_FROM_S:
+        return None
+    asked = counted(keys, "key")
+    return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
 
 
 class AnalysisSession:
-    """One analysis after the other; the last report stays until the next one has figures."""
+    """Analyses of a server, one after the other, over the connection that the tree is browsed with.
+
+    The last report stays until the next one has figures.
+    """
 
     def __init__(
         self,
@@ -67,7 +117,7 @@ class AnalysisSession:
         """Everything but the figures, now."""
         now, now_s = self._analysis, self._clock()
         stamp = self._stamp if now is not None and now.report is not None and now.progress.state.is_over else None
-        asked_at_s = None if now is None else now.hot_asked_at_s
+        asked_at_s = None if now is None else now.hot.asked_at_s
         return AnalysisStatus(
             server=server_report(self._connection),
             progress=self._progress(),
@@ -115,11 +165,11 @@ class AnalysisSession:
     async def close(self) -> None:
         """End everything without sending anything more."""
         task, self._task = self._task, None
-        await _cancelled(task)
+        await end_task(task)
 
     async def _run(self, before: asyncio.Task[None] | None, analysis_run: AnalysisRun) -> None:
         """Run an analysis once the one before has ended, with other work suspended."""
-        await _cancelled(before)
+        await end_task(before)
         began = self._stamp = stamp_now(self._connection, self._clock())
         with self._suspended():
             try:
@@ -147,8 +197,39 @@ class AnalysisSession:
         return progress
 
 
-async def _cancelled(task: asyncio.Task[None] | None) -> None:
-    """Cancel a task and wait until it has ended."""
-    if task is not None and not task.done():
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+class FixedAnalysis:
+    """A report from a file, as an analysis that is over; there is no server to ask."""
+
+    offers_hot_session = reports_hot_keys = False
+
+    def __init__(self, report: Report) -> None:
+        head, kind = report.head, report.head.coverage.kind
+        state = ScanState.STOPPED if kind is CoverageKind.PARTIAL else ScanState.DONE
+        paces = {pace.value: pace for pace in Pace}
+        self.report: Report | None = report
+        self.revision = 1
+        self.status = AnalysisStatus(
+            head.server,
+            Progress(state=state, fraction=head.coverage.fraction, keys=head.coverage.counted_keys),
+            Cost(**structs.asdict(head.cost)),
+            pace=paces.get(head.scope.pace, Pace.GENTLE),
+            is_live=False,
+            is_estimate=kind is CoverageKind.ESTIMATE,
+        )
+        self.control = RunControl(self.status.pace)
+
+    def begin(self, *, estimate: bool = False) -> None:
+        """Do nothing: there is no server."""
+
+    async def start_hot_session(self, consent: Consent) -> None:
+        """Do nothing: there is no server."""
+
+    async def ask_hot(self) -> None:
+        """Do nothing: there is no server."""
+
+    async def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+
+AnalysisSource: TypeAlias = AnalysisSession | FixedAnalysis
+"""What the screen shows."""

@@ -36,7 +36,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
-from rtui.server.wire.tasks import start_supervised
+from rtui.server.wire.tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
     from rtui.server.analysis_run import AnalysisOptions
@@ -186,7 +186,7 @@ class BrowsingSession:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
         if self._analysis is None:
             return None
-        from rtui.server.analysis_source import lost_by_leaving  # noqa: PLC0415 - likewise
+        from rtui.server.analysis_session import lost_by_leaving  # noqa: PLC0415 - likewise
 
         return lost_by_leaving(self._analysis.status)
 
@@ -211,10 +211,8 @@ class BrowsingSession:
         if self._analysis is not None:
             await self._analysis.close()
         self._next_resumes = None
-        for task in (self._replacing, self._refreshing):
-            if task is not None:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+        await end_task(self._replacing)
+        await end_task(self._refreshing)
         await self._pass.end()
         if self._unfiltered is not None:
             await self._unfiltered.keyspace_pass.end()

@@ -33,7 +33,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.tasks import failure_of
+from rtui.server.wire.tasks import end_task, failure_of
 
 MAX_EXPECTED: Final = 400
 """Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""
@@ -184,9 +184,7 @@ class KeyspacePass:
         if self.scan is not None and not self.scan.state.is_over:
             self.save()
         self.control.stop()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await end_task(self._task)
 
     def _save_when_paused(self) -> None:
         if self.control.is_paused and not self.control.is_stopped:

@@ -311,7 +311,7 @@ class ReportApp(RtuiApp):
 
     async def begin(self) -> None:
         """Show the report, instead of connecting."""
-        from rtui.server.analysis_source import FixedAnalysis  # noqa: PLC0415 - not for browsing
+        from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
         await self.push_screen(AnalyseScreen(FixedAnalysis(self._report)))

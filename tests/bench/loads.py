@@ -42,8 +42,7 @@ async def rtui_scans(port: int, pace: str) -> None:
     """Scan the whole keyspace into a store at one of rtui's paces, again and again."""
     connection = Connection(Target(port=port))
     await connection.open()
-    server = connection.server
-    dialect = dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
+    dialect = dialect_of(connection.server)
     while True:
         store = NamespaceStore()
         await Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace))).run()

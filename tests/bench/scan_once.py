@@ -27,8 +27,7 @@ async def into_the_store(port: int, pace: str, keys: int) -> float:
     """Scan everything once, as browsing does."""
     connection = Connection(Target(port=port))
     await connection.open()
-    server = connection.server
-    dialect = dialect_of(server.product or "other", server.version, cluster_enabled=server.cluster_enabled)
+    dialect = dialect_of(connection.server)
     store = NamespaceStore()
     gc.freeze()
     start = time.perf_counter()

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_source import AnalysisStatus
+from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.browse_options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState

@@ -13,7 +13,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
-from rtui.server.analysis_source import AnalysisSource, FixedAnalysis, lost_by_leaving
+from rtui.server.analysis_session import AnalysisSource, FixedAnalysis, lost_by_leaving
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import (
     FIRST,

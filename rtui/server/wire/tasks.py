@@ -57,6 +57,13 @@ def start_supervised(
     return task
 
 
+async def end_task(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task, if there is one, and wait until it has ended."""
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 def as_rtui_error(error: BaseException, name: str) -> RtuiError:
     """Return an exception as one that can be shown; an unexpected one is logged. `name` says what has failed."""
     first = _first(error)

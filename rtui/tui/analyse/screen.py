@@ -16,7 +16,7 @@ from textual.widget import Widget
 from rtui.analysis.humanize import duration, keys
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_source import AnalysisSource, AnalysisStatus
+from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.scan.progress import ScanState

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rtui.analysis.facts import KeyFacts, RowFacts
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_source import AnalysisSource
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.server.analysis_session import AnalysisSource
 
 
 class Session(Protocol):

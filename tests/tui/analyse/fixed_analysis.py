@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rtui.analysis.report.document import Report, ServerReport
-from rtui.server.analysis_source import AnalysisStatus
+from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.analysis_session import FixedAnalysis as AnalysisFromFile
 from rtui.server.guard.evidence import Consent
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -23,10 +24,8 @@ RUNNING = AnalysisStatus(
 )
 
 
-class FixedAnalysis:
+class FixedAnalysis(AnalysisFromFile):
     """A live analysis as far as a screen can tell."""
-
-    offers_hot_session = reports_hot_keys = False
 
     def __init__(self, report: Report | None = None, status: AnalysisStatus = READY) -> None:
         self.report = report

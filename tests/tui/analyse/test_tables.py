@@ -10,7 +10,7 @@ from msgspec import structs
 from textual.geometry import Size
 
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
-from rtui.server.analysis_source import AnalysisStatus
+from rtui.server.analysis_session import AnalysisStatus
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import PanelTable
