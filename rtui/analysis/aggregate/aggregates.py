@@ -2,7 +2,7 @@
 
 A batch goes four ways: its rows of facts into the buffers of the keys' patterns (`placement`, `tally`), its names into
 the counts by hash slot (`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths
-into a sketch by type. From time to time waiting rows are counted, names without a node decided on (`unplaced`), and
+into a sketch by type. From time to time waiting rows are counted, names without a node decided on, and
 bins of expiries coarsened. A summary reads the tree from the leaves to the root (`summary`) and finds expiry cliffs
 (`cliffs`); `figures` turns counts into estimates where the keys are a sample.
 """
@@ -20,13 +20,12 @@ from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale, coarsen_to_budget
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures
 from rtui.analysis.aggregate.pattern_tree import PatternTree
-from rtui.analysis.aggregate.placement import NO_FACTS, Placement
+from rtui.analysis.aggregate.placement import NO_FACTS, Placement, UnplacedKey
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.summary import NodeReports, encoding_reports, type_reports
 from rtui.analysis.aggregate.top_keys import TopKeys
-from rtui.analysis.aggregate.unplaced import UnplacedKey
 from rtui.analysis.report.document import Scope, Summary
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
@@ -130,14 +129,15 @@ class Aggregates:
         for index, missing in unplaced:
             row = tuple(column[index] for column in columns.values())
             size_bytes = 0 if batch.memory_bytes is None else batch.memory_bytes[index]
-            placement.unplaced.add(UnplacedKey(keys[index], key_type, layout, row, size_bytes, missing))
+            placement.hold(UnplacedKey(keys[index], key_type, layout, row, size_bytes, missing))
         if key_type is not None and batch.lengths is not None:
             self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
         self._slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
         self._waiting += len(keys) - len(unplaced)
-        if placement.unplaced.is_full:
-            self._decide(is_final=False)
+        if placement.is_full:
+            placement.decide(is_final=False)
+            self._waiting = 0
         while self._waiting > MOST_WAITING:
             self._next_buffer = (self._next_buffer + 1) % len(placement.buffers)
             self._waiting -= placement.buffers[self._next_buffer].flush()
@@ -147,12 +147,6 @@ class Aggregates:
             ttls = (tally.ttl for tally in self.tree.root.all_tallies() if tally.ttl is not None)
             coarsen_to_budget(MOST_EXPIRY_BINS, (ttl.expiries for ttl in ttls if ttl.expiries is not None))
 
-    def _decide(self, *, is_final: bool) -> None:
-        """Decide which names get a node, and merge nodes that are too light; everything that waits is counted."""
-        self._placement.unplaced.decide(is_final=is_final)
-        self._waiting = 0
-        self._placement.forget_merged()
-
     def summary(
         self, sample: SampledKeyspace | None = None, *, is_final: bool = True
     ) -> Generator[Summary | None, None, None]:
@@ -161,18 +155,19 @@ class Aggregates:
         With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A final
         summary decides which names are heavy enough for a node; one of a running pass leaves that open.
         """
-        root, slicer, unplaced = self.tree.root, Slicer(), self._placement.unplaced
+        root, slicer, placement = self.tree.root, Slicer(), self._placement
         self._summaries += 1
         try:
             if self._summaries == 1:
                 yield from self.add_held()
-            for buffer in self._placement.buffers:
+            for buffer in placement.buffers:
                 self._waiting -= buffer.flush()
                 yield from slicer.pause()
             if self._summaries == 1:
-                if is_final or unplaced.is_full:
-                    self._decide(is_final=is_final)
-                unplaced.show()
+                if is_final or placement.is_full:
+                    placement.decide(is_final=is_final)
+                    self._waiting = 0
+                placement.show()
             yield from slicer.pause()
             figures = self._figures(sample)
             reports = NodeReports(figures, self._scale, slicer)
@@ -191,7 +186,7 @@ class Aggregates:
         finally:
             self._summaries -= 1
             if not self._summaries:
-                unplaced.hide()
+                placement.hide()
         yield summary
 
     def add_held(self) -> Slices[None]:
