@@ -8,9 +8,8 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.figures import Figures, sums_of
+from rtui.analysis.aggregate.figures import Figures, SizeSums, sums_of
 from rtui.analysis.aggregate.pattern_tree import PatternNode
-from rtui.analysis.aggregate.sample_bytes import SizeSums
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.estimates import Estimate, wilson

@@ -14,7 +14,7 @@ from operator import add, mul, sub
 from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
-from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, largest_of
+from rtui.analysis.aggregate.figures import MOST_LARGE, largest_of
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 

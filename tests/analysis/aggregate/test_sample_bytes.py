@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.figures import sums_of
-from rtui.analysis.aggregate.sample_bytes import MOST_LARGE, SampleBytes, SizeSums, cap_of, largest_of
+from rtui.analysis.aggregate.figures import MOST_LARGE, SampleBytes, SizeSums, cap_of, largest_of, sums_of
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.estimates import Estimate
 
