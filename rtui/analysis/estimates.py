@@ -242,14 +242,8 @@ def binomial_tail(at_least: int, n: int, p: float) -> float:
     if p >= 1:
         return 1.0
     if at_least <= n * p:
-        return 1.0 - _tail_above_mean(n - at_least + 1, n, 1 - p)
-    return _tail_above_mean(at_least, n, p)
-
-
-def _tail_above_mean(at_least: int, n: int, p: float) -> float:
-    """Add up the terms from `at_least` on, which fall from there, until they no longer count."""
-    if at_least > n:
-        return 0.0
+        return 1.0 - binomial_tail(n - at_least + 1, n, 1 - p)
+    # Above the mean the terms fall: they are added up until they no longer count.
     log_choices = math.lgamma(n + 1) - math.lgamma(at_least + 1) - math.lgamma(n - at_least + 1)
     term = math.exp(log_choices + at_least * math.log(p) + (n - at_least) * math.log1p(-p))
     total = 0.0

@@ -164,11 +164,6 @@ class RowFacts(_Dated):
     asked_at_s: float
     """When the server was asked, in seconds since the epoch by this machine's clock."""
 
-    @property
-    def is_expired(self) -> bool:
-        """Whether the time to live has run out: the key is gone now, unless its TTL has been extended."""
-        return self.ttl_ms == 0
-
     def at(self, now_s: float) -> RowFacts:
         """Return the same facts with the time to live at a later moment."""
         left = ttl_at(self.ttl_ms, self.asked_at_s, now_s)

@@ -32,15 +32,9 @@ UNBOUNDED: Final = SafeText("∞")
 
 _BYTE_UNITS: Final = (" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB")
 _COUNT_UNITS: Final = ("", "k", "M", "G", "T", "P", "E")
-_THOUSAND: Final = 1000
-_ABOVE_ALL_UNITS: Final = 1e30
-_PERCENT_STEPS: Final = 100
 
 SHORT_FROM: Final = 1000
 """From here on an estimated count is rounded to three figures and a unit."""
-
-_RATE_BY_SECOND: Final = 600
-"""From so many a minute on a rate is shown per second."""
 
 SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
@@ -60,28 +54,19 @@ def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str 
 
 
 def noun(number: float, singular: str, plural: str = "") -> str:
-    """Return a noun as it follows a number: `key` after 1, else `keys`."""
-    return singular if number == 1 else plural or plural_of(singular)
-
-
-FACT_NAMES: Final = {
-    "ttl": "time to live",
-    "idle": "idle time",
-    "frequency": "access frequency",
-}
-"""The names on screen of facts that have a shorter name in reports."""
+    """Return a noun as it follows a number: `key` after 1, else `keys`, `entries`, `matches`, or `plural`."""
+    if number == 1:
+        return singular
+    if plural:
+        return plural
+    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}es" if singular.endswith(("s", "x", "ch", "sh")) else f"{singular}s"
 
 
 def fact_name(fact: str) -> str:
-    """Return the name of a fact on screen: `idle time`, `memory`."""
-    return FACT_NAMES.get(fact, fact)
-
-
-def plural_of(noun: str) -> str:
-    """Return the plural of a noun: keys, entries, matches; of several words, that of the last."""
-    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+    """Return the name on screen of a fact that may have a shorter one in reports: `idle time`, `memory`."""
+    return {"ttl": "time to live", "idle": "idle time", "frequency": "access frequency"}.get(fact, fact)
 
 
 def keys(number: int, mark: Mark = Mark.EXACT) -> SafeText:
@@ -153,29 +138,20 @@ def _three_figures(value: float, step: int, units: tuple[str, ...], *, is_least:
 
     There are at most three digits: from 1,000 bytes on a size is in KiB, `0.98 KiB` rather than `1017 B`.
     """
-    scaled: float = min(max(value, 0), _ABOVE_ALL_UNITS)
+    scaled: float = min(max(value, 0), 1e30)
     for number, unit in enumerate(units):
-        if scaled < _THOUSAND:
-            text = _figures(scaled, places=2 if number else 0, is_least=is_least)
-            if text != str(_THOUSAND):
+        for places in (2, 1, 0) if number else (0,):
+            steps = 10**places
+            text = f"{floor(scaled * steps) / steps if is_least else scaled:.{places}f}"
+            if scaled < 1000 and len(text) <= len("0.00") and text != "1000":
                 return f"{text}{unit}"
         scaled /= step
     return f"> 999{units[-1]}"
 
 
-def _figures(value: float, places: int, *, is_least: bool) -> str:
-    """Return a number below a thousand with so many places, or as many as leave three digits: `0.98`, `29.5`, `786`."""
-    while True:
-        steps = 10**places
-        text = f"{floor(value * steps) / steps if is_least else value:.{places}f}"
-        if len(text) <= len("0.00") or not places:
-            return text
-        places -= 1
-
-
 def share(fraction: float, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a share in whole percent: `29%`, `<1%`, estimated `≈29%`."""
-    percent = fraction * _PERCENT_STEPS
+    percent = fraction * 100
     if 0 < percent < 0.5:
         return SafeText("<1%")
     return SafeText(f"{mark.strip()}{percent:.0f}%")
@@ -209,7 +185,7 @@ def short_duration(ms: int) -> SafeText:
 
 def rate(per_minute: float, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a rate: `≥ 41/s`, `51/min`, `6/h`, `2/d`, and `0/min` for none."""
-    if per_minute >= _RATE_BY_SECOND:
+    if per_minute >= 10 * 60:
         return SafeText(f"{short_count(per_minute / 60, mark)}/s")
     if per_minute >= 1 or not per_minute:
         return SafeText(f"{short_count(per_minute, mark)}/min")

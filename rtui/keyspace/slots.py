@@ -27,12 +27,10 @@ class TagRule(Enum):
 
 
 class HashTag(NamedTuple):
-    """Where the hash tag of a key is, braces included: `key[start:end]` is `{…}`."""
+    """Where the hash tag of a key is, braces included, as offsets in bytes: `key[start:end]` is `{…}`."""
 
     start: int
-    """Offset of the `{`, in bytes."""
     end: int
-    """Offset after the `}`, in bytes."""
 
 
 def crc16(data: bytes) -> int:
@@ -74,10 +72,7 @@ class SlotExplanation:
     """CRC16 of the hashed bytes, 16 bits."""
     hashed: bytes
     rule: TagRule
-    tag_start: int | None
-    """Offset of the `{` of the tag in the key, in bytes; None without a tag."""
-    tag_end: int | None
-    """Offset after the `}` of the tag, in bytes; None without a tag."""
+    tag: HashTag | None
 
     def sentence(self, *, limit: int = 64) -> SafeText:
         """Return the explanation in words; hashed bytes longer than `limit` characters are shortened."""
@@ -90,5 +85,4 @@ def explain(key: bytes) -> SlotExplanation:
     rule, tag = find_tag(key)
     hashed = hashed_bytes(key)
     crc = crc16(hashed)
-    start, end = (None, None) if tag is None else tag
-    return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag_start=start, tag_end=end)
+    return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag=tag)

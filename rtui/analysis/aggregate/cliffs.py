@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, bin_memory
@@ -118,22 +118,17 @@ def find_cliffs(
     cliffs = []
     for span in sorted(found, key=lambda one: (-one.keys, one.first)):
         inside = search.bins[span.first : span.last + 1]
-        start_min = inside[0].start_min
-        whole = Bin(
-            start_min,
-            span.minutes,
-            sum(one.keys for one in inside),
-            sum(one.memory_bytes for one in inside),
-            sum(one.memory_squares for one in inside),
-        )
+        start_min, end_min = inside[0].start_min, inside[0].start_min + span.minutes
+        keys_inside, size = sum(one.keys for one in inside), sum(one.memory_bytes for one in inside)
+        whole = Bin(start_min, span.minutes, keys_inside, size, sum(one.memory_squares for one in inside))
         cliff = Cliff(
             path=path,
             label=label,
             start_s=float(start_min * MINUTE_S),
-            end_s=float((start_min + span.minutes) * MINUTE_S),
-            keys=figures.keys(whole.keys),
-            share=figures.share(whole.keys, total),
-            memory_bytes=bin_memory(whole, figures, largest) if whole.memory_bytes else None,
+            end_s=float(end_min * MINUTE_S),
+            keys=figures.keys(keys_inside),
+            share=figures.share(keys_inside, total),
+            memory_bytes=bin_memory(whole, figures, largest) if size else None,
             expected_keys=figures.keys(search.span(span.first, span.last).rate_around * span.minutes),
         )
         cliffs.append(cliff)
@@ -218,20 +213,17 @@ class _CliffSearch:
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 
-class _Namespace(NamedTuple):
-    """A namespace and how many of its keys expire."""
-
-    path: tuple[PatternNode, ...]
-    expiring: int
+Expiring: TypeAlias = tuple[int, tuple[PatternNode, ...]]
+"""How many keys of a namespace expire, and its path."""
 
 
 def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
     """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
-    namespaces: list[_Namespace] = []
+    namespaces: list[Expiring] = []
     expiring = yield from _find_expiring(root, (), namespaces, slicer)
-    namespaces.sort(key=lambda one: (-one.expiring, [(node.name, node.separator) for node in one.path]))
+    namespaces.sort(key=lambda one: (-one[0], [(node.name, node.separator) for node in one[1]]))
     timelines, cliffs = [], []
-    for path, _ in [_Namespace((), expiring), *namespaces[:MOST_TIMELINES]] if expiring else []:
+    for _, path in [(expiring, ()), *namespaces[:MOST_TIMELINES]] if expiring else []:
         node = path[-1] if path else root
         bins, largest = ExpiryBins(scale), 0
         for tally in node.all_tallies():
@@ -239,19 +231,22 @@ def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slice
                 bins.merge(tally.ttl.expiries)
                 largest = max(largest, 0 if tally.memory is None else tally.memory.max)
             yield from slicer.pause()
-        names, label = tuple(one.name for one in path), _label(path)
+        is_other = node.kind is NodeKind.OTHER
+        prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
+        names, label = tuple(one.name for one in path), f"{prefix}{OTHER}" if is_other else prefix or "all keys"
         memory = partial(bin_memory, figures=figures, largest=largest)
         columns = timeline_bins(bins, keys=lambda one: figures.keys(one.keys), memory_bytes=memory)
         timelines.append(Timeline(path=names, label=label, bins=columns))
         yield from slicer.pause()
         cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
         yield from slicer.pause()
-    cliffs = sorted(most_specific(cliffs), key=lambda cliff: (-_keys(cliff), cliff.start_s))
+    cliffs = [one for one in cliffs if not any(_explains(other, one) for other in cliffs)]
+    cliffs.sort(key=lambda cliff: (-_keys(cliff), cliff.start_s))
     return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
 
 
 def _find_expiring(
-    node: PatternNode, path: tuple[PatternNode, ...], found: list[_Namespace], slicer: Slicer
+    node: PatternNode, path: tuple[PatternNode, ...], found: list[Expiring], slicer: Slicer
 ) -> Slices[int]:
     """Collect the namespaces below that have a part of a node's expiring keys; return how many those are."""
     ttls = [tally.ttl for tally in node.own_tallies()]
@@ -260,8 +255,8 @@ def _find_expiring(
     for child in node.children.values():
         expiring = yield from _find_expiring(child, (*path, child), found, slicer)
         total += expiring
-        below.append(_Namespace((*path, child), expiring))
-    found += [one for one in below if FEWEST_EXPIRING <= one.expiring < total]
+        below.append((expiring, (*path, child)))
+    found += [one for one in below if FEWEST_EXPIRING <= one[0] < total]
     yield from slicer.pause()
     return total
 
@@ -291,29 +286,12 @@ def timeline_bins(
     )
 
 
-def most_specific(cliffs: list[Cliff]) -> list[Cliff]:
-    """Leave out cliffs that have most of their keys in a namespace below with a cliff at the same time."""
-    return [
-        cliff
-        for cliff in cliffs
-        if not any(
-            len(other.path) > len(cliff.path)
-            and other.path[: len(cliff.path)] == cliff.path
-            and other.start_s < cliff.end_s
-            and cliff.start_s < other.end_s
-            and 2 * _keys(other) > _keys(cliff)
-            for other in cliffs
-        )
-    ]
-
-
-def _label(path: tuple[PatternNode, ...]) -> str:
-    """Return how a namespace is shown: `shop:session:`."""
-    if not path:
-        return "all keys"
-    is_other = path[-1].kind is NodeKind.OTHER
-    prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
-    return f"{prefix}{OTHER}" if is_other else prefix
+def _explains(below: Cliff, cliff: Cliff) -> bool:
+    """Whether one cliff is at the same time as another, in a namespace below, and has most of its keys."""
+    depth = len(cliff.path)
+    is_below = len(below.path) > depth and below.path[:depth] == cliff.path
+    is_then = below.start_s < cliff.end_s and cliff.start_s < below.end_s
+    return is_below and is_then and 2 * _keys(below) > _keys(cliff)
 
 
 def _keys(cliff: Cliff) -> float:

@@ -108,16 +108,7 @@ class Chunk:
 
     def index(self, name: bytes) -> int:
         """Return the first index of exactly this name, -1 if there is none."""
-        bounds = self.bounds
-        if not name:
-            return next((index for index, (start, end) in enumerate(pairwise(bounds)) if start == end), -1)
-        at = self.blob.find(name)
-        while at >= 0:
-            index = bisect_right(bounds, at) - 1
-            if bounds[index] == at and bounds[index + 1] == at + len(name):
-                return index
-            at = self.blob.find(name, at + 1)
-        return -1
+        return next((index for index in self.starting(name) if self[index] == name), -1)
 
     def containing(self, needle: bytes) -> list[int]:
         """Return the indices of all names that contain `needle`, found in the blob and not name by name."""
@@ -246,12 +237,10 @@ class PackedNames:
         """Return the names at many ordinals; fastest where neighbours in `ordinals` are in one chunk."""
         found: list[bytes] = []
         if isinstance(ordinals, range) and ordinals.step == 1:
-            start = ordinals.start
-            while start < ordinals.stop:
-                first, chunk = self._locate(start)
-                end = min(ordinals.stop, first + len(chunk))
-                found += chunk.names(start - first, end - first)
-                start = end
+            for first, chunk in self.chunks(ordinals.start):
+                if first >= ordinals.stop:
+                    break
+                found += chunk.names(max(0, ordinals.start - first), ordinals.stop - first)
             return found
         first = end = 0
         blob, bounds = b"", self._bounds

@@ -112,7 +112,7 @@ def row_line(
         role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, _OPEN if is_open else _CLOSED
         fields = _namespace_fields(row.namespace, layout.fields, totals)
     else:
-        if facts is not None and (facts.is_gone or facts.is_expired):
+        if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
         fields = _key_fields(facts, layout.fields)
     indent = sign_cells(row, layout.name_cells)
@@ -167,7 +167,7 @@ def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> list[Sp
     for field in fields:
         text, role = literal(""), Role.TEXT
         if facts is not None and field.key is not None:
-            if facts.is_gone or facts.is_expired:
+            if facts.is_gone or facts.ttl_ms == 0:
                 text, role, end = cut(end, field.cells), Role.WARN, literal("")
             else:
                 text, role = _fact(facts, field.key)
