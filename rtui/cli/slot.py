@@ -57,10 +57,10 @@ def command(keys: tuple[str, ...], as_json: bool, escaped: bool) -> None:
 def _paragraph(name: bytes, explanation: SlotExplanation, display: Display) -> str:
     size = f"{len(name):,} {'byte' if len(name) == 1 else 'bytes'}"
     hashed = f"the whole key, {size}"
-    if explanation.tag_start is not None and explanation.tag_end is not None:
+    if explanation.tag is not None:
         tag = display.name(explanation.hashed, limit=64)
         hashed = f"{tag} ({len(explanation.hashed):,} of {size}"
-        hashed += f", between the {{ at offset {explanation.tag_start:,} and the }} at {explanation.tag_end - 1:,})"
+        hashed += f", between the {{ at offset {explanation.tag.start:,} and the }} at {explanation.tag.end - 1:,})"
     return "\n".join(
         (
             display.name(name) or "(the empty key)",
@@ -80,7 +80,6 @@ def _record(name: bytes, explanation: SlotExplanation) -> dict[str, Any]:
         except UnicodeDecodeError:
             return None
 
-    has_tag = explanation.tag_start is not None
     return {
         "key": text(name),
         "key_quoted": quoted(name),
@@ -88,7 +87,7 @@ def _record(name: bytes, explanation: SlotExplanation) -> dict[str, Any]:
         "crc16": f"0x{explanation.crc:04x}",
         "hashed": text(explanation.hashed),
         "hashed_quoted": quoted(explanation.hashed),
-        "tag": {"start": explanation.tag_start, "end": explanation.tag_end} if has_tag else None,
+        "tag": None if explanation.tag is None else explanation.tag._asdict(),
         "rule": explanation.rule.name.lower(),
         "why": explanation.rule.value,
     }

@@ -56,7 +56,7 @@ def test_what_is_hashed_and_why(key: bytes, hashed: bytes, rule: TagRule, tag: H
     assert find_tag(key) == (rule, tag)
     assert explanation.rule is rule
     assert explanation.hashed == hashed_bytes(key) == hashed
-    assert (explanation.tag_start, explanation.tag_end) == (tag or (None, None))
+    assert explanation.tag == tag
     assert explanation.crc == bitwise_crc16(hashed)
     assert explanation.slot == key_slot(key) == bitwise_crc16(hashed) % 16384
 
@@ -77,8 +77,9 @@ def test_explanation_holds_together(key: bytes) -> None:
     explanation = explain(key)
     assert 0 <= explanation.slot < SLOTS
     assert explanation.slot == explanation.crc % SLOTS
-    if explanation.rule is TagRule.TAG:
-        assert key[explanation.tag_start : explanation.tag_end] == b"{" + explanation.hashed + b"}"
+    assert (explanation.rule is TagRule.TAG) is (explanation.tag is not None)
+    if explanation.tag is not None:
+        assert key[explanation.tag.start : explanation.tag.end] == b"{" + explanation.hashed + b"}"
     else:
         assert explanation.hashed == key
 

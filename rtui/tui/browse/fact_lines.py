@@ -201,8 +201,8 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
         (),
         _key_line(key, found, width),
     ]
-    if found.tag_start is not None and found.tag_end is not None:
-        where = SafeText(f"bytes {found.tag_start:,} to {found.tag_end - 1:,}, braces included")
+    if found.tag is not None:
+        where = SafeText(f"bytes {found.tag.start:,} to {found.tag.end - 1:,}, braces included")
         lines.append(single_line(Fact(literal("tag"), where), width))
     lines.append(single_line(Fact(literal("length"), _how_much(found, key)), width))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
@@ -223,13 +223,13 @@ def _key_line(key: bytes, found: SlotExplanation, width: int) -> Line:
     """Return what is hashed, in its place within the key."""
     room = width - 2 * MARGIN - 10
     label = Span(literal("hashed    "), Role.MUTED)
-    if found.rule is not TagRule.TAG or found.tag_start is None or found.tag_end is None:
+    if found.tag is None:
         whole = display(key, limit=room) if key else literal("(empty)")
         return (gap(MARGIN), label, Span(cut_middle(whole, room), Role.ACCENT))
     inside = cut_middle(display(found.hashed, limit=max(room // 2, 8)), room // 2)
     side = max((room - len(inside) - 2) // 2, 2)
-    before = _end_of(key[: found.tag_start], side)
-    after = key[found.tag_end :]
+    before = _end_of(key[: found.tag.start], side)
+    after = key[found.tag.end :]
     behind = display(after, limit=side) if after else literal("")
     return (
         gap(MARGIN),
