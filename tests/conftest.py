@@ -16,8 +16,8 @@ settings.register_profile("rtui", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
 
-SLOW_FOLDERS = ("tests/snapshots", "tests/oracles", "tests/demo")
-"""Folders that `--fast` leaves out, besides what is marked as slow."""
+SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
+"""Folders that `--fast` leaves out, besides what is marked as slow: a picture and an oracle take about a second each."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: left out by --fast")
+    config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
     if config.getoption("--fast"):
         settings.load_profile("fast")
 
@@ -50,11 +50,14 @@ def _is_fast(item: pytest.Item) -> bool:
         return False
     call = getattr(item, "callspec", None)
     values = () if call is None else call.params.values()
-    return all(value == NEWEST for value in values if value in VERSIONS)
+    return not any(value in OTHER_SERVERS for value in values if isinstance(value, str))
 
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""
+
+OTHER_SERVERS = frozenset(VERSIONS) - {NEWEST} | {"redis62", "redis70", "redis810"}
+"""Names of versions and of their fixtures: a test that runs once a server runs with none of these in `--fast`."""
 
 IN_CI = bool(os.environ.get("CI"))
 """Whether a missing server is a failure."""

@@ -150,18 +150,21 @@ class FaultProxy:
     async def _answer(self, upstream: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: deque[Words]) -> None:
         replies = Replies()
         while data := await upstream.read(1 << 16):
+            passed = bytearray()
             for reply in replies.feed(data):
                 names = asked.popleft()
                 if self.fault is not None and b" ".join(self.fault[0]) in names:
                     self.struck += 1
                     fault = self.fault[1].reply
                     if fault is None:
+                        writer.write(passed)
                         with contextlib.suppress(ConnectionError):
                             await writer.drain()
                         return
-                    writer.write(fault)
+                    passed += fault
                 else:
-                    writer.write(reply)
+                    passed += reply
+            writer.write(passed)
 
 
 _NUMBER_OF_5_000_DIGITS = bulk(b"7" * 5_000)

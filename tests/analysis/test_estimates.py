@@ -244,6 +244,7 @@ def coverage(size: Callable[[random.Random], float]) -> dict[str, float]:
     return {name: hits[name] / (KEYSPACES * SAMPLES) for name in hits}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODERATE)
 def test_intervals_hold_the_truth_near_their_nominal_rate(name: str) -> None:
     reached = coverage(MODERATE[name])
@@ -251,6 +252,7 @@ def test_intervals_hold_the_truth_near_their_nominal_rate(name: str) -> None:
     assert max(reached[each] for each in ("share", "count", "p50", "p90")) <= 0.985, reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEAVY)
 def test_intervals_of_heavy_tails_still_hold_the_truth(name: str) -> None:
     reached = coverage(HEAVY[name])

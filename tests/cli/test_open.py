@@ -89,6 +89,7 @@ def test_without_a_terminal_it_says_so(
     assert shown == []
 
 
+@pytest.mark.slow
 def test_for_real(file: str) -> None:
     with window(["-m", "rtui", "open", file]) as screen:
         screen.wait_for(b"Big keys")

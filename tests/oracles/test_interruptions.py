@@ -14,7 +14,7 @@ from tests.proxy import DelayProxy
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
-KEYS = 4_000
+KEYS = 1_500
 
 
 def nodes_of(report: Report) -> dict[Path, Node]:

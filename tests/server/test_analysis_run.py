@@ -99,6 +99,7 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
     assert analysis.report.summary.root.stats.keys == MANY
 
 
+@pytest.mark.slow
 async def test_the_biggest_keys_are_complete_whenever_the_last_report_before_was_made(
     valkey: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +158,7 @@ async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
     assert analysis.report.summary.root.stats.keys == MANY
 
 
+@pytest.mark.slow
 async def test_lost_connections_in_the_middle_change_nothing(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
@@ -195,6 +197,7 @@ async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(
     assert report.hot.lists == ()
 
 
+@pytest.mark.slow
 async def test_a_restart_makes_it_begin_again_and_say_so(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     async with connected(target_of(valkey)) as connection:
@@ -241,6 +244,7 @@ async def test_an_estimate_of_a_small_database_is_exact(valkey: Server) -> None:
     assert report.summary.root.stats.keys == 300
 
 
+@pytest.mark.slow
 async def test_a_node_of_a_newer_cluster_has_no_estimate_and_says_why(cluster_node: Server) -> None:
     client = cluster_node.client()
     for name in numbered(6_000):

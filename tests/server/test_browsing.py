@@ -78,6 +78,7 @@ async def test_from_nothing_to_totals(server: Server, tmp_path: Path, count: int
         assert status.cost.commands > 0
 
 
+@pytest.mark.slow
 async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(2 * MANY, b"shop:user:"))
     plant(valkey, numbered(MANY, b"log:"))
@@ -247,6 +248,7 @@ async def test_beyond_the_memory_budget_a_scan_of_the_prefix_opens(valkey: Serve
         assert small.count == 500
 
 
+@pytest.mark.slow
 async def test_a_later_run_goes_on(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:

@@ -79,6 +79,7 @@ def whole(analysis: AnalysisRun) -> Report:
     return report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("denied", [(), ("-info",)], ids=["told", "without-info"])
 async def test_an_older_server_is_asked_only_what_it_bears(
     redis810: Server, redis62: Server, denied: tuple[str, ...]
@@ -107,6 +108,7 @@ async def test_an_older_server_is_asked_only_what_it_bears(
     assert "then Redis 6.2" in note
 
 
+@pytest.mark.slow
 async def test_a_newer_server_is_asked_for_more(redis810: Server, redis62: Server) -> None:
     fill(redis810, redis62)
     async with analysing_through(redis62) as (proxy, connection, analysis):
@@ -117,6 +119,7 @@ async def test_a_newer_server_is_asked_for_more(redis810: Server, redis62: Serve
     assert report.head.server.no_touch == NoTouch.ON
 
 
+@pytest.mark.slow
 async def test_rights_are_found_out_anew_after_a_reconnect(valkey: Server) -> None:
     fill(valkey)
     let_in(valkey)
@@ -149,6 +152,7 @@ async def test_an_estimate_follows_the_server_that_answers_it(redis810: Server, 
     assert sum(argv[0] in LENGTHS and argv[1] != b"rtui:no-such-key" for argv in asked) <= TOP
 
 
+@pytest.mark.slow
 async def test_cursors_are_read_as_the_server_that_answers_counts_them(redis62: Server, cluster_node: Server) -> None:
     names = numbered(KEYS // 3)
     plant(redis62, names)

@@ -66,11 +66,11 @@ async def test_previews_that_are_denied_are_asked_once_a_connection(server: Serv
 async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     server: Server, monkeypatch: pytest.MonkeyPatch, rules: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.001)
+    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.01)
     keys = sorted(every_type.fill(server, server.client()))
     let_in(server, *rules)
     session = BrowsingSession(target_of(server, **POOR), resume=False)
-    session.connection._heartbeat_s = 0.001
+    session.connection._heartbeat_s = 0.01
     probe, rounds = session.capabilities.probe, 0
 
     async def counted(connection: CommandRunner) -> None:
@@ -86,7 +86,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
         await turning(lambda: session.status.progress.state.is_over)
         first = logged(server)
         assert first
-        for _ in range(3):
+        for _ in range(2):
             await look(session, keys)
             await session.filter(None)
             await turning(lambda: session.status.progress.state.is_over)

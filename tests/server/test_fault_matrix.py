@@ -267,16 +267,24 @@ ELSEWHERE = frozenset((b"CONFIG GET", b"READONLY", b"SRANDMEMBER"))
 """Commands that only other servers, policies, replicas and values are sent, with tests of their own."""
 
 
+SENT: dict[tuple[Work, str], list[Words]] = {}
+"""What each work sends to each server, once that is known."""
+
+
 async def sent_by(work: Work, server: Server) -> list[Words]:
     """The commands of the closed list that some work sends to a server that answers.
 
     Those that make a connection ready are sent by all of it: connecting stands for them.
     """
+    known = SENT.get((work, server.url))
+    if known is not None:
+        return known
     async with FaultProxy(server.port) as proxy:
         await work(proxy, server)
     groups = set(CommandGroup) if work is connect else set(CommandGroup) - {CommandGroup.CONNECTION}
     specs = dict.fromkeys((spec.words, spec.group) for spec in TABLE if b" ".join(spec.words) in proxy.seen)
-    return [words for words, group in specs if group in groups]
+    SENT[work, server.url] = found = [words for words, group in specs if group in groups]
+    return found
 
 
 def fill(server: Server) -> None:
@@ -307,6 +315,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not [record for record in caplog.records if record.name == "rtui" and record.levelno >= logging.ERROR]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 @pytest.mark.parametrize("name", WORKS)
 async def test_whatever_a_command_is_answered_the_work_ends_and_says_why(
@@ -321,6 +330,7 @@ async def test_whatever_a_command_is_answered_the_work_ends_and_says_why(
             await strike(work, redis810, proxy, words, fault)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 async def test_the_same_of_what_only_a_cluster_is_asked(fault: Fault, cluster_node: Server) -> None:
     plant(cluster_node, numbered(KEYS, ONE_SLOT))
@@ -331,6 +341,7 @@ async def test_the_same_of_what_only_a_cluster_is_asked(fault: Fault, cluster_no
                     await strike(work, cluster_node, proxy, words, fault)
 
 
+@pytest.mark.slow
 async def test_the_matrix_holds_every_command_but_those_of_modules_and_of_other_servers(
     redis62: Server, redis810: Server, valkey: Server, cluster_node: Server
 ) -> None:

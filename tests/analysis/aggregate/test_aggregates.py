@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,6 +129,7 @@ NUMEROUS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(NUMEROUS, st.sampled_from((1, 5, 40, 4096)), st.integers(0, 3))
 def test_nothing_is_lost_in_folds_and_beyond_the_budget(
@@ -302,6 +304,7 @@ def test_nothing_adds_up_to_nothing() -> None:
     assert summary_of(fresh(), SampledKeyspace(0)).root.stats.keys == 0
 
 
+@pytest.mark.slow
 def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
     random, patterns = Random(3), 4_000
     aggregates = fresh(node_budget=20_000)

@@ -69,6 +69,7 @@ def drawn(spread: Spread, keys: int, seed: int) -> list[float]:
     return [spread(rng) for _ in range(keys)]
 
 
+@pytest.mark.slow
 def test_even_keyspaces_raise_alarms_at_the_stated_rate_at_most() -> None:
     """400 of 20 kinds and 4 sizes."""
     runs, alarms = 0, []

@@ -59,6 +59,7 @@ def names(node: Node) -> dict[bytes, int]:
 FLAT = [(b"flatkey%x" % (number * 7919), 50) for number in range(10_000)]
 
 
+@pytest.mark.slow
 def test_namespaces_beside_thousands_of_flat_keys_keep_their_names() -> None:
     """They come last, when the namespace has had too many names for long."""
     real = [(b"session:1a:data", 60)] * 300 + [(b"cart:%d" % number, 60) for number in range(400)] + [(b"giant", 10**6)]
@@ -100,6 +101,7 @@ def keyspace(chance: Random) -> list[tuple[bytes, int]]:
     return keys
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=4)
 @given(st.integers(0, 1 << 32), st.sampled_from((4096, 600, 60)))
 @example(11774, 4096)
@@ -118,6 +120,7 @@ def test_siblings_that_weigh_the_same_have_one_order() -> None:
     assert kinds == [[NodeKind.LITERAL, NodeKind.PATTERN]] * 2
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(st.integers(0, 1 << 32), st.booleans())
 def test_what_holds_a_hundredth_has_its_name(seed: int, live: bool) -> None:
@@ -140,6 +143,7 @@ def test_what_holds_a_hundredth_has_its_name(seed: int, live: bool) -> None:
             assert shown.get(tuple(part.strip(b":") for part in path[:-1]) + path[-1:]) == count
 
 
+@pytest.mark.slow
 def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy() -> None:
     """Far more unplaced keys than wait at once: the names of one hundredth come out exactly nevertheless."""
     keys = [(b"user%x:%s" % (number, part), 60) for number in range(30_000) for part in (b"a", b"b")]
@@ -152,6 +156,7 @@ def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [b"k%x", b"u%x:a", b"n:%x:a:%x"])
 def test_memory_does_not_grow_with_names(form: bytes) -> None:
     """Tens of thousands of names on one level or two, in the room of some hundred."""
@@ -159,16 +164,16 @@ def test_memory_does_not_grow_with_names(form: bytes) -> None:
     gc.collect()
     tracemalloc.start()
     sizes = []
-    for first in range(0, 30_000, 500):
+    for first in range(0, 20_000, 500):
         numbers = [number * 2_654_435_761 % 2**32 | 0xA << 32 for number in range(first, first + 500)]
         keys = [form % ((number,) * form.count(b"%")) for number in numbers]
         found.add(InspectedBatch(b"string", keys, [-1] * 500, [60] * 500), 1.0)
-        if first % 15_000 == 14_500:
+        if first % 10_000 == 9_500:
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert max(sizes) < 4 << 20
     (summary,) = (one for one in found.summary() if one is not None)
-    assert summary.root.stats.keys == 30_000
+    assert summary.root.stats.keys == 20_000
     for *_, node in summary.root.walk():
         assert len(node.children) <= MOST_CHILDREN + 3
         assert node.kind is not NodeKind.OTHER

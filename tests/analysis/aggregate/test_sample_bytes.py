@@ -157,6 +157,7 @@ def coverage(name: str, law: Law, n: int, rng: Random) -> tuple[Counter[str], fl
     return hits, width / (KEYSPACES * SAMPLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 3_000])
 @pytest.mark.parametrize("name", [*EVEN, *HEAVY])
 def test_intervals_hold_the_truth_of_keyspaces_never_seen_before(name: str, n: int) -> None:

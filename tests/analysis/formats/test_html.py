@@ -121,6 +121,7 @@ def test_a_hostile_name_is_text_and_nothing_else(attack: bytes) -> None:
     assert [tag for tag, _ in attacked.tags] == [tag for tag, _ in calm.tags]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 @given(reports)
 def test_any_report_makes_a_whole_page(report: Report) -> None:

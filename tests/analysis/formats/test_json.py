@@ -53,6 +53,7 @@ def test_files_are_what_the_schema_says(name: str) -> None:
     assert violations(json.loads(write_json(MADE[name])), SCHEMA) == []
 
 
+@pytest.mark.slow
 @slow
 @given(reports)
 def test_any_report_comes_back_as_it_was_from_a_file_that_is_what_the_schema_says(report: Report) -> None:
@@ -243,6 +244,7 @@ junk = st.recursive(
 )
 
 
+@pytest.mark.slow
 @slow
 @given(st.data())
 @pytest.mark.parametrize("schema", [1, 2])
@@ -269,6 +271,7 @@ def test_a_broken_file_is_refused_or_read_and_never_crashes(schema: int, data: s
             assert write(report)
 
 
+@pytest.mark.slow
 @slow
 @given(st.text(max_size=40))
 def test_texts_are_made_safe_on_reading(hostile: str) -> None:

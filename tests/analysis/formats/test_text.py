@@ -53,6 +53,7 @@ def test_wide_names_keep_the_columns_in_line() -> None:
     assert len(ends) == 1
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 @given(reports, st.sampled_from((None, 20, 100)), st.booleans())
 def test_every_line_of_any_report_is_safe(report: Report, width: int | None, ascii_only: bool) -> None:

@@ -45,6 +45,7 @@ def test_one_node_has_everything_and_none_is_refused() -> None:
         node_loads([1] * SLOTS, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [300, 20_000, 500_000])
 def test_an_even_spread_is_chance(keys: int) -> None:
     rng = random.Random(keys)

@@ -109,6 +109,7 @@ def test_every_table_of_every_report_is_whole(name: str) -> None:
         assert len({one.id for one in table.columns}) == len(table.columns)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 @given(reports, st.booleans())
 def test_every_text_of_any_report_is_safe(report: Report, ascii_only: bool) -> None:

@@ -125,6 +125,7 @@ def test_what_is_shown(raw: bytes, shown: str, in_ascii: str) -> None:
     assert ASCII.name(raw) == in_ascii
 
 
+@pytest.mark.slow
 def test_no_character_gets_through_that_should_not() -> None:
     """Each on its own; whatever is shown as itself takes room in the terminal."""
     characters = [chr(code) for code in range(sys.maxunicode + 1)]

@@ -99,6 +99,7 @@ def test_known_cases(pattern: bytes, name: bytes, expected: bool) -> None:
     assert Matcher(pattern)(name) is expected
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns=st.lists(pieces, min_size=20, max_size=20), names=st.sets(pieces, min_size=30, max_size=60))
 def test_agrees_with_a_server(valkey: Server, patterns: list[bytes], names: set[bytes]) -> None:

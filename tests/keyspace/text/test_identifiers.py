@@ -6,7 +6,7 @@ import hashlib
 import uuid
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import DIGITS, MARKS, Identifiers, Shapes
@@ -141,6 +141,8 @@ def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple
             by_marks[marks] = found
 
 
+@pytest.mark.slow
+@settings(max_examples=40)
 @given(st.lists(st.tuples(FORMS, FORMS), min_size=20, max_size=40))
 def test_marks_leave_nothing_of_common_identifiers(pairs: list[tuple[bytes, bytes]]) -> None:
     keys = [b"shop:user:%s:cart:%s" % pair for pair in pairs]

@@ -95,6 +95,7 @@ async def test_inspecting_touches_nothing(server: Server) -> None:
     assert all(client.object("idletime", key) >= idle for key, idle in before.items())
 
 
+@pytest.mark.slow
 async def test_the_next_scan_rides_with_the_questions(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     found = Gathered()
@@ -135,6 +136,7 @@ async def test_keys_that_go_in_the_middle_are_counted_as_gone(valkey: Server) ->
     assert set(found.times.values()) == {1}
 
 
+@pytest.mark.slow
 async def test_a_lost_connection_costs_no_key_and_repeats_none(valkey: Server) -> None:
     names = plant(valkey, numbered(MANY))
     found = Gathered()
@@ -173,6 +175,7 @@ async def test_pausing_sends_nothing_and_going_on_completes_it(valkey: Server) -
     assert set(found.facts) == names
 
 
+@pytest.mark.slow
 async def test_waiting_for_a_server_that_is_away(valkey: Server) -> None:
     names = plant(valkey, numbered(MANY))
     found = Gathered()
@@ -192,6 +195,7 @@ async def test_waiting_for_a_server_that_is_away(valkey: Server) -> None:
     assert set(found.facts) == names
 
 
+@pytest.mark.slow
 async def test_a_restarted_server_is_inspected_anew(valkey: Server) -> None:
     names = plant(valkey, numbered(MANY))
     found = Gathered()

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import redis
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def scanned(
     return seen, ranges.repeats_possible or watch.has_shrunk
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 2, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
 @example(Random(316146), 8, 1, 5)  # a range begins in the middle of a bucket, and the table grows
@@ -105,6 +107,7 @@ def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int)
     assert is_flagged or max(seen.values()) == 1
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
 @example(Random(39), 1, 32, 0)
@@ -127,17 +130,17 @@ def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int,
 @settings(deadline=None)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(1, 40))
 def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) -> None:
-    table = a_table(rng, 300)
+    table = a_table(rng, 60)
     ranges = Ranges(Dialect.STANDALONE)
     seen: Counter[bytes] = Counter()
-    bits = 12
+    bits = 9
     while not ranges.is_done:
         one = ranges.under_way(1)[0]
         cursor, keys = table.scan(one.cursor, count)
         seen.update(ranges.advance(one, cursor, keys))
         table.resize(bits)
         table.rehash(rng.randrange(50))
-        bits += not table.is_rehashing and bits < 14
+        bits += not table.is_rehashing and bits < 12
     assert seen == Counter(table.keys)
     assert not ranges.repeats_possible
 
@@ -167,9 +170,9 @@ def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: 
     assert ranges.repeats_possible or watch.has_shrunk or max(seen.values()) == 1
 
 
-def asked(server: Server, cursor: int, count: int) -> tuple[int, list[bytes]]:
+def asked(client: redis.Redis, cursor: int, count: int) -> tuple[int, list[bytes]]:
     """A page of a server."""
-    reply: Any = server.client().scan(cursor, count=count)
+    reply: Any = client.scan(cursor, count=count)
     return int(reply[0]), list(reply[1])
 
 
@@ -177,6 +180,7 @@ def asked(server: Server, cursor: int, count: int) -> tuple[int, list[bytes]]:
 def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, request: pytest.FixtureRequest) -> None:
     """Every second range begins in the middle of one of four buckets; after the table has grown, none does."""
     server: Server = request.getfixturevalue(version)
+    client = server.client()
     repeated = 0
     for attempt in range(20):
         server.admin.flushall()
@@ -185,11 +189,11 @@ def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, req
         seen: Counter[bytes] = Counter()
         for one in ranges.under_way(8)[1::2]:
             if not one.is_done:
-                seen.update(ranges.advance(one, *asked(server, one.cursor, 1)))
+                seen.update(ranges.advance(one, *asked(client, one.cursor, 1)))
         plant(server, numbered(400, b"more:"))
         while not ranges.is_done:
             one = ranges.under_way(1)[0]
-            seen.update(ranges.advance(one, *asked(server, one.cursor, 1)))
+            seen.update(ranges.advance(one, *asked(client, one.cursor, 1)))
         assert names <= set(seen)
         assert ranges.repeats_possible or max(seen.values()) == 1
         repeated += max(seen.values()) > 1
@@ -201,14 +205,15 @@ async def test_a_table_that_shrinks_after_the_first_page(version: str, request: 
     """The keys of the first page come again with the second one, and the table was never larger in this scan."""
     server: Server = request.getfixturevalue(version)
     server.admin.config_set("hz", 100)
+    client = server.client()
     names = plant(server, numbered(4000))
-    cursor, first_keys = asked(server, 0, 20)
+    cursor, first_keys = asked(client, 0, 20)
     while cursor.bit_length() < 12:
-        more, keys = asked(server, cursor, 1)
+        more, keys = asked(client, cursor, 1)
         cursor, first_keys = more, first_keys + keys
     uproot(server, sorted(names - set(first_keys))[20:])
     while table_bits(server) > 6:
-        server.client().mget(*numbered(200, b"nobody:"))
+        client.mget(*numbered(200, b"nobody:"))
     seen = Seen()
     seen.keys.update(first_keys)
     async with connected(target_of(server)) as connection:

@@ -27,6 +27,7 @@ def plant_shares(server: Server) -> None:
         plant(server, numbered(round(TOTAL * share), name + b":"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["redis62", "redis810", "valkey"])
 async def test_intervals_cover_the_truth_near_nominal(version: str, request: pytest.FixtureRequest) -> None:
     """Of many samples, about 95 in 100 intervals hold the share, and so do those of the total."""

@@ -62,6 +62,7 @@ def some_server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
+@pytest.mark.slow
 async def test_each_missing_command_is_named_and_the_rest_is_complete(some_server: Server, tmp_path: Path) -> None:
     fill(some_server, some_server.client())
     target = target_of(some_server, user="some", password=user(some_server))
@@ -127,6 +128,7 @@ def _close(cell: Cell, expected: Cell) -> bool:
     return cell == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["-dbsize", "-info", "-config", "-hotkeys", "-cluster", "-client", "-command"])
 async def test_what_the_pass_can_do_without(some_server: Server, tmp_path: Path, rule: str) -> None:
     if rule == "-hotkeys" and (some_server.product, some_server.version >= (8, 6)) != ("redis", True):

@@ -69,6 +69,7 @@ def is_lost(visitor: Visitor) -> bool:
     return isinstance(analysis(visitor).status.link, Lost) and "connection lost" in visitor.text()
 
 
+@pytest.mark.slow
 async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with (
@@ -96,6 +97,7 @@ async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_pa
         assert report(visitor).summary.root.stats.keys == MANY
 
 
+@pytest.mark.slow
 async def test_lost_at_the_very_end_there_is_a_report(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with (
@@ -112,6 +114,7 @@ async def test_lost_at_the_very_end_there_is_a_report(valkey: Server, tmp_path: 
         await proxy.resume()
 
 
+@pytest.mark.slow
 async def test_a_restart_begins_again_and_says_so(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, "before")
     async with under_way(target_of(valkey), tmp_path) as visitor:
@@ -127,6 +130,7 @@ async def test_a_restart_begins_again_and_says_so(valkey: Server, tmp_path: Path
         assert ScanNote.RESTARTED.value in report(visitor).head.notes
 
 
+@pytest.mark.slow
 async def test_flushed_it_ends_with_what_it_saw(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with under_way(target_of(valkey), tmp_path) as visitor:
@@ -140,6 +144,7 @@ async def test_flushed_it_ends_with_what_it_saw(valkey: Server, tmp_path: Path) 
         await visitor.until_shown("db0 is empty")
 
 
+@pytest.mark.slow
 async def test_killed_for_good_the_figures_stay_and_leaving_works(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with under_way(target_of(valkey), tmp_path) as visitor:
@@ -157,6 +162,7 @@ async def test_killed_for_good_the_figures_stay_and_leaving_works(valkey: Server
         await visitor.until(lambda: not visitor.app.is_running, "the end")
 
 
+@pytest.mark.slow
 async def test_a_right_that_is_taken_in_the_middle(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     valkey.admin.execute_command("ACL", "SETUSER", "some", "reset", "on", ">word", "~*", "+@all")
@@ -169,6 +175,7 @@ async def test_a_right_that_is_taken_in_the_middle(valkey: Server, tmp_path: Pat
         await visitor.until_shown("≥", "denied")
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_file(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     path = tmp_path / "old.csv"
@@ -195,6 +202,7 @@ async def _write_too_much(valkey: Server, tmp_path: Path, path: Path) -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(40, 10), (300, 80)], ids=str)
 async def test_resized_while_it_runs(valkey: Server, tmp_path: Path, size: tuple[int, int]) -> None:
     plant(valkey)
@@ -208,6 +216,7 @@ async def test_resized_while_it_runs(valkey: Server, tmp_path: Path, size: tuple
         await visitor.until_shown(f"exact · {MANY:,} keys")
 
 
+@pytest.mark.slow
 async def test_keys_in_one_packet(valkey: Server, tmp_path: Path) -> None:
     """Everything typed before the screen is there is taken up in its order."""
     plant(valkey)

@@ -121,6 +121,7 @@ def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
             check_text("".join(span.text for span in line))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(FILE)),
@@ -163,6 +164,7 @@ def poisoned() -> Report:
     return read_json(changed(FILE["made_report"], changes))
 
 
+@pytest.mark.slow
 async def test_a_poisoned_report_is_shown_in_every_panel_and_written_in_every_form() -> None:
     report = poisoned()
     show(report)
@@ -180,6 +182,7 @@ async def test_a_poisoned_report_is_shown_in_every_panel_and_written_in_every_fo
             visitor.check_harmless()
 
 
+@pytest.mark.slow
 async def test_hostile_keys_in_every_panel_copy_and_file(valkey: Server, tmp_path: Path) -> None:
     client = valkey.client()
     plant(client)

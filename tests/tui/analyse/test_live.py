@@ -23,6 +23,7 @@ def fill(server: Server, keys: int = KEYS) -> None:
     server.admin.set("shop:huge", "x" * 300_000)
 
 
+@pytest.mark.slow
 async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: Server, tmp_path: Path) -> None:
     fill(server, 2_000)
     async with visiting(target_of(server), tmp_path, size=(120, 36)) as visitor:
@@ -37,6 +38,7 @@ async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: S
         await visitor.until(lambda: visitor.detail.key == b"shop:huge", "the key")
 
 
+@pytest.mark.slow
 async def test_an_analysis_goes_on_while_the_tree_is_shown_and_the_scan_rests(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36), resume=False) as visitor:
@@ -51,6 +53,7 @@ async def test_an_analysis_goes_on_while_the_tree_is_shown_and_the_scan_rests(va
         await visitor.until_shown("exact", f"{KEYS + 1:,} keys")
 
 
+@pytest.mark.slow
 async def test_a_pass_is_paused_goes_on_and_is_stopped(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
@@ -67,6 +70,7 @@ async def test_a_pass_is_paused_goes_on_and_is_stopped(valkey: Server, tmp_path:
         await visitor.until_shown("exact")
 
 
+@pytest.mark.slow
 async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 60_000)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
@@ -76,6 +80,7 @@ async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -
         await visitor.until_shown("≈ estimate from", "complete")
 
 
+@pytest.mark.slow
 async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
@@ -89,6 +94,7 @@ async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) ->
         await visitor.until(task.done, "the end of the pass")
 
 
+@pytest.mark.slow
 async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 2_000)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:

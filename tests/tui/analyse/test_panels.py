@@ -41,6 +41,7 @@ def is_asking(desk: Analyst) -> bool:
     return isinstance(desk.screen.app.screen, HotSessionScreen)
 
 
+@pytest.mark.slow
 async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
     source = SessionAnalysis(made_report())
     async with analysing(source) as desk:
@@ -96,6 +97,7 @@ async def test_a_refused_session_is_told_and_costs_nothing_else() -> None:
         await desk.until_shown("No hot-key session", "not rtui's to stop")
 
 
+@pytest.mark.slow
 async def test_sessions_are_offered_only_where_there_are_any_and_not_while_a_pass_would_be_counted() -> None:
     async with analysing(FixedAnalysis(made_report())) as desk:
         await desk.press("3", "H")
@@ -123,6 +125,7 @@ async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
         await desk.until_shown("coming expiries of all keys")
 
 
+@pytest.mark.slow
 async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mouse() -> None:
     async with analysing(FixedAnalysis(made_report())) as desk:
         await desk.press("5")

@@ -56,6 +56,7 @@ def dumps(server: Server) -> dict[bytes, object]:
     return dict(zip(keys, zip(replies[::2], replies[1::2], strict=True), strict=True))
 
 
+@pytest.mark.slow
 def test_an_analysis_of_anybody(server: Server, tmp_path: Path) -> None:
     """On a server that counts each access of a key, and by a user without limits, who agrees to a hot-key session."""
     server.admin.config_set("maxmemory-policy", "allkeys-lfu")
@@ -72,6 +73,7 @@ def test_an_analysis_of_anybody(server: Server, tmp_path: Path) -> None:
     _check_what_was_touched(done, {key for key, counter in done.after.items() if counter != done.before[key]})
 
 
+@pytest.mark.slow
 def test_an_analysis_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
     """By the user that `rtui acl` prints, on a server whose keys nobody has used for long."""
     plant(server)

@@ -148,6 +148,7 @@ async def test_a_click_on_the_icicle_zooms() -> None:
         assert desk.rows[0] == "shop:"
 
 
+@pytest.mark.slow
 async def test_numbers_and_tab_show_panels() -> None:
     async with analysing(done()) as desk:
         for panel in PANELS:
@@ -174,6 +175,7 @@ async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
         await desk.until_shown("above the thresholds of alibaba")
 
 
+@pytest.mark.slow
 async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_again() -> None:
     report = made_report()
     record = KeyRecord(b"shop:user:7:orders", b"set", 4_096, 12)
@@ -289,6 +291,7 @@ async def write(desk: Analyst, path: Path) -> None:
     await desk.press("enter")
 
 
+@pytest.mark.slow
 async def test_a_table_is_written_as_it_is_shown(tmp_path: Path) -> None:
     async with analysing(done()) as desk:
         await desk.press("2", "slash", *"hash:", "enter")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rtui.tui.analyse.screen import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -12,6 +14,7 @@ from tests.tui.analyse.visiting_analysis import ask, open_analysis
 from tests.tui.visiting import visiting
 
 
+@pytest.mark.slow
 async def test_escape_after_a_glob_finds_the_tree_as_it_was(valkey: Server, tmp_path: Path) -> None:
     valkey.admin.mset({f"shop:{part}:{number}": "x" for part in ("user", "cart") for number in range(300)})
     valkey.admin.mset({f"lock:{number}": "x" for number in range(1000)})
@@ -56,6 +59,7 @@ async def test_facts_of_rows_come_after_sorting_what_a_filter_found(valkey: Serv
         await visitor.until(lambda: not visitor.facts_missing(), "facts after sorting again")
 
 
+@pytest.mark.slow
 async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 2_000)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:

@@ -111,6 +111,7 @@ async def test_a_glob_is_asked_of_the_server() -> None:
         assert user.session.asked[-1] == "filter None"
 
 
+@pytest.mark.slow
 async def test_an_exact_name_is_looked_up_and_gone_to_without_a_scan() -> None:
     async with browsing() as user:
         await user.press("slash", *"shop:user:7:orders", "enter")
@@ -252,6 +253,7 @@ async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "NOPERM" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(20, 6), (40, 10), (99, 24), (101, 30), (300, 90)], ids=str)
 async def test_no_terminal_is_too_small_or_too_large(size: tuple[int, int]) -> None:
     async with browsing(size=size) as user:

@@ -48,6 +48,7 @@ async def test_rows_that_are_numbered_anew_keep_their_names(valkey: Server, tmp_
         await visitor.until(lambda: shown() == ["gone1", "gone2", "gone3", "gone4"], "each key once, by its own name")
 
 
+@pytest.mark.slow
 async def test_a_key_that_expires_while_it_is_looked_at(valkey: Server, tmp_path: Path) -> None:
     valkey.admin.mset({"brief": "x", "lasting": "x"})
     async with visiting(target_of(valkey), tmp_path) as visitor:

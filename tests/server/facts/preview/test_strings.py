@@ -24,6 +24,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(JSON) | st.dictionaries(st.text(), JSON), st.booleans(), st.sampled_from([None, 1, "\t"]))
 def test_layout_keeps_what_the_json_says(value: object, ascii_only: bool, indent: str | int | None) -> None:
@@ -38,6 +39,7 @@ def test_layout_keeps_what_the_json_says(value: object, ascii_only: bool, indent
     assert json.loads(b"\n".join(lines)) == value
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(JSON, min_size=1))
 def test_layout_is_what_the_standard_library_lays_out(value: list[object]) -> None:
