@@ -17,7 +17,7 @@ settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
 
 SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
-"""Folders that `--fast` leaves out, besides what is marked as slow: a picture and an oracle take about a second each."""
+"""Folders that `--fast` leaves out, besides what is marked as slow; most tests in them would be marked."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

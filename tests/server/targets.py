@@ -19,6 +19,10 @@ PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "objec
 """What a connection that inspects has sent last."""
 
 
+MANY_TURNS = 500
+"""What has not come after so many turns of the event loop takes long."""
+
+
 def target_of(server: Server, **changes: Any) -> Target:
     """The main listener of a server, its authority trusted; `changes` are fields of the target."""
     found = parse_target(server.url)
@@ -69,6 +73,8 @@ async def until(connection: Connection, holds: Callable[[], bool]) -> None:
 
 
 async def turning(holds: Callable[[], bool]) -> None:
-    """Let everybody else go on until `holds`."""
-    while not holds():  # noqa: ASYNC110 - what is waited for runs in between, and nothing tells of it
-        await asyncio.sleep(0)
+    """Let everybody else go on until `holds`; what takes long is looked at less often."""
+    turns = 0
+    while not holds():
+        turns += 1
+        await asyncio.sleep(0 if turns < MANY_TURNS else 0.001)
