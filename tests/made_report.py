@@ -10,15 +10,12 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import (
     BigReport,
-    Cliff,
     ColumnReport,
     ColumnState,
     CostReport,
     Coverage,
     CoverageKind,
     EncodingReport,
-    ExpiryBin,
-    ExpiryReport,
     Head,
     HotKey,
     HotList,
@@ -36,9 +33,9 @@ from rtui.analysis.report.document import (
     SlotTag,
     Stats,
     Summary,
-    Timeline,
     TypeReport,
 )
+from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, Figure
 from rtui.keyspace.slots import key_slot
 

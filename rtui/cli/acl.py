@@ -10,8 +10,6 @@ from rtui.server.guard.spec import CommandGroup
 DEFAULT_RELEASE = "redis-7.2"
 """The default server: newer ones and every Valkey accept its line, too."""
 
-_GROUPS = {group.value: group for group in CommandGroup}
-
 
 def _choice(groups: list[CommandGroup]) -> click.Choice[str]:
     return click.Choice([group.value for group in groups], case_sensitive=False)
@@ -69,11 +67,9 @@ def command(
     if release is None:
         release = parse_release(DEFAULT_RELEASE)
         click.echo(f"for {DEFAULT_RELEASE} and later and for every Valkey; name another server with --for", err=True)
-    groups = {_GROUPS[name.lower()] for name in also} | ({CommandGroup.CLUSTER} if cluster else set())
+    groups = {CommandGroup(name) for name in also} | ({CommandGroup.CLUSTER} if cluster else set())
     try:
-        line = acl_line(
-            release, user=user, sha256=sha256, groups=groups, without=[_GROUPS[name.lower()] for name in without]
-        )
+        line = acl_line(release, user=user, sha256=sha256, groups=groups, without=list(map(CommandGroup, without)))
     except AclError as error:
         raise click.UsageError(str(error)) from None
     click.echo(line)

@@ -10,21 +10,26 @@ from typing import Any, Final
 
 import click
 
-from rtui.cli.options import HELP, ConnectionOptions, connection_options, require_terminal, scope_options
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS, BrowseOptions
+from rtui.cli.options import (
+    HELP,
+    ConnectionOptions,
+    appearance_options,
+    connection_options,
+    demo_keys_option,
+    require_terminal,
+    scope_options,
+)
+from rtui.server.browse_options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
 from rtui.server.wire.target import Target
-
-MAX_DEMO_KEYS: Final = 10_000_000
-"""More sample keys than this would need more memory than most machines have."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
-def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
     """Read 512M, 2G or a number of bytes."""
     if value is None:
-        return None
+        return DEFAULT_MEMORY_BUDGET_BYTES
     found = _SIZE.fullmatch(value.strip())
     if found is None or not int(found[1]):
         raise click.BadParameter("write it as 512M, 2G or a number of bytes", ctx, param)
@@ -35,17 +40,18 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
 @connection_options
 @scope_options
 @click.option(
-    "--memory-budget", metavar="SIZE", callback=_size, help="For the names of keys, then only counts are kept (512M)."
+    "--memory-budget",
+    "memory_budget_bytes",
+    metavar="SIZE",
+    callback=_size,
+    help="For the names of keys, then only counts are kept (512M).",
 )
 @click.option(
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
-@click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none.")
+@appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
-@click.option(
-    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
-)
+@demo_keys_option
 @click.help_option("--help")
 def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
@@ -56,11 +62,6 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
       redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
       unix:///path/to/socket?db=0, or the path of the socket
     """
-    budget = given.pop("memory_budget")
-    if budget is not None:
-        given["memory_budget_bytes"] = budget
-    if not given["separators"]:
-        del given["separators"]
     target = Target() if given["demo"] else connection.target()
     options = BrowseOptions(target=target, no_color=bool(os.environ.get("NO_COLOR")), **given)
     require_terminal("browsing needs one")

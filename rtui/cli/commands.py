@@ -97,10 +97,9 @@ def command(*, as_json: bool, groups: tuple[str, ...]) -> None:
 
     Nothing else can be sent: every request is built from this list, and the bounds are checked each time.
     """
-    wanted = {name.lower() for name in groups} or {group.value for group in CommandGroup}
-    specs = sorted(
-        (spec for spec in TABLE if spec.group.value in wanted), key=lambda spec: list(CommandGroup).index(spec.group)
-    )
+    wanted = set(map(CommandGroup, groups)) or set(CommandGroup)
+    order = list(CommandGroup).index
+    specs = sorted((spec for spec in TABLE if spec.group in wanted), key=lambda spec: order(spec.group))
     if as_json:
         click.echo(json.dumps([_record(spec) for spec in specs], ensure_ascii=False, indent=2))
     else:

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.thresholds import FailOn, Judgement
-
-REACHED_CODE: Final = 1
-"""Exit code when a threshold is reached."""
-
-UNKNOWN_CODE: Final = 3
-"""Exit code when none is reached, but one can't be judged."""
+    from rtui.analysis.report.thresholds import FailOn
 
 _EPILOG: Final = """\
 A and B are JSON reports, or - for standard input. Numbers of an estimate changed only where the intervals of both
@@ -100,10 +94,10 @@ def command(
         comparison_text,
     )
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.report.thresholds import judge  # noqa: PLC0415
-    from rtui.cli.report_file import STANDARD_INPUT, STANDARD_OUTPUT, ReportOutput, read_report  # noqa: PLC0415
+    from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
+    from rtui.cli.report_file import STANDARD_STREAM, ReportOutput, read_report  # noqa: PLC0415
 
-    if before == after == STANDARD_INPUT:
+    if before == after == STANDARD_STREAM:
         raise click.UsageError("Only one of the reports can come from standard input.")
     diff = compare(read_report(before), read_report(after))
     judgements = [judge(threshold, diff, depth) for threshold in thresholds]
@@ -112,18 +106,10 @@ def command(
     else:
         lines = comparison_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
         text = comparison_text(lines) if form == "text" else comparison_markdown(lines)
-    ReportOutput(STANDARD_OUTPUT).write(text)
-    sys.exit(_exit_code(judgements))
-
-
-def _exit_code(judgements: list[Judgement]) -> int:
-    """Return the exit code; print the thresholds that decided it on standard error."""
-    from rtui.analysis.report.thresholds import Outcome  # noqa: PLC0415
-
-    for outcome, code in ((Outcome.REACHED, REACHED_CODE), (Outcome.UNKNOWN, UNKNOWN_CODE)):
+    ReportOutput(STANDARD_STREAM).write(text)
+    for outcome, code in ((Outcome.REACHED, 1), (Outcome.UNKNOWN, 3)):
         found = [one for one in judgements if one.outcome is outcome]
         for one in found:
             click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
         if found:
-            return code
-    return 0
+            sys.exit(code)

@@ -15,19 +15,13 @@ import click
 
 import rtui
 import rtui.cli
-from rtui.server.wire.errors import RtuiError, TargetError
+from rtui.server.wire.errors import InternalError, RtuiError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
 """If set, a bug in rtui shows its traceback."""
 
 DEFAULT_COMMAND: Final = "browse"
 """The subcommand that runs when the first argument is not one."""
-
-FAILED: Final = 1
-"""Exit code of an error of a server, or of rtui."""
-
-USAGE: Final = 2
-"""Exit code of an invalid command line, variable or profile, as in click."""
 
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C or SIGTERM, as in shells."""
@@ -119,19 +113,16 @@ def _print_error(error: Exception) -> int:
     if isinstance(error, RtuiError):
         lines = [f"rtui: {error.title}", f"  {error.happened}", f"  {error.remedy}"]
         click.echo("\n".join(line for line in lines if line.strip()), err=True)
-        return USAGE if isinstance(error, TargetError) else FAILED
+        return error.exit_code
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     elif os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     else:
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{os.path.basename(where.filename)}:{where.lineno}"  # noqa: PTH119 - a name for people
-        click.echo(f"rtui: a fault of rtui itself ({type(error).__name__} at {place})", err=True)
-        click.echo(
-            f"  With {DEBUG_VARIABLE}=1 it shows more, parts of what a server answered maybe among it.", err=True
-        )
-    return FAILED
+        click.echo(f"rtui: {InternalError(error).happened.removesuffix('.')}", err=True)
+        more = "it shows more, parts of what a server answered maybe among it."
+        click.echo(f"  With {DEBUG_VARIABLE}=1 {more}", err=True)
+    return 1
 
 
 def main() -> NoReturn:

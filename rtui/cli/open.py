@@ -7,22 +7,22 @@ import sys
 
 import click
 
+from rtui.cli.options import appearance_options, require_terminal
+from rtui.server.browse_options import BrowseOptions
+
 
 @click.command("open")
 @click.argument("file", metavar="FILE")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only.")
-@click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none.")
+@appearance_options
 @click.help_option("--help")
 def command(file: str, ascii_only: bool, theme: str | None) -> None:
     """Show a report that `rtui report --format json` wrote; every panel works, no server is asked.
 
     The exit code is 2 if FILE can't be read.
     """
-    from rtui.cli.options import require_terminal  # noqa: PLC0415
-    from rtui.cli.report_file import STANDARD_INPUT, read_report  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.browse_options import BrowseOptions  # noqa: PLC0415
+    from rtui.cli.report_file import STANDARD_STREAM, read_report  # noqa: PLC0415 - the help must not wait for it
 
-    if file == STANDARD_INPUT:
+    if file == STANDARD_STREAM:
         raise click.UsageError("Standard input is the keyboard here: name a file.")
     report = read_report(file)
     require_terminal("a report is shown on one")

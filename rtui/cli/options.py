@@ -8,21 +8,26 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 import click
 
 from rtui.cli.profiles import Profiles
 from rtui.keyspace.text.glob import PatternError, check_pattern
-from rtui.server.browse_options import PaceName
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS, PaceName
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
+
+MAX_DEMO_KEYS: Final = 10_000_000
+"""More sample keys than this would need more memory than most machines have."""
 
 URL_VARIABLE: Final = "RTUI_URL"
 """Names the server when the command line does not."""
 
 PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable
 """Holds a password, as for redis-cli."""
+
+_TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
 HELP: Final = """\
 \b
@@ -48,6 +53,9 @@ Linux), which only you may read:
   cacert = "/etc/ssl/our-ca.pem"
 """
 """The help below the options."""
+
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +90,29 @@ class ConnectionOptions:
 
         Raises `TargetError` and `click.UsageError`.
         """
-        found = self._with_tls(self._server(environment))
-        changes: dict[str, Any] = {}
-        if self.db is not None:
-            changes["db"] = self.db
-        if self.user is not None:
-            changes["user"] = self.user
+        found = self._server(environment)
+        tls = {name: getattr(self, name) for name in _TLS_PARTS if getattr(self, name) is not None}
+        if self.insecure:
+            tls["insecure"] = True
+        if tls or self.tls:
+            if found.socket_path is not None:
+                raise click.UsageError("A unix socket has no TLS.")
+            found = replace(found, tls=replace(found.tls or Tls(), **tls))
+        changes: dict[str, Any] = {
+            name: getattr(self, name) for name in ("db", "user") if getattr(self, name) is not None
+        }
         if self.cluster:
             changes["cluster"] = True
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
-        password = self._password(found, environment)
-        return replace(found, password=password, **changes)
+        if self.askpass:
+            typed = click.prompt("Password", hide_input=True, err=True, default="", show_default=False)
+            changes["password"] = Secret(typed)
+        elif self.password is not None:
+            changes["password"] = Secret(self.password)
+        elif found.password is None and environment.get(PASSWORD_VARIABLE):
+            changes["password"] = Secret(environment[PASSWORD_VARIABLE])
+        return replace(found, **changes)
 
     def _server(self, environment: Mapping[str, str]) -> Target:
         if len(self.place) > 1:
@@ -121,30 +140,19 @@ class ConnectionOptions:
         except TargetError as error:
             raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
 
-    def _with_tls(self, found: Target) -> Target:
-        """Turn TLS on if that, or anything that only TLS has, was given."""
-        names = ("cacert", "cacertdir", "cert", "key", "sni")
-        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        if self.insecure:
-            changes["insecure"] = True
-        if not (changes or self.tls):
-            return found
-        if found.socket_path is not None:
-            raise click.UsageError("A unix socket has no TLS.")
-        return replace(found, tls=replace(found.tls or Tls(), **changes))
 
-    def _password(self, found: Target, environment: Mapping[str, str]) -> Secret | None:
-        if self.askpass:
-            return Secret(click.prompt("Password", hide_input=True, err=True, default="", show_default=False))
-        if self.password is not None:
-            return Secret(self.password)
-        if found.password is not None:
-            return found.password
-        by_environment = environment.get(PASSWORD_VARIABLE)
-        return Secret(by_environment) if by_environment else None
+def grouped(*declared: Decorator) -> Decorator:
+    """Return a decorator that gives a command several options, the first one first."""
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(declared):
+            function = option(function)
+        return function
+
+    return decorated
 
 
-_OPTIONS: Final = (
+_connection_options: Final = grouped(
     click.argument("place", metavar="[TARGET]", nargs=-1),
     click.option("-h", "--host", metavar="HOST", help="Host name or address (127.0.0.1)."),
     click.option("-p", "--port", type=click.IntRange(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
@@ -179,10 +187,7 @@ def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
         return function(connection=options, **parameters)
 
-    decorated: Callable[..., Any] = collected
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return _connection_options(collected)
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
@@ -192,10 +197,10 @@ def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> byt
     return None if value is None else os.fsencode(value)
 
 
-def _all_bytes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Return each of several arguments as bytes, without repetitions."""
+def _separators(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Return each of several arguments as bytes, without repetitions; a colon where there are none."""
     found = [_bytes(ctx, param, value) for value in values]
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    return tuple(dict.fromkeys(one for one in found if one is not None)) or (b":",)
 
 
 def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
@@ -207,13 +212,13 @@ def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> b
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-_SCOPE_OPTIONS: Final = (
+scope_options: Final = grouped(
     click.option(
         "--separator",
         "separators",
         metavar="TEXT",
         multiple=True,
-        callback=_all_bytes,
+        callback=_separators,
         help="What ends a segment (:); may be repeated.",
     ),
     click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters."),
@@ -222,13 +227,16 @@ _SCOPE_OPTIONS: Final = (
         "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
     ),
 )
+"""Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
 
+appearance_options: Final = grouped(
+    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only."),
+    click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none."),
+)
 
-def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
-    for option in reversed(_SCOPE_OPTIONS):
-        function = option(function)
-    return function
+demo_keys_option: Final = click.option(
+    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+)
 
 
 def require_terminal(why: str) -> None:

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.browse import MAX_DEMO_KEYS
 from rtui.cli.main import DEBUG_VARIABLE, INTERRUPTED
-from rtui.cli.options import ConnectionOptions, connection_options, scope_options
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS
+from rtui.cli.options import ConnectionOptions, connection_options, demo_keys_option, scope_options
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.document import Report
     from rtui.cli.report_file import ReportOutput
 
 FORMATS: Final = ("text", "json", "md", "csv", "html")
@@ -82,9 +79,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="End after so long with what there is.",
 )
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
-@click.option(
-    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
-)
+@demo_keys_option
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions, form: str | None, output: str, demo: bool, demo_keys: int, **asked: Any
@@ -108,7 +103,13 @@ def command(
 
 
 def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str) -> int:
-    """Analyse, write the report, and return the exit code."""
+    """Analyse, write the report, print what it lacks on standard error, and return the exit code.
+
+    Text for a terminal has its width, and is in ASCII if that can't do more.
+    """
+    from rtui.analysis.formats import FORMS  # noqa: PLC0415
+    from rtui.analysis.formats.text import write_text  # noqa: PLC0415
+    from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -118,40 +119,22 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     if os.environ.get(DEBUG_VARIABLE):
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
-    if not asked["separators"]:
-        del asked["separators"]
     result = analyse(target, AnalysisOptions(**asked))
     report = result.report
     if report is not None and (report.head.coverage.keys or result.failure is None):
-        file.write(_text_of(report, form, file))
-        _print_limits(report)
+        if form == "text" and file.is_terminal:
+            is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+            file.write(write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode))
+        else:
+            file.write(FORMS[form](report))
+        coverage = report.head.coverage
+        if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
+            click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
+        denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
+        if denied:
+            click.echo(f"rtui: denied by the server: {', '.join(denied)}; the report says why", err=True)
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
-    if result.is_interrupted:
-        if report is None:
-            click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        return INTERRUPTED
-    return 0
-
-
-def _text_of(report: Report, form: str, file: ReportOutput) -> str:
-    """Return the report in its format; text for a terminal has its width, and is in ASCII if that can't do more."""
-    from rtui.analysis.formats import FORMS  # noqa: PLC0415 - the help must not wait for it
-    from rtui.analysis.formats.text import write_text  # noqa: PLC0415
-
-    if form != "text" or not file.is_terminal:
-        return FORMS[form](report)
-    is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-    return write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode)
-
-
-def _print_limits(report: Report) -> None:
-    """Print on standard error that a report is partial and why, and what was denied, a line each."""
-    from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
-
-    coverage = report.head.coverage
-    if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
-        click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)
-    denied = [name for name, column in report.head.columns.items() if column.state is ColumnState.DENIED]
-    if denied:
-        click.echo(f"rtui: denied by the server: {', '.join(denied)}; the report says why", err=True)
+    if result.is_interrupted and report is None:
+        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+    return INTERRUPTED if result.is_interrupted else 0

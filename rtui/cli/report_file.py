@@ -7,18 +7,15 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Final
-
-import click
+from typing import Final
 
 from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, read_json
 from rtui.analysis.report.document import Report
-from rtui.keyspace.text.display import display_text
 from rtui.server.files import atomic_file, create_part_file
 from rtui.server.wire.errors import RtuiError
 
-STANDARD_OUTPUT: Final = "-"
-"""The name that means standard output."""
+STANDARD_STREAM: Final = "-"
+"""The name that means standard input, or standard output."""
 
 NEW_FILE_MODE: Final = 0o600
 """A new file is readable by its owner only: names of keys may be personal data."""
@@ -35,8 +32,8 @@ class ReportOutput:
     """A file or standard output, to write one text to in UTF-8."""
 
     def __init__(self, name: str) -> None:
-        """`name` is a path, or STANDARD_OUTPUT."""
-        self._path = None if name == STANDARD_OUTPUT else Path(name)
+        """`name` is a path, or STANDARD_STREAM."""
+        self._path = None if name == STANDARD_STREAM else Path(name)
 
     @property
     def suffix(self) -> str:
@@ -68,7 +65,15 @@ class ReportOutput:
         """
         data = text.encode("utf-8", "backslashreplace")
         if self._path is None:
-            _print(data)
+            try:
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                # What is still buffered would fail again at exit.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise OutputError("standard output", error) from None
             return
         try:
             path = _resolved(self._path)
@@ -94,19 +99,6 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _print(data: bytes) -> None:
-    stream = sys.stdout.buffer
-    try:
-        stream.write(data)
-        stream.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # What is still buffered would fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError("standard output", error) from None
-
-
 def _replace(path: Path, data: bytes) -> None:
     """Write a file with the owner and permissions of the old one, and make sure that its name survives a power cut."""
     with atomic_file(path) as file:
@@ -127,33 +119,25 @@ def _replace(path: Path, data: bytes) -> None:
             os.close(descriptor)
 
 
-STANDARD_INPUT: Final = "-"
-"""The name that means standard input."""
-
-
-class UnreadableReport(click.ClickException):
-    """A file that is missing, can't be read or is no report; exit code 2."""
+class UnreadableReportError(RtuiError):
+    """A file that is missing, can't be read or is no report."""
 
     exit_code = 2
 
     def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{display_text(name)}: {display_text(reason)}.")
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print it like other failures."""
-        click.echo(f"rtui: The report can't be read\n  {self.message}", err=True)
+        super().__init__("The report can't be read", f"{name}: {reason}.")
 
 
 def read_report(name: str) -> Report:
-    """Read the report in a file, or on STANDARD_INPUT. Raises UnreadableReport."""
+    """Read the report in a file, or on STANDARD_STREAM. Raises UnreadableReportError."""
     try:
-        if name == STANDARD_INPUT:
+        if name == STANDARD_STREAM:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)
         else:
             with Path(name).open("rb") as file:
                 data = file.read(LARGEST_FILE_BYTES + 1)
         return read_json(data)
     except OSError as error:
-        raise UnreadableReport(name, error.strerror or type(error).__name__) from None
+        raise UnreadableReportError(name, error.strerror or type(error).__name__) from None
     except ReportFormatError as error:
-        raise UnreadableReport(name, str(error)) from None
+        raise UnreadableReportError(name, str(error)) from None

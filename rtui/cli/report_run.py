@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from rtui.analysis import humanize
@@ -24,13 +23,9 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
 
 ENDING: Final = "ending; Ctrl-C again: at once"
 """Shown before the bar once the user has pressed Ctrl-C."""
-
-INTERRUPTED_REASON: Final = SafeText("it was interrupted")
-"""Why a report is partial after Ctrl-C."""
 
 PATIENCE_S: Final = 60.0
 """How long a lost connection is awaited: long enough for a restart or failover. Loading a data set may take longer."""
@@ -38,19 +33,14 @@ PATIENCE_S: Final = 60.0
 REDRAW_S: Final = 0.1
 """How often the progress is drawn."""
 
-REASON_LIMIT: Final = 48
-"""Characters of the reason for waiting that the bar shows."""
-
 _STATES: Final = {
     ScanState.READY: "connecting",
     ScanState.SAMPLING: "sampling",
     ScanState.RUNNING: "inspecting",
     ScanState.PAUSED: "paused",
     ScanState.WAITING: "waiting",
-    ScanState.DONE: "finishing",
-    ScanState.STOPPED: "finishing",
-    ScanState.FAILED: "finishing",
 }
+"""What the analysis does; in the other states it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +69,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: 
         try:
             await connection.open()
             analysis = AnalysisRun(connection, options)
-            interrupts.stop = partial(analysis.control.stop, INTERRUPTED_REASON)
+            interrupts.stop = partial(analysis.control.stop, SafeText("it was interrupted"))
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(), name="rtui analysis")
             try:
@@ -104,13 +94,14 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: 
     return Result(analysis.report, failure, interrupts.is_interrupted)
 
 
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
 class Interrupts:
     """Handles SIGINT and SIGTERM in a running event loop; a context manager.
 
     The first signal calls `stop`. From then on, and after the block, both raise KeyboardInterrupt: cleanup runs.
     """
-
-    SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, stop: Callable[[], object]) -> None:
         self.stop = stop
@@ -120,20 +111,18 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        for one in self.SIGNALS:
+        for one in _SIGNALS:
             self._loop.add_signal_handler(one, self._interrupted)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for one in self.SIGNALS:
+    def __exit__(self, *raised: object) -> None:
+        for one in _SIGNALS:
             self._loop.remove_signal_handler(one)
             signal.signal(one, signal.default_int_handler)
 
     def _interrupted(self) -> None:
         self.is_interrupted = True
-        self.__exit__(None, None, None)
+        self.__exit__()
         self.stop()
 
 
@@ -177,7 +166,6 @@ class ProgressBar:
         self.is_shown = sys.stderr.isatty()
         """Whether there is a terminal to draw on."""
         self._bar: RichProgress | None = None
-        self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
         if not self.is_shown:
@@ -195,36 +183,33 @@ class ProgressBar:
             transient=True,
             expand=True,
         )
-        self._task = self._bar.add_task(_STATES[ScanState.READY], total=None, figures="")
+        self._bar.add_task(_STATES[ScanState.READY], total=None, figures="")
         self._bar.start()
         self._bar.refresh()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def show(self, progress: Progress, cost: Cost, pace: Pace, *, is_ending: bool = False) -> None:
         """Redraw the line; `is_ending` after the first Ctrl-C."""
-        if self._bar is None or self._task is None:
-            return
-        self._bar.update(
-            self._task,
-            description=ENDING if is_ending else state_text(progress),
-            total=None if progress.fraction is None else 1.0,
-            completed=progress.fraction or 0.0,
-            figures=figures_text(progress, cost, pace),
-            refresh=True,
-        )
+        if self._bar is not None:
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=ENDING if is_ending else state_text(progress),
+                total=None if progress.fraction is None else 1.0,
+                completed=progress.fraction or 0.0,
+                figures=figures_text(progress, cost, pace),
+                refresh=True,
+            )
 
 
 def state_text(progress: Progress) -> str:
     """Return what the analysis does just now, and why it waits."""
-    state = _STATES[progress.state]
+    state = _STATES.get(progress.state, "finishing")
     if progress.state is ScanState.WAITING and progress.reason:
-        return f"{state}: {display_text(progress.reason, limit=REASON_LIMIT)}"
+        return f"{state}: {display_text(progress.reason, limit=48)}"
     return state
 
 

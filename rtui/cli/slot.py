@@ -12,9 +12,6 @@ import click
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
 from rtui.keyspace.text.display import Display, EscapeSyntaxError, quoted, unescape
 
-_DIFFERENT_SLOTS = 1
-"""Exit code where several keys do not share a slot."""
-
 
 @click.command("slot")
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
@@ -51,7 +48,7 @@ def command(keys: tuple[str, ...], as_json: bool, escaped: bool) -> None:
                 "(CROSSSLOT). Keys with the same {tag} share a slot."
             )
     if len(slots) > 1:
-        raise SystemExit(_DIFFERENT_SLOTS)
+        sys.exit(1)
 
 
 def _paragraph(name: bytes, explanation: SlotExplanation, display: Display) -> str:

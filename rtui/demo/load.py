@@ -21,15 +21,13 @@ import hiredis
 
 import rtui
 from rtui.demo.embedded import EmbeddedServer
-from rtui.demo.keyspaces import DEFAULT_KEYS, DEFAULT_SEED, write_groups
+from rtui.demo.keyspaces import DEFAULT_SEED, write_groups
 from rtui.demo.writes import Write
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500
 """How many writes are sent at once; the replies to one chunk are read after the next one has been sent."""
-
-RECEIVE_BYTES: Final = 65_536
-"""How much of the replies is read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Demo:
 
 
 @contextmanager
-def demo_server(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Demo]:
+def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Demo]:
     """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
 
     Raises DemoUnavailable where there is no embedded server.
@@ -105,7 +103,7 @@ def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int,
     while count:
         reply = reader.gets()
         if reply is False:
-            data = connection.recv(RECEIVE_BYTES)
+            data = connection.recv(65_536)
             if not data:
                 raise ConnectionResetError("the embedded server is gone")
             reader.feed(data)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 Argument = bytes | str | int
@@ -29,6 +30,16 @@ class WriteGroup:
         return len({write[1] for write in self.own})
 
 
+def until(keys: int, fixed: WriteGroup, others: Iterable[WriteGroup]) -> Iterator[WriteGroup]:
+    """Yield a group that is there at any scale, then others until there are about so many keys."""
+    made = 0
+    for group in chain([fixed], others):
+        yield group
+        made += group.keys
+        if made >= keys:
+            return
+
+
 def text(key: Argument, value: Argument, *, ttl_s: float | None = None) -> Write:
     """Return the write of a string."""
     return ("SET", key, value) if ttl_s is None else ("SET", key, value, "PX", max(1, int(ttl_s * 1000)))
@@ -45,30 +56,17 @@ def expires(key: Argument, ttl_s: float) -> Write:
 
 
 def used_text(key: Argument, value: str, frequency: int) -> Write:
-    """Return the write of a string with an LFU counter, 0 … 255; that of a new key is 5."""
-    return ("RESTORE", key, 0, _dumped(value.encode()), "FREQ", frequency)
+    """Return the write of a string below 16 KiB with an LFU counter, 0 … 255; that of a new key is 5."""
+    # The payload of DUMP for a string: type 0, length, bytes, version, checksum.
+    raw = value.encode()
+    length = bytes([len(raw)]) if len(raw) < 1 << 6 else (0x4000 | len(raw)).to_bytes(2, "big")
+    body = b"\0" + length + raw + RDB_VERSION.to_bytes(2, "little")
+    return ("RESTORE", key, 0, body + crc64(body).to_bytes(8, "little"), "FREQ", frequency)
 
 
-def _dumped(value: bytes) -> bytes:
-    """Return the payload of DUMP for a string: type 0, length, bytes, version, checksum."""
-    size = len(value)
-    if size < 1 << 6:
-        length = bytes([size])
-    elif size < 1 << 14:
-        length = bytes([0x40 | size >> 8, size & 0xFF])
-    else:
-        length = b"\x80" + size.to_bytes(4, "big")
-    body = b"\0" + length + value + RDB_VERSION.to_bytes(2, "little")
-    return body + crc64(body).to_bytes(8, "little")
-
-
-def _crc64_of(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ 0x95AC9329AC4BC9B5 if byte & 1 else byte >> 1
-    return byte
-
-
-_CRC64_TABLE: Final = [_crc64_of(byte) for byte in range(256)]
+_CRC64_TABLE: Final = list(range(256))
+for _ in range(8):
+    _CRC64_TABLE[:] = [half >> 1 ^ 0x95AC9329AC4BC9B5 if half & 1 else half >> 1 for half in _CRC64_TABLE]
 
 
 def crc64(data: bytes) -> int:

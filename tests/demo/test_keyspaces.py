@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.demo.keyspaces import DEFAULT_KEYS, KEYSPACES, write_groups
+from rtui.demo.keyspaces import KEYSPACES, write_groups
 from rtui.demo.load import pack
 from rtui.demo.writes import Argument, Write, WriteGroup, crc64
 from rtui.keyspace.slots import explain
+from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 
 PATTERNS = {
     "app-conventions": r"app:(session|token|temp|rate|cache|tags|lock|queue|counter|rank|analytics):",
@@ -46,7 +47,7 @@ def test_a_seed_decides_everything() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keys", [10_000, DEFAULT_KEYS, 200_000])
+@pytest.mark.parametrize("keys", [10_000, DEFAULT_DEMO_KEYS, 200_000])
 def test_the_number_of_keys_is_about_what_was_asked(keys: int) -> None:
     made = sum(group.keys for group in write_groups(keys))
     assert keys <= made <= keys * 1.02 + 300

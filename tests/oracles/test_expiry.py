@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from random import Random
 
-from rtui.analysis.report.document import Cliff, Report
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.expiry import Cliff
 from rtui.analysis.report.members import MINUTE_S
 from tests.oracles.analysed import report_on
 from tests.server.targets import target_of

@@ -25,7 +25,8 @@ from rtui.analysis.aggregate.figures import Figures, bin_memory
 from rtui.analysis.aggregate.pattern_tree import PatternNode
 from rtui.analysis.estimates import binomial_tail
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Cliff, ExpiryBin, ExpiryReport, NodeKind, Timeline
+from rtui.analysis.report.document import NodeKind
+from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
 from rtui.analysis.report.members import MINUTE_S, Figure
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display

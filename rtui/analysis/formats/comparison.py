@@ -21,9 +21,6 @@ from rtui.analysis.report.readings import Bound, Change, Direction, Interval, Re
 from rtui.analysis.report.thresholds import Judgement, Outcome
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 
-LEAST_PERCENT: Final = 0.05
-"""Smaller changes would be rounded to 0."""
-
 
 def count(value: float, mark: Mark) -> SafeText:
     """Return a number of keys."""
@@ -95,13 +92,12 @@ def _signed(bound: Bound) -> str:
     number = float(bound)
     if number == math.inf:
         return "∞"
-    if 0 < abs(number) < LEAST_PERCENT:
+    if 0 < abs(number) < 0.05:  # it would be rounded to 0
         return "+<0.1" if number > 0 else "-<0.1"
     return f"{number:+,.1f}" if abs(number) < 10 else f"{number:+,.0f}"
 
 
 DEFAULT_TOP: Final = 20
-"""Rows of a section by default."""
 
 HEADINGS: Final = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
 """Of the rows; all but the first are numbers."""

@@ -16,18 +16,14 @@ from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.expiry import timeline_columns
 from rtui.analysis.report.tables.table import MARKS, Column, Unit, cell_text, noun_of, written, written_keys
 from rtui.keyspace.text.display import SafeText, display
 
 MOST_CELLS: Final = 1500
 """Namespaces that are drawn, the largest; a page stays well below a megabyte."""
 
-DEEPEST: Final = 16
-"""Rows that are drawn."""
-
-ROW_HEIGHT: Final = 26
-"""Pixels."""
+MOST_ROWS: Final = 16
+ROW_HEIGHT_PX: Final = 26
 
 THIN: Final = 0.003
 """Below this share of the width, a few pixels, a row is not worth its height; zooming in shows it."""
@@ -70,7 +66,7 @@ def icicle(report: Report) -> Markup:
         *(_drawn(box, cells) for box in boxes),
         class_="icicle",
         width="100%",
-        height=str(rows * ROW_HEIGHT),
+        height=str(rows * ROW_HEIGHT_PX),
         data_rows=str(rows),
         role="group",
         aria_label="Namespaces by size",
@@ -96,13 +92,13 @@ def _weight(stats: Stats) -> float:
 
 
 def _boxes(root: Node) -> Iterator[_Box]:
-    """Yield the place of every namespace, each before those below it, down to DEEPEST."""
+    """Yield the place of every namespace, each before those below it, down to MOST_ROWS."""
     waiting = [_Box(root, 0, 0.0, 1.0, b"")]
     while waiting:
         box = waiting.pop()
         yield box
         total = max(_weight(box.node.stats), sum(_weight(child.stats) for child in box.node.children))
-        if box.depth + 1 >= DEEPEST or total <= 0:
+        if box.depth + 1 >= MOST_ROWS or total <= 0:
             continue
         left = box.left
         for child in box.node.children:
@@ -134,22 +130,20 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
     return element(
         "svg",
         element("title", f"{path}: {', '.join(facts)}"),
-        element("rect", width="100%", height=str(ROW_HEIGHT - 1)),
+        element("rect", width="100%", height=str(ROW_HEIGHT_PX - 1)),
         element("text", name, element("tspan", keys if size is None else size, dx="8", class_="size"), x="7", y="17"),
         class_=f"c {colour} tiny" if is_tiny else f"c {colour}",
         x=f"{box.left * 100:.4f}%",
-        y=str(box.depth * ROW_HEIGHT),
+        y=str(box.depth * ROW_HEIGHT_PX),
         width=f"{box.width * 100:.4f}%",
-        height=str(ROW_HEIGHT - 1),
+        height=str(ROW_HEIGHT_PX - 1),
         data_d=str(box.depth),
         tabindex=None if is_tiny else "0",
         role="button",
     )
 
 
-COLUMNS: Final = 60
-"""Bars of each chart."""
-
+BARS: Final = 60
 _HEIGHT: Final = 100
 _STEP: Final = 10
 """Width of a bar in the units of the drawing."""
@@ -195,21 +189,20 @@ def timeline(report: Report) -> Markup:
 def _chart(report: Report, title: str, start: float, width: float) -> Markup:
     """Return the chart of a range of time; nothing where nothing expires in it."""
     line, end = report.summary.expiry.timelines[0], start + width
-    (whole,) = timeline_columns(line, start, end, 1)
-    bars = timeline_columns(line, start, end, COLUMNS)
+    (whole,), bars = line.columns(start, end, 1), line.columns(start, end, BARS)
     heights = [plain(one.keys) for one in bars]
     highest = max((one.keys for one in bars), key=plain)
     if plain(whole.keys) < 1:
         return Markup("")
     steep = [
         at
-        for at in range(COLUMNS)
+        for at in range(BARS)
         if any(
-            one.start_s < start + (at + 1) * width / COLUMNS and one.end_s > start + at * width / COLUMNS
+            one.start_s < start + (at + 1) * width / BARS and one.end_s > start + at * width / BARS
             for one in report.summary.expiry.cliffs
         )
     ]
-    calm = [at for at in range(COLUMNS) if at not in steep]
+    calm = [at for at in range(BARS) if at not in steep]
     noun = noun_of(whole.keys, "key")
     keys = f"{written_keys(whole.keys, MARKS[report.head.coverage.kind])} {noun}"
     drawing = element(
@@ -217,7 +210,7 @@ def _chart(report: Report, title: str, start: float, width: float) -> Markup:
         element("title", f"{title}: {keys} {'expires' if noun == 'key' else 'expire'}"),
         element("path", d=_path(heights, calm, plain(highest)), class_="bars"),
         element("path", d=_path(heights, steep, plain(highest)), class_="bars steep"),
-        viewBox=f"0 0 {COLUMNS * _STEP} {_HEIGHT}",
+        viewBox=f"0 0 {BARS * _STEP} {_HEIGHT}",
         preserveAspectRatio="none",
         role="img",
     )

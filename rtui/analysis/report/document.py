@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from rtui.analysis.facts import IdleBasis, LfuSettings
+from rtui.analysis.report.expiry import ExpiryReport
 from rtui.analysis.report.members import (
     LARGEST_COUNT,
     Count,
@@ -348,54 +349,6 @@ class HotReport(Struct, frozen=True):
     """The most loaded slots where the server counts them."""
     lfu: LfuSettings | None = None
     idle_basis: IdleBasis = IdleBasis.ACCESS
-
-
-class ExpiryBin(Struct, frozen=True):
-    """Keys that expire within a range of absolute time."""
-
-    start_s: Number
-    """Seconds since the epoch."""
-    width_s: Number
-    keys: Figure
-    memory_bytes: Figure | None
-
-
-class Timeline(Struct, frozen=True):
-    """Coming expiries of the keys below one namespace, soonest first, empty bins left out."""
-
-    path: tuple[Name, ...]
-    """Segment names from the first level on; empty for the whole keyspace."""
-    label: Text
-    """The path as it is shown."""
-    bins: tuple[ExpiryBin, ...]
-
-
-class Cliff(Struct, frozen=True):
-    """A range of time in which far more keys of a namespace expire than around it."""
-
-    path: tuple[Name, ...]
-    label: Text
-    """The namespace as it is shown: `shop:session`, `all keys`."""
-    start_s: Number
-    end_s: Number
-    """Both in seconds since the epoch."""
-    keys: Figure
-    share: Figure = field(name="share_of_namespace")
-    """Of all keys of the namespace, 0 … 1."""
-    memory_bytes: Figure | None
-    expected_keys: Figure
-    """Keys that would expire in that range if it were like the ranges around it."""
-
-
-class ExpiryReport(Struct, frozen=True):
-    """What expires when. What does not expire is in the stats of the namespaces."""
-
-    timelines: tuple[Timeline, ...] = ()
-    """The whole keyspace first, then the namespaces with most keys that expire."""
-    cliffs: tuple[Cliff, ...] = ()
-    """Most keys first."""
-    false_alarms: Number = field(default=0.0, name="expected_false_alarms")
-    """How many cliffs a keyspace of even expiries is expected to show by chance."""
 
 
 class SlotTag(Struct, frozen=True):

@@ -180,7 +180,15 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
         ThresholdMeasure.MEMORY: change.memory,
         ThresholdMeasure.NO_TTL: change.no_ttl,
     }[threshold.measure]
-    found = _interval(threshold, numbers)
+    if threshold.unit is ThresholdUnit.POINTS:
+        found = numbers.points()
+    elif not threshold.is_change:
+        found = numbers.level_percent() if threshold.unit is ThresholdUnit.PERCENT else numbers.level()
+    elif threshold.unit is ThresholdUnit.PERCENT:
+        growth = numbers.growth()
+        found = growth and growth.in_percent()
+    else:
+        found = numbers.difference()
     if found is not None:
         kinds = {comparison.before.coverage.kind, comparison.after.coverage.kind}
         if CoverageKind.PARTIAL in kinds:
@@ -197,17 +205,6 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
     column = head.columns.get("ttl" if threshold.measure is ThresholdMeasure.NO_TTL else threshold.measure.value)
     reason = f" ({column.state}{': ' if column.reason else ''}{display_text(column.reason)})" if column else ""
     return None, f"the {name} report does not know it{reason}"
-
-
-def _interval(threshold: FailOn, numbers: Change) -> Interval | None:
-    if threshold.unit is ThresholdUnit.POINTS:
-        return numbers.points()
-    if not threshold.is_change:
-        return numbers.level_percent() if threshold.unit is ThresholdUnit.PERCENT else numbers.level()
-    if threshold.unit is ThresholdUnit.PERCENT:
-        growth = numbers.growth()
-        return None if growth is None else growth.in_percent()
-    return numbers.difference()
 
 
 def _counted(
@@ -231,7 +228,8 @@ def _bounds(found: Interval | None, suffix: str = "") -> str:
         return ""
     if found.low == math.inf:
         return "something where nothing was"
-    low, high = _number(found.low), _number(found.high)
+    ends = (float(found.low), float(found.high))
+    low, high = (f"{end:,.6g}" if abs(end) < 1e6 else f"{end:,.0f}" for end in ends)
     if found.low == found.high:
         return f"{low}{suffix}"
     if found.high == math.inf:
@@ -239,8 +237,3 @@ def _bounds(found: Interval | None, suffix: str = "") -> str:
     if found.low == -math.inf:
         return f"at most {high}{suffix}"
     return f"between {low}{suffix} and {high}{suffix}"
-
-
-def _number(bound: Bound) -> str:
-    number = float(bound)
-    return f"{number:,.6g}" if abs(number) < 1e6 else f"{number:,.0f}"

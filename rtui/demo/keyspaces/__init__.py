@@ -11,9 +11,6 @@ from rtui.demo.keyspaces import app_conventions, ecm, internals, project_table_i
 from rtui.demo.writes import WriteGroup
 from rtui.server.browse_options import DEFAULT_DEMO_KEYS
 
-DEFAULT_KEYS: Final = DEFAULT_DEMO_KEYS
-"""About how many keys the demo has by default."""
-
 DEFAULT_SEED: Final = 20_260
 """The seed of the demo, the screenshots and the tests."""
 
@@ -30,7 +27,7 @@ KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
 """Each convention with its share of the keys."""
 
 
-def write_groups(keys: int = DEFAULT_KEYS, seed: int = DEFAULT_SEED) -> Iterator[WriteGroup]:
+def write_groups(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED) -> Iterator[WriteGroup]:
     """Yield all five keyspaces, mixed so that each grows from the start, and the awkward names: about `keys` keys.
 
     Every planted defect and every awkward key is there at any scale, so small numbers are exceeded.

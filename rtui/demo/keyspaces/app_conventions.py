@@ -10,14 +10,12 @@ import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from hashlib import md5, sha256
+from itertools import count
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text
-
-MINUTE_S: Final = 60
-HOUR_S: Final = 3_600
-DAY_S: Final = 86_400
+from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, until
 
 CLIFF_SHARE: Final = 0.38
 """The share of the sessions that expire together."""
@@ -43,13 +41,22 @@ BAD_NAMES: Final = (
 """Names that the guide shows as bad, and two of the same kinds."""
 
 
+_SHARES: Final = {"session": 44, "detail": 22, "rate": 9, "refresh": 9, "list": 7, "blacklist": 5, "otp": 3, "lock": 1}
+"""How many of a hundred keys are of which kind."""
+
+_KINDS: Final = [kind for kind, share in _SHARES.items() for _ in range(share)]
+
+
 def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _fixed(random)
-    yield fixed
-    makers = [maker for maker, weight in _MAKERS for _ in range(weight)]
-    for serial in range(1, keys - fixed.keys + 1):
-        yield random.choice(makers)(random, serial)
+    return until(keys, _fixed(random), (_one(random, serial) for serial in count(1)))
+
+
+def _one(random: Random, serial: int) -> WriteGroup:
+    kind = random.choice(_KINDS)
+    if kind == "session":
+        return _session(random, serial)
+    return _detail(random, serial) if kind == "detail" else WriteGroup([_string(random, serial, kind)])
 
 
 def _session(random: Random, serial: int) -> WriteGroup:
@@ -73,78 +80,56 @@ def _detail(random: Random, serial: int) -> WriteGroup:
             "id": serial,
             "name": f"{entity} {serial}",
             "price": random.randrange(100, 99_900),
+            "note": random.choice(NOTES),
         }
-        fields["note"] = random.choice(NOTES)
         writes: list[Write] = [record(key, fields), expires(key, ttl_s)]
     else:
         value = json.dumps({"id": serial, "name": f"{entity} {serial}", "note": random.choice(NOTES)})
         writes = [text(key, value, ttl_s=ttl_s)]
     if random.random() < 0.03:
-        writes = [write for write in writes if write[0] != "PEXPIRE"]
-        writes = [write[:3] if write[0] == "SET" else write for write in writes]
+        writes = [write[:3] if write[0] == "SET" else write for write in writes if write[0] != "PEXPIRE"]
     tagged: list[Write] = [("SADD", f"app:tags:{entity}", key)] if random.random() < 0.1 else []
     return WriteGroup(writes, [*tagged, ("SADD", f"app:cache:{entity}:ids:all", serial)])
 
 
-def _rate(random: Random, _serial: int) -> WriteGroup:
-    address = _ipv4(random) if random.random() < 0.8 else _ipv6(random)
-    return WriteGroup(
-        [text(f"app:rate:login:{address}", random.randrange(1, 9), ttl_s=random.uniform(5, 15 * MINUTE_S))]
-    )
-
-
-def _refresh(random: Random, serial: int) -> WriteGroup:
-    ttl_s = random.uniform(HOUR_S, 30 * DAY_S)
-    return WriteGroup([text(f"app:token:refresh:{serial}", f"{random.getrandbits(256):064x}", ttl_s=ttl_s)])
-
-
-def _blacklist(random: Random, _serial: int) -> WriteGroup:
-    return WriteGroup(
-        [text(f"app:token:blacklist:{random.getrandbits(96):024x}", "1", ttl_s=random.uniform(5, HOUR_S))]
-    )
-
-
-def _otp(random: Random, serial: int) -> WriteGroup:
-    code = f"{random.randrange(1_000_000):06d}"
-    return WriteGroup([text(f"app:temp:otp:{serial}", code, ttl_s=random.uniform(30, 10 * MINUTE_S))])
-
-
-def _list(random: Random, serial: int) -> WriteGroup:
+def _string(random: Random, serial: int, kind: str) -> Write:
+    match kind:
+        case "rate":
+            address = _ipv4(random) if random.random() < 0.8 else _ipv6(random)
+            key, value = f"app:rate:login:{address}", str(random.randrange(1, 9))
+            return text(key, value, ttl_s=random.uniform(5, 15 * MINUTE_S))
+        case "refresh":
+            ttl_s = random.uniform(HOUR_S, 30 * DAY_S)
+            return text(f"app:token:refresh:{serial}", f"{random.getrandbits(256):064x}", ttl_s=ttl_s)
+        case "blacklist":
+            return text(f"app:token:blacklist:{random.getrandbits(96):024x}", "1", ttl_s=random.uniform(5, HOUR_S))
+        case "otp":
+            code = f"{random.randrange(1_000_000):06d}"
+            return text(f"app:temp:otp:{serial}", code, ttl_s=random.uniform(30, 10 * MINUTE_S))
+        case "lock":
+            owner = f"{random.getrandbits(64):016x}"
+            is_stuck = random.random() < 0.1
+            return text(f"app:lock:txn:{serial}", owner, ttl_s=None if is_stuck else random.uniform(10, MINUTE_S))
     query = f"page={serial}&sort=price".encode()
     digest = sha256(query).hexdigest() if random.random() < 0.1 else md5(query, usedforsecurity=False).hexdigest()
     value = json.dumps([{"id": serial + row, "name": f"prod {serial + row}"} for row in range(random.randrange(2, 21))])
     key = f"app:cache:{random.choice(ENTITIES)}:list:{digest}"
-    return WriteGroup([text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))])
-
-
-def _lock(random: Random, serial: int) -> WriteGroup:
-    key = f"app:lock:txn:{serial}"
-    owner = f"{random.getrandbits(64):016x}"
-    return WriteGroup([text(key, owner, ttl_s=None if random.random() < 0.1 else random.uniform(10, MINUTE_S))])
-
-
-_MAKERS: Final = (
-    (_session, 44),
-    (_detail, 22),
-    (_rate, 9),
-    (_refresh, 9),
-    (_list, 7),
-    (_blacklist, 5),
-    (_otp, 3),
-    (_lock, 1),
-)
-"""What makes the keys, and how many of a hundred."""
+    return text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))
 
 
 def _fixed(random: Random) -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
     for entity in ENTITIES:
-        count, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"
-        writes += [text(count, random.randrange(100, 50_000), ttl_s=5 * MINUTE_S)]
+        counter, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"
+        writes += [text(counter, random.randrange(100, 50_000), ttl_s=5 * MINUTE_S)]
         writes += [("SADD", ids, *range(1, 40)), expires(ids, 10 * MINUTE_S)]
         writes += [("SADD", tags, *(f"app:cache:{entity}:detail:gone-{number}" for number in range(1, 6)))]
-    writes += [("RPUSH", "app:queue:email:pending", *(_mail(random, number) for number in range(250)))]
+    mails = (
+        json.dumps({"to": f"user{random.randrange(10_000)}@example.com", "template": "welcome", "number": number})
+        for number in range(250)
+    )
+    writes += [("RPUSH", "app:queue:email:pending", *mails)]
     writes += [text("app:counter:online:users", 1_204), text("app:counter:page:views", 9_120_334, ttl_s=DAY_S)]
     for game in ("chess", "go", "tetris"):
         scores = [part for player in range(300) for part in (random.randrange(100_000), f"player-{player}")]
@@ -154,10 +139,6 @@ def _fixed(random: Random) -> WriteGroup:
         writes.append(text(key, random.randbytes(random.randrange(500, 4_000))))
     writes.append(text("app:lock:order:81123", "worker-7"))
     return WriteGroup(writes)
-
-
-def _mail(random: Random, number: int) -> str:
-    return json.dumps({"to": f"user{random.randrange(10_000)}@example.com", "template": "welcome", "number": number})
 
 
 def _ipv4(random: Random) -> str:

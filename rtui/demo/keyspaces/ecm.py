@@ -7,14 +7,12 @@ quotes, spaces and line breaks in names, and the old version of a key that was t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Write, WriteGroup, text
-
-MINUTE_S: Final = 60
-LONG_NAME_BYTES: Final = 1_024
-"""The length that the rules call a bad idea."""
+from rtui.analysis.report.members import MINUTE_S
+from rtui.demo.writes import Write, WriteGroup, text, until
 
 UNKNOWN: Final = (
     "u1000flw",
@@ -29,10 +27,11 @@ UNKNOWN: Final = (
 
 def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _fixed()
-    yield fixed
-    for serial in range(1, keys - fixed.keys + 1):
-        yield WriteGroup([_one(random, serial)])
+    writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
+    writes += [text("ecm:archive:".ljust(1_024, "x"), "a name of 1,024 bytes")]
+    bad_names = ("two words", 'a"quote', "line\nbreak")
+    writes += [text(f"ecm:product:{bad}:1", "a name that breaks the rules") for bad in bad_names]
+    return until(keys, WriteGroup(writes), (WriteGroup([_one(random, serial)]) for serial in count(1)))
 
 
 def _one(random: Random, serial: int) -> Write:
@@ -49,17 +48,7 @@ def _one(random: Random, serial: int) -> Write:
             f"lock:product:verify:{product}", f"reviewer-{serial % 40}", ttl_s=random.uniform(30, 10 * MINUTE_S)
         )
     if kind < 0.90:
-        stuck = random.random() < 0.25
+        is_stuck = random.random() < 0.25
         key = f"lock:redis:create_pre_loan_stage_handler:{product}"
-        return text(key, f"node-{serial % 6}", ttl_s=None if stuck else 30)
+        return text(key, f"node-{serial % 6}", ttl_s=None if is_stuck else 30)
     return text(f"ecm:product:lock:verify:{product}", f"reviewer-{serial % 40}")
-
-
-def _fixed() -> WriteGroup:
-    """Return the keys that are there at any scale."""
-    writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
-    writes += [text("ecm:archive:".ljust(LONG_NAME_BYTES, "x"), "a name of 1,024 bytes")]
-    writes += [
-        text(f"ecm:product:{bad}:1", "a name that breaks the rules") for bad in ("two words", 'a"quote', "line\nbreak")
-    ]
-    return WriteGroup(writes)

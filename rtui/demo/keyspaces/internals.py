@@ -8,36 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, used_text
-
-BASE_TTL_S: Final = 300
-JITTER_S: Final = 60
-NULL_TTL_S: Final = 30
-LOCK_TTL_S: Final = 5
-
-AVALANCHE_TTL_S: Final = 4 * 3_600
-"""When every promotion expires: no jitter."""
-
-BIG_HASH_FIELDS: Final = 60_000
-"""Fields of the hash whose DEL would block."""
-
-BIG_STRING_BYTES: Final = 3_000_000
-"""Size of the string that nobody should read whole."""
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, until, used_text
 
 STREAM: Final = "events:orders"
-"""The stream with consumer groups."""
-
 FIRST_ENTRY_MS: Final = 1_767_225_600_000
 """The entries of the stream come after this moment."""
 
-HOTTEST: Final = 230
-"""The LFU counter of what everybody asks for."""
-
-COOLEST: Final = 8
-"""That of what is called hot and hardly is."""
+HOTTEST, COOLEST = 230, 8
+"""The LFU counters of what everybody asks for, and of what is called hot and hardly is."""
 
 LOGICAL_EXPIRY: Final = 1_767_229_200
 """The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
@@ -45,14 +27,8 @@ LOGICAL_EXPIRY: Final = 1_767_229_200
 
 def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _fixed(random, big_fields=max(2_000, min(BIG_HASH_FIELDS, keys)))
-    yield fixed
-    made, number = fixed.keys, 0
-    while made < keys:
-        number += 1
-        group = _one(random, number)
-        made += group.keys
-        yield group
+    fixed = _fixed(random, big_fields=max(2_000, min(60_000, keys)))
+    return until(keys, fixed, (_one(random, number) for number in count(1)))
 
 
 def _one(random: Random, number: int) -> WriteGroup:
@@ -60,9 +36,8 @@ def _one(random: Random, number: int) -> WriteGroup:
     if kind < 0.45:
         return _product(random, number)
     if kind < 0.65:
-        return WriteGroup(
-            [text(f"promo:{number}", json.dumps({"percent": random.randrange(5, 50)}), ttl_s=AVALANCHE_TTL_S)]
-        )
+        discount = json.dumps({"percent": random.randrange(5, 50)})
+        return WriteGroup([text(f"promo:{number}", discount, ttl_s=4 * 3_600)])
     if kind < 0.9:
         return _tagged(random, f"social:{{user:{number}}}")
     value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
@@ -78,12 +53,12 @@ def _tagged(random: Random, prefix: str) -> WriteGroup:
 
 
 def _product(random: Random, number: int) -> WriteGroup:
-    ttl_s = BASE_TTL_S + random.uniform(0, JITTER_S)
+    ttl_s = 300 + random.uniform(0, 60)
     if random.random() < 0.1:
-        return WriteGroup([text(f"p:{number}", "", ttl_s=NULL_TTL_S)])
+        return WriteGroup([text(f"p:{number}", "", ttl_s=30)])
     writes: list[Write] = [text(f"p:{number}", json.dumps({"id": number, "stock": random.randrange(90)}), ttl_s=ttl_s)]
     if random.random() < 0.05:
-        writes.append(text(f"lock:p:{number}", f"{random.getrandbits(64):016x}", ttl_s=LOCK_TTL_S))
+        writes.append(text(f"lock:p:{number}", f"{random.getrandbits(64):016x}", ttl_s=5))
     return WriteGroup(writes)
 
 
@@ -95,7 +70,7 @@ def _fixed(random: Random, *, big_fields: int) -> WriteGroup:
         used_text(
             "hot:config", json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25}), HOTTEST
         ),
-        text("feed:archive:2019", random.randbytes(1_000) * (BIG_STRING_BYTES // 1_000)),
+        text("feed:archive:2019", random.randbytes(1_000) * 3_000),
     ]
     for start in range(0, big_fields, 2_000):
         fields: dict[str, Argument] = {
@@ -106,23 +81,15 @@ def _fixed(random: Random, *, big_fields: int) -> WriteGroup:
     writes += [record(day, {f"client-{n}": n for n in range(100)}), expires(day, 86_400)]
     for user in range(100, 105):
         writes += _tagged(random, f"{{user:{user}}}").own
-    return WriteGroup(writes + _entries(random), _groups())
-
-
-def _entries(random: Random) -> list[Write]:
     states = ("created", "paid", "shipped")
-    return [
-        ("XADD", STREAM, f"{FIRST_ENTRY_MS + number}-0", "orderId", number, "state", random.choice(states))
-        for number in range(1, 401)
-    ]
-
-
-def _groups() -> list[Write]:
-    """Two consumer groups: one of them is behind and has entries that nobody has acknowledged."""
-    return [
+    for number in range(1, 401):
+        entry = f"{FIRST_ENTRY_MS + number}-0"
+        writes.append(("XADD", STREAM, entry, "orderId", number, "state", random.choice(states)))
+    groups: list[Write] = [  # one of the two is behind and has entries that nobody has acknowledged
         ("XGROUP", "CREATE", STREAM, "billing", 0),
         ("XGROUP", "CREATE", STREAM, "shipping", "$"),
         ("XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", 40, "STREAMS", STREAM, ">"),
         ("XREADGROUP", "GROUP", "billing", "worker-2", "COUNT", 10, "STREAMS", STREAM, ">"),
         ("XACK", STREAM, "billing", f"{FIRST_ENTRY_MS + 1}-0"),
     ]
+    return WriteGroup(writes, groups)

@@ -7,22 +7,14 @@ words in one project, and one tag that puts a tenth of the keys into one slot.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text
+from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, until
 
 HOT_TAG: Final = "campaign42"
 """The tag on far too many keys."""
-
-LOGIN_TTL_S: Final = 3_600
-"""The one life time of every login record: they all go at the same moment."""
-
-BIG_STRING_BYTES: Final = (10_241, 64_000)
-"""Sizes of strings that the rules call big keys."""
-
-BIG_HASH_FIELDS: Final = 12_000
-"""Fields of the one hash that nobody should have let grow."""
 
 TAG_RULES: Final = ("foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}", "{}:empty", "open{brace", "close}brace{later")
 """A name for each rule about tags."""
@@ -32,17 +24,7 @@ CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
 
 def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _fixed(random)
-    yield fixed
-    made, number = fixed.keys, 0
-    while made < keys:
-        number += 1
-        group = _user(random, number)
-        if number % 40 == 0:
-            size = random.randrange(*BIG_STRING_BYTES)
-            group.own.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * (size // 12), ttl_s=90_000 + number))
-        made += group.keys
-        yield group
+    return until(keys, _fixed(random), (_user(random, number) for number in count(1)))
 
 
 def _user(random: Random, number: int) -> WriteGroup:
@@ -55,7 +37,7 @@ def _user(random: Random, number: int) -> WriteGroup:
     user, login = f"PRO:USER:UID:{number}", f"PRO:LOGIN:UID:{number}"
     writes: list[Write] = [
         record(user, row),
-        text(login, random.randrange(1, 5_000), ttl_s=LOGIN_TTL_S),
+        text(login, random.randrange(1, 5_000), ttl_s=3_600),
         text(f"PRO:USER:NAME:user{number}", number, ttl_s=random.uniform(3_600, 604_800)),
     ]
     if number % 2 == 0:
@@ -69,6 +51,9 @@ def _user(random: Random, number: int) -> WriteGroup:
     if number % 2 == 1:
         cart = f"PRO:CART:{{{HOT_TAG}}}:UID:{number}"
         writes += [text(cart, random.randrange(1, 30), ttl_s=random.uniform(600, 86_400))]
+    if number % 40 == 0:
+        lines = random.randrange(10_241, 64_000) // 12
+        writes.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * lines, ttl_s=90_000 + number))
     return WriteGroup(writes)
 
 
@@ -84,7 +69,7 @@ def _fixed(random: Random) -> WriteGroup:
         text("PRO:CONFIG:NAME:motd", "short"),
         text("PRO:CONFIG:NAME:tos", "x" * 60),
     ]
-    for start in range(0, BIG_HASH_FIELDS, 2_000):
+    for start in range(0, 12_000, 2_000):
         fields: dict[str, Argument] = {f"sku-{n:06d}": random.randrange(500) for n in range(start, start + 2_000)}
         writes.append(record("PRO:STOCK:ALL", fields))
     board = [part for member in range(2_000) for part in (random.randrange(1_000_000), f"uid-{member}")]

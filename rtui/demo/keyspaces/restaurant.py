@@ -7,30 +7,21 @@ TTL anywhere: what was ordered months ago is still there, and nobody has used it
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import count
 from random import Random
 from typing import Final
 
-from rtui.demo.writes import Write, WriteGroup, text, used_text
+from rtui.demo.writes import Write, WriteGroup, text, until, used_text
 
 ROLES: Final = ("admin", "waiter", "cook", "customer")
 CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
 DISHES: Final = (
-    "Ravioli",
-    "Gazpacho",
-    "Entrecôte",
-    "Tiramisù",
-    "Pão de queijo",
-    "Ramen",
-    "Lentil soup",
-    "Crème brûlée",
-)
+    "Ravioli", "Gazpacho", "Entrecôte", "Tiramisù", "Pão de queijo", "Ramen", "Lentil soup", "Crème brûlée",
+)  # fmt: skip
 STATES: Final = ("paid", "cooking", "served", "cancelled")
-UNUSED: Final = 0
-"""The counter of what nobody has used for long."""
-
 MENU: Final = 64
-"""How many dishes there are."""
 
 GONE_EVERY: Final = 60
 """One user in so many was deleted, and the index by email was forgotten."""
@@ -39,35 +30,21 @@ STALE_EVERY: Final = 45
 """For one user in so many the two sets of orders differ."""
 
 
+Counters = defaultdict[str, Iterator[int]]
+"""The ids of each entity, as INCR on its counter would give them."""
+
+
 def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
     """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _menu(random)
-    yield fixed
-    made, user = fixed.keys, 0
-    serial = _Serial()
-    while made < keys:
-        user += 1
-        group = _user(random, user, serial)
-        made += group.keys
-        yield group
-
-
-class _Serial:
-    """The last id of each entity, as INCR on its counter would give it."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}
-
-    def next(self, entity: str) -> int:
-        self._last[entity] = self._last.get(entity, 0) + 1
-        return self._last[entity]
+    counters: Counters = defaultdict(lambda: count(1))
+    return until(keys, _menu(random), (_user(random, user, counters) for user in count(1)))
 
 
 def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
     """Add an entity to its key, to the list of all ids and to the counter."""
     value = json.dumps({"id": number, **body}, ensure_ascii=False)
     key = f"{entity}:{number}"
-    group.own.append(used_text(key, value, UNUSED) if is_old else text(key, value))
+    group.own.append(used_text(key, value, 0) if is_old else text(key, value))
     group.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
 
 
@@ -99,36 +76,32 @@ def _menu(random: Random) -> WriteGroup:
     return group
 
 
-def _user(random: Random, user: int, serial: _Serial) -> WriteGroup:
+def _user(random: Random, user: int, ids: Counters) -> WriteGroup:
     """A user with a cart and some orders, and every index on them."""
     group = WriteGroup()
     email = f"guest{user}@example.com"
     if user % GONE_EVERY:
         _entity(group, "user", user, {"email": email, "roleId": 4, "name": f"Guest {user}"})
     group.own.append(text(f"user:index:email:{email}", user))
-    _cart(random, group, user, serial)
+    cart = next(ids["cart"])
+    _entity(group, "cart", cart, {"userId": user})
+    other = cart + 1 if user % STALE_EVERY == 1 else cart
+    group.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
+    for _ in range(random.randrange(1, 3)):
+        detail = next(ids["cartDetail"])
+        dish = random.randrange(1, MENU + 1)
+        _entity(group, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
+        group.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
+    group.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
-        _order(random, group, user, serial)
+        _order(random, group, user, ids)
     if user % STALE_EVERY == 0:
         group.own.append(("SADD", f"user:{user}:orders", 888_000_000 + user))
     return group
 
 
-def _cart(random: Random, group: WriteGroup, user: int, serial: _Serial) -> None:
-    cart = serial.next("cart")
-    _entity(group, "cart", cart, {"userId": user})
-    other = cart + 1 if user % STALE_EVERY == 1 else cart
-    group.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
-    for _ in range(random.randrange(1, 3)):
-        detail = serial.next("cartDetail")
-        dish = random.randrange(1, MENU + 1)
-        _entity(group, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
-        group.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
-    group.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
-
-
-def _order(random: Random, group: WriteGroup, user: int, serial: _Serial) -> None:
-    order = serial.next("order")
+def _order(random: Random, group: WriteGroup, user: int, ids: Counters) -> None:
+    order = next(ids["order"])
     reference = f"PAY-{random.getrandbits(40):010X}"
     is_old = random.random() < 0.5
     body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(STATES)}
@@ -136,7 +109,7 @@ def _order(random: Random, group: WriteGroup, user: int, serial: _Serial) -> Non
     indexes: list[Write] = [("SADD", f"user:{user}:orders", order), ("SADD", f"order:index:user:{user}", order)]
     group.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]
     for _ in range(random.randrange(1, 4)):
-        detail = serial.next("orderDetail")
+        detail = next(ids["orderDetail"])
         dish = random.randrange(1, MENU + 1)
         row: dict[str, object] = {"orderId": order, "dishId": dish, "quantity": random.randrange(1, 4)}
         _entity(group, "orderDetail", detail, row, is_old=is_old)

@@ -16,6 +16,9 @@ from rtui.server.wire.replies import ServerError
 class RtuiError(Exception):
     """An exception that is shown to the user: a short `title`, what `happened`, a `remedy`; all safe to show."""
 
+    exit_code = 1
+    """Of a command that it ends."""
+
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)
         self.title: SafeText = display_text(title)
@@ -28,6 +31,8 @@ class RtuiError(Exception):
 
 class TargetError(RtuiError):
     """A target, option or profile that can't be understood; repeats nothing of it, since it may hold a password."""
+
+    exit_code = 2
 
 
 class ScanRefusedError(RtuiError):

@@ -18,7 +18,8 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Timeline
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report
+from rtui.analysis.report.expiry import Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.expiry import (
@@ -26,8 +27,6 @@ from rtui.analysis.report.tables.expiry import (
     cliffs,
     expiry,
     no_ttl,
-    timeline_columns,
-    timeline_end_s,
     ttl_histogram,
 )
 from rtui.analysis.report.tables.table import label, noun_of, written
@@ -158,7 +157,7 @@ class ExpiryPanel(Panel[ExpiryState]):
         if timeline is None or not timeline.bins:
             lines += [(), (Span(literal("Nothing that was seen expires."), Role.MUTED),), ()]
         else:
-            axis = axis_for(state.time_range, timeline_end_s(timeline), report.head.made_at_s, width - GUTTER_CELLS)
+            axis = axis_for(state.time_range, timeline.end_s, report.head.made_at_s, width - GUTTER_CELLS)
             height = size.height - len(lines) - len(histograms)
             cliff_lines = _cliff_lines(report, axis, width, min(MAX_CLIFF_LINES, height - MIN_BARS_LINES - 1))
             bars_height = max(MIN_BARS_LINES, min(MAX_BARS_LINES, height - len(cliff_lines) - 1))
@@ -267,7 +266,7 @@ def _timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, 
     The axis has the times, and at the right how many keys expire later.
     """
     coverage = report.head.coverage.kind
-    values = [plain(one.keys) for one in timeline_columns(timeline, axis.start_s, axis.end_s, axis.columns)]
+    values = [plain(one.keys) for one in timeline.columns(axis.start_s, axis.end_s, axis.columns)]
     most = max(values, default=0.0)
     top = keys_text(round(most), CoverageKind.EXACT if coverage is CoverageKind.PARTIAL else coverage)
     scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
@@ -282,7 +281,7 @@ def _timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, 
     for row, bars in enumerate(standing([values[at] for at in column_of_cell], height)):
         number = left(literal(""), GUTTER_CELLS - 1) if row else scale
         lines.append((Span(number, Role.FAINT), gap(1), *in_runs(bars, [roles[at] for at in column_of_cell])))
-    beyond = timeline_columns(timeline, axis.end_s, timeline_end_s(timeline), 1)
+    beyond = timeline.columns(axis.end_s, timeline.end_s, 1)
     later: Figure = beyond[0].keys if beyond else 0
     keys = later if isinstance(later, Estimate) else round(later)
     note = SafeText(f"{keys_text(keys, coverage)} later →" if plain(later) >= 1 else "")

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.document import (
-    Cliff,
     ColumnReport,
     ColumnState,
     KeyRecord,
@@ -23,6 +22,7 @@ from rtui.analysis.report.document import (
     Stats,
     TypeReport,
 )
+from rtui.analysis.report.expiry import Cliff
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 
 _EVERY_BYTE: Final = bytes(range(256))

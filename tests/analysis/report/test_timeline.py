@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from rtui.analysis.aggregate.cliffs import timeline_bins
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import ExpiryBin, Timeline
-from rtui.analysis.report.tables.expiry import timeline_columns, timeline_end_s
+from rtui.analysis.report.expiry import ExpiryBin, Timeline
 
 ORIGIN = 29_833_333
 
@@ -55,7 +54,7 @@ def test_columns_hold_all_keys_of_their_time(pieces: list[tuple[int, int, int]],
         bins.append(ExpiryBin(at + gap, float(width), keys, keys * 3))
         at += gap + width
     whole = whole_of(*bins)
-    cut = timeline_columns(whole, 0.0, timeline_end_s(whole), n)
+    cut = whole.columns(0.0, whole.end_s, n)
     assert len(cut) == n
     assert sum(one.keys for one in cut if not isinstance(one.keys, Estimate)) == pytest.approx(
         sum(keys for _, _, keys in pieces)
@@ -68,29 +67,29 @@ def test_columns_hold_all_keys_of_their_time(pieces: list[tuple[int, int, int]],
 
 def test_a_bin_over_a_border_is_shared_by_both_columns() -> None:
     whole = whole_of(ExpiryBin(100.0, 40.0, 8, None), ExpiryBin(200.0, 10.0, 3, None))
-    assert [one.keys for one in timeline_columns(whole, 100.0, 220.0, 4)] == [6, 2, 0, 3]
-    assert [one.keys for one in timeline_columns(whole, 130.0, 150.0, 2)] == [2, 0]
-    assert {one.memory_bytes for one in timeline_columns(whole, 100.0, 220.0, 4)} == {None}
+    assert [one.keys for one in whole.columns(100.0, 220.0, 4)] == [6, 2, 0, 3]
+    assert [one.keys for one in whole.columns(130.0, 150.0, 2)] == [2, 0]
+    assert {one.memory_bytes for one in whole.columns(100.0, 220.0, 4)} == {None}
 
 
 def test_whole_bins_stay_whole_numbers() -> None:
     whole = whole_of(ExpiryBin(0.0, 60.0, 8, 5), ExpiryBin(60.0, 60.0, 3, 6))
-    found = timeline_columns(whole, 0.0, 240.0, 2)
+    found = whole.columns(0.0, 240.0, 2)
     assert [(one.keys, one.memory_bytes) for one in found] == [(11, 11), (0, 0)]
     assert isinstance(found[0].keys, int)
 
 
 def test_estimates_are_added_with_their_intervals() -> None:
     one = ExpiryBin(0.0, 60.0, Estimate(7, 10, 14), None)
-    found = timeline_columns(whole_of(one, replace(one, start_s=60.0, keys=Estimate(16, 20, 23))), 0.0, 120.0, 1)
+    found = whole_of(one, replace(one, start_s=60.0, keys=Estimate(16, 20, 23))).columns(0.0, 120.0, 1)
     assert found[0].keys == Estimate(25, 30, 35)
 
 
 @pytest.mark.parametrize(("from_s", "to_s", "n"), [(0.0, 100.0, 0), (5.0, 5.0, 3), (9.0, 5.0, 3)])
 def test_no_time_has_no_columns(from_s: float, to_s: float, n: int) -> None:
-    assert timeline_columns(whole_of(ExpiryBin(0.0, 60.0, 8, 5)), from_s, to_s, n) == ()
+    assert whole_of(ExpiryBin(0.0, 60.0, 8, 5)).columns(from_s, to_s, n) == ()
 
 
 def test_an_empty_timeline_has_empty_columns() -> None:
-    assert timeline_end_s(whole_of()) == 0.0
-    assert [one.keys for one in timeline_columns(whole_of(), 0.0, 60.0, 3)] == [0, 0, 0]
+    assert whole_of().end_s == 0.0
+    assert [one.keys for one in whole_of().columns(0.0, 60.0, 3)] == [0, 0, 0]

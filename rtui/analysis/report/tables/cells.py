@@ -8,7 +8,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
 from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.table import AtLeast, Cell
+from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 
 _REASONS = {
     ColumnState.DENIED: Reason.DENIED,
@@ -16,6 +16,10 @@ _REASONS = {
     ColumnState.NOT_ASKED: Reason.NOT_ASKED,
     ColumnState.SOME: Reason.NOT_ASKED,
 }
+
+
+KEYS = Column("keys", "keys", Unit.KEYS, 11)
+SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 
 
 class Cells:
@@ -43,17 +47,12 @@ class Cells:
         """Return a fact of one key, or a share, mean or quantile (of what was seen); else why it is not known."""
         return self.unknown(fact) if value is None else value
 
-    def highest(self, value: int | None, fact: str = "") -> Cell:
-        """Return a maximum; keys that were not seen may be larger."""
-        if value is None:
-            return self.unknown(fact)
-        return AtLeast(value) if self.is_partial or self.is_estimate else value
-
     def quantiles(self, found: Quantiles | None, fact: str) -> tuple[Cell, ...]:
-        """Return the mean, p50, p90, p99 and the maximum of a size."""
+        """Return the mean, p50, p90, p99 and the maximum of a size; keys that were not seen may be larger."""
         if found is None:
             return (self.unknown(fact),) * 5
-        return found.mean, found.p50, found.p90, found.p99, self.highest(found.max, fact)
+        largest = AtLeast(found.max) if self.is_partial or self.is_estimate else found.max
+        return found.mean, found.p50, found.p90, found.p99, largest
 
     def memory(self, stats: Stats) -> Cell:
         """Return the bytes of a set of keys: at least so many where some of them are not known."""
@@ -67,16 +66,12 @@ class Cells:
         keys, memory = stats.no_ttl_keys, stats.no_ttl_memory_bytes
         known = None if stats.ttl is None or keys is None else plain(keys) + sum(map(plain, stats.ttl))
         return (
-            self._least(keys, "ttl", known is None or known >= plain(stats.keys)),
-            self._least(memory, "memory", stats.memory_known_keys >= plain(stats.keys)),
+            self.part(keys, known is None or known >= plain(stats.keys), "ttl"),
+            self.part(memory, stats.memory_known_keys >= plain(stats.keys)),
         )
 
-    def slot_memory(self, value: Figure | None, is_whole: bool) -> Cell:
-        """Return the bytes of slots or a tag: at least so many unless they are of all their keys."""
-        return self._least(value, "memory", is_whole)
-
-    def _least(self, value: Figure | None, fact: str, is_whole: bool) -> Cell:
-        """Return a sum that may not be of all keys that were seen."""
+    def part(self, value: Figure | None, is_whole: bool, fact: str = "memory") -> Cell:
+        """Return a sum, such as the bytes of a slot: at least so much unless it is of all keys that were seen."""
         if value is None or isinstance(value, Estimate) or is_whole:
             return self.amount(value, fact)
         return AtLeast(value)

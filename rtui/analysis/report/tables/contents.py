@@ -79,7 +79,8 @@ def _sample(coverage: Coverage) -> str:
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:
     """Yield headings and texts, some empty."""
-    server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
+    server, coverage, cost = head.server, head.coverage, head.cost
+    left_out: list[str] = []
     yield (
         "made",
         f"{humanize.moment(head.made_at_s)} UTC" + (f" by rtui {head.rtui_version}" if head.rtui_version else ""),
@@ -93,9 +94,17 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
             f"{humanize.size(server.used_memory_bytes)}{limit}, {server.maxmemory_policy or 'policy not known'}",
         )
     yield "coverage", coverage_text(coverage)
-    yield "left out", ", ".join(_left_out(coverage))
+    if coverage.vanished:
+        left_out.append(f"{humanize.keys(coverage.vanished)} gone before inspection")
+    if coverage.unread:
+        left_out.append(
+            f"of {humanize.keys(coverage.unread)} only the name is known, which is too long to be asked for"
+        )
+    if coverage.repeats_possible:
+        left_out.append("keys may have been counted twice, since the server resized its table")
+    yield "left out", ", ".join(left_out)
     yield "scope", ", ".join(_scope(head))
-    yield "pace", scope.pace
+    yield "pace", head.scope.pace
     share = humanize.share(cost.server_share)
     source = "as it counts itself" if cost.is_measured else "by round trips"
     yield (
@@ -110,16 +119,6 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
             yield display_text(name, limit=40), f"{column.state}: {column.reason}" if column.reason else column.state
     for note in head.notes:
         yield "note", note
-
-
-def _left_out(coverage: Coverage) -> Iterator[str]:
-    """Yield which keys the numbers leave out, or may count twice."""
-    if coverage.vanished:
-        yield f"{humanize.keys(coverage.vanished)} gone before inspection"
-    if coverage.unread:
-        yield f"of {humanize.keys(coverage.unread)} only the name is known, which is too long to be asked for"
-    if coverage.repeats_possible:
-        yield "keys may have been counted twice, since the server resized its table"
 
 
 def _scope(head: Head) -> Iterator[str]:
@@ -137,6 +136,7 @@ def _scope(head: Head) -> Iterator[str]:
 
 def tables(report: Report) -> list[Table]:
     """Return the tables of a report file below its head; some may have no rows."""
+    is_standalone = not report.head.server.cluster_enabled
     return [
         outline(report),
         types(report),
@@ -153,11 +153,6 @@ def tables(report: Report) -> list[Table]:
         frequency_histogram(report),
         slots(report, _SLOTS_SHOWN),
         slot_tags(report),
-        *([cluster_of(report, CLUSTER_NODES)] if _is_one_node(report) else []),
+        *([cluster_of(report, CLUSTER_NODES)] if is_standalone and any(report.summary.slots.keys) else []),
         keysizes(report),
     ]
-
-
-def _is_one_node(report: Report) -> bool:
-    """Tell whether the report is of a standalone server with keys, for which a cluster can be computed."""
-    return not report.head.server.cluster_enabled and any(report.summary.slots.keys)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import exp
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import ExpiryBin, ExpiryReport, KeyRecord, Node, Report, Stats, Timeline
-from rtui.analysis.report.members import HOUR_S, TTL_EDGES_S, Figure
-from rtui.analysis.report.tables.cells import Cells, plain, share_of
+from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
+from rtui.analysis.report.members import HOUR_S, TTL_EDGES_S
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of
 from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
 from rtui.analysis.report.tables.namespaces import NAMESPACE, below_root, namespace_cell
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Subject, Table, Unit, find, path_of
@@ -20,13 +18,11 @@ from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Subject,
 SOON_S: Final = HOUR_S
 """A big or hot key whose life ends within this time is about to expire."""
 
-_KEYS = Column("keys", "keys", Unit.KEYS, 11)
 _NO_TTL = Column("no_ttl_keys", "no TTL", Unit.KEYS, 11, "Keys that never expire")
 _NO_TTL_SHARE = Column("no_ttl_share", "share", Unit.SHARE, 5, "Of the keys whose TTL is known")
 _NO_TTL_MEMORY = Column("no_ttl_memory", "no TTL bytes", Unit.BYTES, 12, "Memory of the keys that never expire")
 _SOONEST = Column("soonest_expiry", "soonest (UTC)", Unit.TIME, 19, "When the first of its keys expires")
 _SPAN = Column("ttl", "TTL", Unit.TEXT, 12, "What is left of their life")
-_SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _FROM = Column("start", "from (UTC)", Unit.TIME, 19)
 _TO = Column("end", "to (UTC)", Unit.TIME, 19)
 _OF_NAMESPACE = Column("share_of_namespace", "share", Unit.SHARE, 5, "Of all keys of the namespace")
@@ -63,7 +59,7 @@ def ttl_histogram(report: Report) -> Table:
     ]
     if stats.no_ttl_keys is not None:
         rows.append(("no TTL", cells.amount(stats.no_ttl_keys, "ttl"), share_of(stats.no_ttl_keys, stats.keys)))
-    return Table("ttl_histogram", "Time to live", (_SPAN, _KEYS, _SHARE), tuple(rows))
+    return Table("ttl_histogram", "Time to live", (_SPAN, KEYS, SHARE_OF_KEYS), tuple(rows))
 
 
 def cliffs(report: Report) -> Table:
@@ -77,8 +73,15 @@ def cliffs(report: Report) -> Table:
         rows.append((one.label, one.start_s, one.end_s, *figures, one.expected_keys))
         nodes = find(report.summary.root, one.path)
         subjects.append(None if nodes is None else path_of(nodes))
-    columns = (_CLIFF_NAMESPACE, _FROM, _TO, _KEYS, _OF_NAMESPACE, MEMORY, _EXPECTED)
-    return Table("cliffs", "Expiry cliffs", columns, tuple(rows), tuple(subjects), _alarms(found))
+    note = ""
+    if found.timelines:
+        chance = humanize.share(1 - exp(-found.false_alarms))
+        note = f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
+        if found.false_alarms >= 1:
+            expected = humanize.counted(round(found.false_alarms), "cliff")
+            note = f"If keys expired evenly, about {expected} would appear by chance."
+    columns = (_CLIFF_NAMESPACE, _FROM, _TO, KEYS, _OF_NAMESPACE, MEMORY, _EXPECTED)
+    return Table("cliffs", "Expiry cliffs", columns, tuple(rows), tuple(subjects), note)
 
 
 def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
@@ -129,70 +132,10 @@ def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tup
             stats.soonest_expiry_s,
         )
         rows.append((namespace_cell(nodes), *figures))
-    columns = (NAMESPACE, _KEYS, _NO_TTL, _NO_TTL_SHARE, _NO_TTL_MEMORY, _SOONEST)
+    columns = (NAMESPACE, KEYS, _NO_TTL, _NO_TTL_SHARE, _NO_TTL_MEMORY, _SOONEST)
     subjects: tuple[Path, ...] = tuple(map(path_of, chosen))
     return Table(table_id, title, columns, tuple(rows), subjects)
 
 
 def _lasting(stats: Stats) -> float:
     return plain(stats.no_ttl_keys or 0)
-
-
-def _alarms(found: ExpiryReport) -> str:
-    """Return how many cliffs chance alone would show."""
-    if not found.timelines:
-        return ""
-    if found.false_alarms >= 1:
-        cliffs = humanize.counted(round(found.false_alarms), "cliff")
-        return f"If keys expired evenly, about {cliffs} would appear by chance."
-    chance = humanize.share(1 - exp(-found.false_alarms))
-    return f"If keys expired evenly, the chance that any cliff appeared would be {chance}."
-
-
-def timeline_end_s(whole: Timeline) -> float:
-    """Return the end of the last bin in seconds since the epoch; 0 without bins."""
-    return whole.bins[-1].start_s + whole.bins[-1].width_s if whole.bins else 0.0
-
-
-def timeline_columns(whole: Timeline, from_s: float, to_s: float, n: int) -> tuple[ExpiryBin, ...]:
-    """Cut the time between two moments into n columns of equal width, empty ones too.
-
-    A bin that reaches over a border gives each column the part that lies in it, as if its keys were spread evenly.
-    The parts of estimates are taken for independent. Memory is None where it is not known of any bin.
-    """
-    if n < 1 or to_s <= from_s:
-        return ()
-    width = (to_s - from_s) / n
-    parts: list[list[tuple[ExpiryBin, float]]] = [[] for _ in range(n)]
-    for one in whole.bins:
-        end = one.start_s + one.width_s
-        first = max(0, math.floor((one.start_s - from_s) / width))
-        for column in range(first, min(n, math.ceil((end - from_s) / width))):
-            begin = from_s + column * width
-            overlap = min(end, begin + width) - max(one.start_s, begin)
-            if overlap > 0:
-                parts[column].append((one, overlap / one.width_s))
-    knows_memory = any(one.memory_bytes is not None for one in whole.bins)
-    return tuple(
-        ExpiryBin(
-            start_s=from_s + column * width,
-            width_s=width,
-            keys=_sum([(one.keys, part) for one, part in inside]),
-            memory_bytes=_sum([(one.memory_bytes or 0, part) for one, part in inside]) if knows_memory else None,
-        )
-        for column, inside in enumerate(parts)
-    )
-
-
-def _sum(parts: list[tuple[Figure, float]]) -> Figure:
-    """Add parts of figures: whole numbers as such where nothing is cut, estimates with their intervals."""
-    if any(isinstance(figure, Estimate) for figure, _ in parts):
-        known = [
-            (figure if isinstance(figure, Estimate) else Estimate(figure, figure, figure)).scaled(part)
-            for figure, part in parts
-        ]
-        value = math.fsum(one.value for one in known)
-        below = math.hypot(*(one.value - one.low for one in known))
-        above = math.hypot(*(one.high - one.value for one in known))
-        return Estimate(max(0.0, value - below), value, value + above)
-    return sum(figure if part == 1 else figure * part for figure, part in parts if not isinstance(figure, Estimate))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Literal
 
 from rtui.analysis import humanize
-from rtui.analysis.report.document import CoverageKind, HotList, HotSource, KeyRecord, Report
+from rtui.analysis.report.document import CoverageKind, HotSource, Report
 from rtui.analysis.report.tables.cells import Cells, plain
 from rtui.analysis.report.tables.table import MARKS, AtLeast, Cell, Column, Table, Unit, written_keys
 from rtui.keyspace.text.display import display, display_text
@@ -33,36 +32,27 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
     else:
         records = (big.by_type_memory if by == "memory" else big.by_type_length).get(kind, ())
     of = "" if kind is None else f" of type {display(kind, limit=64)}"
-    table_id = f"big_keys_by_{by}"
-    return record_table(report, table_id, f"Biggest keys{of} by {by}", records, _note(report))
-
-
-def record_table(report: Report, table_id: str, title: str, records: Iterable[KeyRecord], note: str = "") -> Table:
-    """Return a table of keys with all known facts."""
-    records = tuple(records)
     cells = Cells(report)
     use = FREQUENCY if any(record.frequency is not None for record in records) else IDLE
     columns: tuple[Column, ...] = (KEY, KIND, MEMORY, LENGTH, TTL, use, ENCODING)
-    has_notes = any(record.note for record in records)
-    if has_notes:
+    rows: list[tuple[Cell, ...]] = []
+    for record in records:
+        facts = (
+            record.key,
+            cells.known(record.kind, "type"),
+            cells.known(record.memory_bytes, "memory"),
+            cells.known(record.length, "length"),
+            cells.ttl(record),
+            cells.known(record.frequency if use is FREQUENCY else record.idle_s, use.id),
+            cells.known(record.encoding, "encoding"),
+        )
+        rows.append((*facts, record.note or None))
+    if any(record.note for record in records):
         columns = (*columns, NOTE)
-    rows = tuple(
-        (*record_cells(cells, record, use), *((record.note or None,) if has_notes else ())) for record in records
-    )
-    return Table(table_id, title, columns, rows, tuple(record.key for record in records), note)
-
-
-def record_cells(cells: Cells, record: KeyRecord, use: Column) -> tuple[Cell, ...]:
-    """Return the cells of one key: name, type, memory, length, TTL, use, encoding."""
-    return (
-        record.key,
-        cells.known(record.kind, "type"),
-        cells.known(record.memory_bytes, "memory"),
-        cells.known(record.length, "length"),
-        cells.ttl(record),
-        cells.known(record.frequency if use is FREQUENCY else record.idle_s, use.id),
-        cells.known(record.encoding, "encoding"),
-    )
+    else:
+        rows = [row[:-1] for row in rows]
+    subjects = tuple(record.key for record in records)
+    return Table(f"big_keys_by_{by}", f"Biggest keys{of} by {by}", columns, tuple(rows), subjects, _note(report))
 
 
 def looked_at(report: Report) -> str:
@@ -77,14 +67,11 @@ def _note(report: Report) -> str:
     """Return how many keys are above the thresholds in use, by type."""
     over = [(kind, count) for kind, count in report.summary.big.over.items() if plain(count) > 0]
     name = display_text(report.head.scope.preset, limit=64)
-    of_sample = looked_at(report)
-    unseen = f"{of_sample}: there may be larger ones among those that were not. " if of_sample else ""
+    sampled = looked_at(report)
+    unseen = f"{sampled}: there may be larger ones among those that were not. " if sampled else ""
     if not over:
-        return (
-            f"{unseen}None of them is above the thresholds of {name}."
-            if unseen
-            else f"No key is above the thresholds of {name}."
-        )
+        none = "None of them" if unseen else "No key"
+        return f"{unseen}{none} is above the thresholds of {name}."
     mark = MARKS[report.head.coverage.kind]
     counts = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
     return f"{unseen}Keys above the thresholds of {name}: {counts}."
@@ -94,8 +81,33 @@ _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
 
 
 def hot_keys(report: Report) -> tuple[Table, ...]:
-    """Return a table for each list, hottest first; none where there is no source."""
-    return tuple(_table(report, one, number) for number, one in enumerate(report.hot.lists))
+    """Return a table for each list, hottest first; none where there is no source.
+
+    The note names the source of the lists, its sample in an estimate, and what a better source needs.
+    """
+    hot = report.hot
+    note = " ".join(hot.better)
+    if hot.source is not HotSource.NONE:
+        sampled = of_sample(report)
+        about = f"Source: {hot.source}" + (f", {hot.about}" if hot.about else "")
+        note = " ".join((*([f"{sampled}."] if sampled else []), f"{about}.", *hot.better))
+    cells = Cells(report)
+    tables = []
+    for number, of in enumerate(hot.lists, 1):
+        unit = Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT
+        value = Column("value", of.unit, unit, max(10, len(of.unit)))
+        use = (FREQUENCY,) if any(key.record.frequency is not None for key in of.keys) else ()
+        rows: list[tuple[Cell, ...]] = []
+        for key in of.keys:
+            record = key.record
+            kind, memory = cells.known(record.kind, "type"), cells.known(record.memory_bytes, "memory")
+            counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
+            heat = AtLeast(key.value) if key.at_least else key.value
+            rows.append((record.key, kind, heat, *counter, memory, cells.ttl(record)))
+        columns = (KEY, KIND, value, *use, MEMORY, TTL)
+        subjects = tuple(key.record.key for key in of.keys)
+        tables.append(Table(f"hot_keys_{number}", f"Hot keys: {of.title}", columns, tuple(rows), subjects, note))
+    return tuple(tables)
 
 
 def hot_slots(report: Report) -> Table:
@@ -104,48 +116,10 @@ def hot_slots(report: Report) -> Table:
     metrics = list(dict.fromkeys(name for load in loads for name in load.values))
     columns = (_SLOT, *(Column(name, name, Unit.COUNT, max(11, len(name))) for name in metrics))
     rows = tuple((load.slot, *(load.values.get(name) for name in metrics)) for load in loads)
-    return Table(
-        "hot_slots", "Most loaded slots, as the server counts", columns, rows, tuple(one.slot for one in loads)
-    )
-
-
-def _table(report: Report, of: HotList, number: int) -> Table:
-    cells = Cells(report)
-    value = Column(
-        "value", of.unit, Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT, max(10, len(of.unit))
-    )
-    use = (FREQUENCY,) if any(key.record.frequency is not None for key in of.keys) else ()
-    columns = (KEY, KIND, value, *use, MEMORY, TTL)
-    rows: list[tuple[Cell, ...]] = []
-    for key in of.keys:
-        record = key.record
-        counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
-        heat = AtLeast(key.value) if key.at_least else key.value
-        rows.append(
-            (
-                record.key,
-                cells.known(record.kind, "type"),
-                heat,
-                *counter,
-                cells.known(record.memory_bytes, "memory"),
-                cells.ttl(record),
-            )
-        )
-    table_id = f"hot_keys_{number + 1}"
-    subjects = tuple(key.record.key for key in of.keys)
-    return Table(table_id, f"Hot keys: {of.title}", columns, tuple(rows), subjects, _hot_note(report))
+    subjects = tuple(load.slot for load in loads)
+    return Table("hot_slots", "Most loaded slots, as the server counts", columns, rows, subjects)
 
 
 def of_sample(report: Report) -> str:
     """Return the same for hot keys that rtui itself has found; empty where the server counts them."""
     return looked_at(report) if report.hot.source in {HotSource.FREQUENCY, HotSource.IDLE} else ""
-
-
-def _hot_note(report: Report) -> str:
-    """Return the source of the lists, its sample in an estimate, and what a better source needs."""
-    hot = report.hot
-    if hot.source is HotSource.NONE:
-        return " ".join(hot.better)
-    about = f"Source: {hot.source}" + (f", {hot.about}" if hot.about else "")
-    sampled = of_sample(report)
-    return " ".join((*([f"{sampled}."] if sampled else []), f"{about}.", *hot.better))

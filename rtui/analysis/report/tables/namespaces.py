@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Node, NodeKind, Report, Stats
+from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S
-from rtui.analysis.report.tables.cells import Cells, plain, share_above
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_above
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display
 
-_LONG_IDLE_S = 30 * DAY_S
-_LONG_IDLE_BIN = IDLE_EDGES_S.index(_LONG_IDLE_S) + 1
+_LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
 
 NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
-_KEYS = Column("keys", "keys", Unit.KEYS, 11)
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
 _SHARE = Column("share_of_memory", "share", Unit.SHARE, 5, "Of the memory of all keys")
-_SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7, "Mean memory of a key")
 _P99 = Column("memory_p99", "p99", Unit.BYTES, 7, "Memory that 99 % of the keys do not exceed")
 _NO_TTL = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of the keys that never expire")
@@ -34,13 +30,9 @@ def namespaces(report: Report, path: Sequence[Step | bytes] = ()) -> Table:
 
     A path that is not there gives a table without rows.
     """
-    nodes = find(report.summary.root, path)
-    if nodes is None:
-        return _table(report, "namespaces", "Namespaces", ())
-    below = [(*nodes, child) for child in nodes[-1].children]
-    if not below and len(nodes) > 1:
-        below = [nodes]
-    return _table(report, "namespaces", "Namespaces", below)
+    nodes = find(report.summary.root, path) or ()
+    below = [(*nodes, child) for child in nodes[-1].children] if nodes else []
+    return _table(report, below or ([nodes] if len(nodes) > 1 else []))
 
 
 def outline(report: Report, least_share: float = 0.01) -> Table:
@@ -48,9 +40,12 @@ def outline(report: Report, least_share: float = 0.01) -> Table:
 
     Of a chain of levels with the same keys, the last stands for all.
     """
-    paths = (nodes for nodes in below_root(report) if _weight(nodes[-1]) >= least_share)
-    table = _table(report, "namespaces", "Namespaces", paths)
-    return replace(table, note=f"Those that hold {humanize.share(least_share)} or more." if table.rows else "")
+    paths = []
+    for nodes in below_root(report):
+        stats = nodes[-1].stats
+        if plain(stats.share_keys if stats.share_memory is None else stats.share_memory) >= least_share:
+            paths.append(nodes)
+    return _table(report, paths, f"Those that hold {humanize.share(least_share)} or more." if paths else "")
 
 
 def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
@@ -62,12 +57,6 @@ def below_root(report: Report) -> Iterator[tuple[Node, ...]]:
             yield nodes
 
 
-def _weight(node: Node) -> float:
-    """Return the share of the memory that a namespace holds, or of the keys where memory is not known."""
-    share = node.stats.share_memory
-    return plain(node.stats.share_keys if share is None else share)
-
-
 def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
     """Return the name of a namespace: how its keys begin, or that it stands for all the others."""
     if nodes[-1].kind is NodeKind.OTHER:
@@ -75,41 +64,35 @@ def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
     return label(nodes)
 
 
-def _table(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
+def _table(report: Report, paths: Iterable[tuple[Node, ...]], note: str = "") -> Table:
     cells = Cells(report)
     top = report.summary.root.stats
-    share = _SHARE if top.memory_bytes is not None else _SHARE_OF_KEYS
+    share = _SHARE if top.memory_bytes is not None else SHARE_OF_KEYS
     use = _COLD if top.idle is None and top.frequency is not None else _IDLE
-    columns = (NAMESPACE, _KEYS, _MEMORY, share, _MEAN, _NO_TTL, _P99, use, _TYPES)
+    columns = (NAMESPACE, KEYS, _MEMORY, share, _MEAN, _NO_TTL, _P99, use, _TYPES)
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Path] = []
     for nodes in paths:
         stats = nodes[-1].stats
-        rows.append((namespace_cell(nodes), *_figures(cells, stats, share, use)))
+        mean, _, _, p99, _ = cells.quantiles(stats.memory, "memory")
+        if use is _IDLE:
+            unused = cells.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
+        else:
+            counters = None if stats.frequency is None else stats.frequency[::-1]
+            unused = cells.known(share_above(counters, len(counters or ()) - 1), "frequency")
+        figures = (
+            cells.amount(stats.keys),
+            cells.memory(stats),
+            cells.known(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
+            mean,
+            cells.known(stats.no_ttl_share, "ttl"),
+            p99,
+            unused,
+            stats.types or cells.unknown("type"),
+        )
+        rows.append((namespace_cell(nodes), *figures))
         subjects.append(path_of(nodes))
-    return Table(table_id, title, columns, tuple(rows), tuple(subjects))
-
-
-def _figures(cells: Cells, stats: Stats, share: Column, use: Column) -> tuple[Cell, ...]:
-    mean, _, _, p99, _ = cells.quantiles(stats.memory, "memory")
-    return (
-        cells.amount(stats.keys),
-        cells.memory(stats),
-        cells.known(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
-        mean,
-        cells.known(stats.no_ttl_share, "ttl"),
-        p99,
-        _use(cells, stats, use),
-        stats.types or cells.unknown("type"),
-    )
-
-
-def _use(cells: Cells, stats: Stats, use: Column) -> Cell:
-    """Return the share of keys that nobody uses, by what the server keeps of it."""
-    if use is _IDLE:
-        return cells.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
-    counters = None if stats.frequency is None else stats.frequency[::-1]
-    return cells.known(share_above(counters, len(counters or ()) - 1), "frequency")
+    return Table("namespaces", "Namespaces", columns, tuple(rows), tuple(subjects), note)
 
 
 _COLUMNS = (
@@ -135,23 +118,20 @@ def namespace_figures(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Path] = []
     for nodes in report.summary.root.walk():
-        node = nodes[-1]
+        node, stats = nodes[-1], nodes[-1].stats
+        figures = (
+            cells.amount(stats.keys),
+            stats.share_keys,
+            cells.memory(stats),
+            cells.known(stats.share_memory, "memory"),
+            *cells.quantiles(stats.memory, "memory"),
+            cells.amount(stats.no_ttl_keys, "ttl"),
+            cells.known(stats.no_ttl_share, "ttl"),
+            cells.amount(stats.no_ttl_memory_bytes, "memory"),
+            stats.soonest_expiry_s,
+            stats.types or cells.unknown("type"),
+        )
         named = namespace_cell(nodes) if len(nodes) > 1 else b""
-        rows.append((len(nodes) - 1, named, str(node.kind), *_all_figures(cells, node.stats)))
+        rows.append((len(nodes) - 1, named, str(node.kind), *figures))
         subjects.append(path_of(nodes))
     return Table("namespaces", "Namespaces at every level", _COLUMNS, tuple(rows), tuple(subjects))
-
-
-def _all_figures(cells: Cells, stats: Stats) -> tuple[Cell, ...]:
-    return (
-        cells.amount(stats.keys),
-        stats.share_keys,
-        cells.memory(stats),
-        cells.known(stats.share_memory, "memory"),
-        *cells.quantiles(stats.memory, "memory"),
-        cells.amount(stats.no_ttl_keys, "ttl"),
-        cells.known(stats.no_ttl_share, "ttl"),
-        cells.amount(stats.no_ttl_memory_bytes, "memory"),
-        stats.soonest_expiry_s,
-        stats.types or cells.unknown("type"),
-    )

@@ -1,4 +1,4 @@
-"""How evenly a figure lies over the 16,384 hash slots: the fullest slot, and what each node of a cluster would hold."""
+"""How evenly keys lie over the 16,384 hash slots: the fullest slots, the heaviest hash tags, the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, binomial_tail, share
-from rtui.analysis.report.document import Report, SlotsReport
+from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.cells import Cells
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.slots import SLOTS
 
@@ -51,7 +51,7 @@ def skew(keys: Sequence[int], owned: Sequence[tuple[int, int]] | None = None) ->
     Each key of an even spread falls into one of n slots by chance, so a slot holds a binomial number of them. The
     probability that the fullest holds so many is at most n times that of one slot (Bonferroni), and hardly less.
     """
-    slots = range(SLOTS) if owned is None else [slot for first, last in owned for slot in range(first, last + 1)]
+    slots = _slots_of(owned)
     if not slots:
         return Skew(0, 0, 0.0, 1.0)
     total = sum(keys[slot] for slot in slots)
@@ -60,8 +60,7 @@ def skew(keys: Sequence[int], owned: Sequence[tuple[int, int]] | None = None) ->
     return Skew(fullest, keys[fullest], total / len(slots), min(1.0, len(slots) * tail))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLoad:
+class NodeLoad(NamedTuple):
     """What one node of a cluster would hold."""
 
     first: int
@@ -92,17 +91,22 @@ def node_loads(loads: Sequence[int], nodes: int) -> tuple[NodeLoad, ...]:
     return tuple(found)
 
 
+def _slots_of(owned: Sequence[tuple[int, int]] | None) -> Sequence[int]:
+    """Return the slots that were asked: those of the node, or all."""
+    if owned is None:
+        return range(SLOTS)
+    return [slot for first, last in owned for slot in range(first, last + 1)]
+
+
 def _single(value: float) -> float:
     rounded: float = struct.unpack("f", struct.pack("f", value))[0]
     return rounded
 
 
 _SLOT = Column("slot", "slot", Unit.NUMBER, 6)
-_KEYS = Column("keys", "keys", Unit.KEYS, 11)
 _SAMPLED = Column("sampled_keys", "in sample", Unit.KEYS, 11, "Keys of the sample")
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
 _SAMPLED_MEMORY = Column("sampled_memory", "in sample", Unit.BYTES, 8, "Bytes of the keys of the sample")
-_SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all bytes")
 _SHARE_OF_SAMPLED_MEMORY = Column(
     "share_of_sampled_memory", "of sample", Unit.SHARE, 9, "Of the bytes of the sample, which a single key can decide"
@@ -115,11 +119,11 @@ _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 
 
 def slots(report: Report, top: int = 100) -> Table:
-    """Return the slots with most keys, and the hash tags that load them."""
+    """Return the slots with most keys, the hash tags that load them, and whether chance explains the fullest."""
     found = report.summary.slots
     cells = Cells(report)
     total = sum(found.keys)
-    even = total / max(1, len(_slots_of(found)))
+    even = total / max(1, len(_slots_of(found.owned)))
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
     for tag in found.tags:
         tags[tag.slot].append((tag.tag, tag.keys))
@@ -130,15 +134,21 @@ def slots(report: Report, top: int = 100) -> Table:
         (
             slot,
             _amount(cells, found.keys[slot]),
-            cells.slot_memory(*found.bytes_in(slot, slot)),
+            cells.part(*found.bytes_in(slot, slot)),
             _part(cells, found.keys[slot], total),
             _part(cells, found.keys[slot], total, total / even),
             tuple(tags[slot]) or None,
         )
         for slot in fullest
     )
-    columns = (_SLOT, _counted(cells), _measured(cells), _SHARE, _EVEN, _TAGS)
-    return Table("slots", "Fullest slots", columns, rows, tuple(fullest), _skew_note(found, cells))
+    note = ""
+    if total:
+        worst = skew(found.keys, found.owned)
+        reason = "as chance would have it" if worst.is_chance else "more than chance explains"
+        sampled = " of the sample" if cells.is_estimate else ""
+        note = f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."
+    columns = (_SLOT, *_loads(cells), SHARE_OF_KEYS, _EVEN, _TAGS)
+    return Table("slots", "Fullest slots", columns, rows, tuple(fullest), note)
 
 
 def slot_tags(report: Report) -> Table:
@@ -148,10 +158,9 @@ def slot_tags(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for tag in found.tags:
         keys = AtLeast(tag.keys) if tag.at_least and isinstance(tag.keys, int) else cells.amount(tag.keys)
-        rows.append(
-            (tag.tag, tag.slot, keys, cells.slot_memory(tag.memory_bytes, found.bytes_in(tag.slot, tag.slot)[1]))
-        )
-    columns = (_TAG, _SLOT, _counted(cells), _measured(cells))
+        _, is_whole = found.bytes_in(tag.slot, tag.slot)
+        rows.append((tag.tag, tag.slot, keys, cells.part(tag.memory_bytes, is_whole)))
+    columns = (_TAG, _SLOT, *_loads(cells))
     return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found.tags))
 
 
@@ -170,7 +179,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
             at + 1,
             f"{load.first} – {load.last}",
             _amount(cells, load.load),
-            cells.slot_memory(*found.bytes_in(load.first, load.last)),
+            cells.part(*found.bytes_in(load.first, load.last)),
             _part(cells, load.load, total) if total else None,
             memory[at].load / total_memory if memory is not None and total_memory else None,
             _part(cells, load.load, total, nodes) if total else None,
@@ -178,7 +187,7 @@ def cluster_of(report: Report, nodes: int) -> Table:
         for at, load in enumerate(keys)
     )
     share_of_memory = _SHARE_OF_SAMPLED_MEMORY if cells.is_estimate else _SHARE_OF_MEMORY
-    columns = (_NODE, _RANGE, _counted(cells), _measured(cells), _SHARE, share_of_memory, _EVEN)
+    columns = (_NODE, _RANGE, *_loads(cells), SHARE_OF_KEYS, share_of_memory, _EVEN)
     return Table("cluster", f"If this were a cluster of {nodes:,}", columns, rows)
 
 
@@ -187,33 +196,11 @@ def _amount(cells: Cells, value: int) -> Cell:
     return value if cells.is_estimate else cells.amount(value)
 
 
-def _counted(cells: Cells) -> Column:
-    """Return the column of keys, which in an estimate are those of the sample."""
-    return _SAMPLED if cells.is_estimate else _KEYS
-
-
-def _measured(cells: Cells) -> Column:
-    """Return the column of bytes, which in an estimate are those of the sample."""
-    return _SAMPLED_MEMORY if cells.is_estimate else _MEMORY
+def _loads(cells: Cells) -> tuple[Column, Column]:
+    """Return the columns of keys and of bytes, which in an estimate are those of the sample."""
+    return (_SAMPLED, _SAMPLED_MEMORY) if cells.is_estimate else (KEYS, _MEMORY)
 
 
 def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
     """Return a number of keys as a share of all, so many times; in an estimate with its interval."""
     return share(keys, total).scaled(times) if cells.is_estimate else keys / total * times
-
-
-def _slots_of(found: SlotsReport) -> range | list[int]:
-    """Return the slots that were asked: those of the node, or all."""
-    if found.owned is None:
-        return range(SLOTS)
-    return [slot for first, last in found.owned for slot in range(first, last + 1)]
-
-
-def _skew_note(found: SlotsReport, cells: Cells) -> str:
-    """Return how far the fullest slot is above the mean, and whether chance explains it."""
-    if not any(found.keys):
-        return ""
-    worst = skew(found.keys, found.owned)
-    reason = "as chance would have it" if worst.is_chance else "more than chance explains"
-    sampled = " of the sample" if cells.is_estimate else ""
-    return f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."

@@ -184,9 +184,8 @@ MARKS: Final = {
 """What stands before the numbers of a report that come without an interval."""
 
 EMPTY_NAME: Final = SafeText("(empty)")
-"""Stands for a name of no bytes."""
 
-NAMES_IN_A_MIX: Final = 3
+_NAMES_IN_A_MIX: Final = 3
 """Names of a mix that are shown; the rest is a number."""
 
 _DISPLAY: Final = Display()
@@ -276,9 +275,9 @@ def _mix(cell: Mix, display: Display) -> SafeText:
     if len(cell) == 1:
         return display.name(cell[0][0], limit=64) or EMPTY_NAME
     parts = []
-    for name, figure in cell[:NAMES_IN_A_MIX]:
+    for name, figure in cell[:_NAMES_IN_A_MIX]:
         text = humanize.estimated_keys(figure) if isinstance(figure, Estimate) else humanize.short_count(figure)
         parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {text}")
-    if len(cell) > NAMES_IN_A_MIX:
-        parts.append(f"{len(cell) - NAMES_IN_A_MIX} more")
+    if len(cell) > _NAMES_IN_A_MIX:
+        parts.append(f"{len(cell) - _NAMES_IN_A_MIX} more")
     return SafeText(", ".join(parts)) if parts else humanize.NOTHING

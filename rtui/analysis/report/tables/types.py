@@ -5,7 +5,7 @@ from __future__ import annotations
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, Figure
-from rtui.analysis.report.tables.cells import Cells, plain, share_of
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of
 from rtui.analysis.report.tables.expiry import spans
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 
@@ -13,8 +13,6 @@ _VAGUE = 0.5
 """Shares with a wider interval get a note that the keys are too few."""
 
 _TYPE = Column("type", "type", Unit.NAME, 12)
-_KEYS = Column("keys", "keys", Unit.KEYS, 11)
-_SHARE = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8)
 _SHARE_OF_MEMORY = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of the memory of all keys")
 _MEAN = Column("memory_mean", "mean", Unit.BYTES, 7)
@@ -56,7 +54,7 @@ def types(report: Report) -> Table:
             )
         )
     memory = (_MEMORY, _SHARE_OF_MEMORY, _MEAN, _P50, _P99, _MAX)
-    columns = (_TYPE, _KEYS, _SHARE, *memory, _NO_TTL, _UNIT, _LENGTH_P50, _LENGTH_P99, _LENGTH_MAX)
+    columns = (_TYPE, KEYS, SHARE_OF_KEYS, *memory, _NO_TTL, _UNIT, _LENGTH_P50, _LENGTH_P99, _LENGTH_MAX)
     return Table("types", "Types", columns, tuple(rows))
 
 
@@ -69,20 +67,20 @@ def encodings(report: Report) -> Table:
     note = f"{column.reason[:1].upper()}{column.reason[1:]}." if column is not None and column.reason else ""
     if any(isinstance(one.share, Estimate) and one.share.high - one.share.low > _VAGUE for one in found):
         note += " Of a type with few keys those are too few to tell."
-    return Table("encodings", "Encodings", (_TYPE, _ENCODING, _KEYS, _OF_TYPE), rows, note=note)
+    return Table("encodings", "Encodings", (_TYPE, _ENCODING, KEYS, _OF_TYPE), rows, note=note)
 
 
 def keysizes(report: Report) -> Table:
     """Return the histograms of lengths that the server keeps of the whole database."""
     rows = tuple((one.name, low, count) for one in report.keysizes for low, count in one.bins)
     note = "Kept by the server itself, of the whole database." if rows else ""
-    return Table("keysizes", "Lengths by the server's INFO keysizes", (_HISTOGRAM, _FROM, _KEYS), rows, note=note)
+    return Table("keysizes", "Lengths by the server's INFO keysizes", (_HISTOGRAM, _FROM, KEYS), rows, note=note)
 
 
 def idle_histogram(report: Report) -> Table:
     """Return how many keys were not used for how long."""
     stats = report.summary.root.stats
-    return Table("idle", "Idle time", (_IDLE, _KEYS, _SHARE), _bins(report, spans(IDLE_EDGES_S), stats.idle))
+    return Table("idle", "Idle time", (_IDLE, KEYS, SHARE_OF_KEYS), _bins(report, spans(IDLE_EDGES_S), stats.idle))
 
 
 def frequency_histogram(report: Report) -> Table:
@@ -94,7 +92,9 @@ def frequency_histogram(report: Report) -> Table:
         f"{FREQUENCY_EDGES[-1]}, the top",
     ]
     stats = report.summary.root.stats
-    return Table("frequency", "Access counters", (_COUNTER, _KEYS, _SHARE), _bins(report, titles, stats.frequency))
+    return Table(
+        "frequency", "Access counters", (_COUNTER, KEYS, SHARE_OF_KEYS), _bins(report, titles, stats.frequency)
+    )
 
 
 def _bins(report: Report, titles: list[str], figures: tuple[Figure, ...] | None) -> tuple[tuple[Cell, ...], ...]:
