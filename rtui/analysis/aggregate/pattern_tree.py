@@ -19,9 +19,8 @@ the 128 names of one key each, which have a node only because they came first, t
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.tally import Buffer, Layout, Tally
@@ -51,8 +50,7 @@ Weight: TypeAlias = tuple[int, int]
 """Keys, and their bytes as far as they are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(NamedTuple):
     """Which names of a crowded namespace keep a node of their own: those that reach one of these bounds."""
 
     of_all: int
@@ -218,13 +216,6 @@ class PatternTree:
             name = (REST, b"", NodeKind.OTHER)
         return parent.children.get(name) or self._make(parent, name, likeness=0)
 
-    def tally(self, node: PatternNode, key_type: bytes | None) -> Tally:
-        """Return the tally of a type in a node, a new one where there is none yet."""
-        found = node.tallies.get(key_type)
-        if found is None:
-            found = node.tallies[key_type] = Tally(self.scale)
-        return found
-
     def levels(self) -> Iterator[list[PatternNode]]:
         """Yield all nodes level by level; a level is collected when it is asked for, so changes of it count."""
         level = [self.root]
@@ -295,21 +286,15 @@ class PatternTree:
                 ranked.append((-max(keys / all_keys, size / all_bytes), path, node))
             paths += [((*path, name), child) for name, child in node.children.items()]
         ranked.sort(key=lambda one: one[:2])
-        self._keep_only({node for *_, node in ranked[: self._budget]}, self.root)
-
-    def _keep_only(self, kept: set[PatternNode], parent: PatternNode) -> None:
-        """Merge the nodes below `parent` that are not kept into those for the rest."""
-        dropped = [
-            name for name, child in parent.children.items() if child not in kept and child.kind is not NodeKind.OTHER
-        ]
+        kept = {node for *_, node in ranked[: self._budget]}
         rest = (REST, b"", NodeKind.OTHER)
-        for name in dropped:
-            child = parent.children.pop(name)
-            parent.named -= not is_generic_name(name)
-            self._merge_into(parent.children.get(rest) or self._make(parent, rest, likeness=0), child)
-        self.merges += bool(dropped)
-        for child in parent.children.values():
-            self._keep_only(kept, child)
+        for parent in self.root.walk():
+            for name, child in list(parent.children.items()):
+                if child not in kept and child.kind is not NodeKind.OTHER:
+                    del parent.children[name]
+                    parent.named -= not is_generic_name(name)
+                    self._merge_into(parent.children.get(rest) or self._make(parent, rest, likeness=0), child)
+                    self.merges += 1
 
     def _merge_into(self, target: PatternNode, node: PatternNode) -> None:
         """Count all that is at and below a node, which has been taken out of the tree, in another one."""
@@ -318,7 +303,7 @@ class PatternTree:
         for buffer in node.buffers.values():
             buffer.flush()
         for key_type, tally in node.tallies.items():
-            self.tally(target, key_type).merge(tally)
+            target.tallies.setdefault(key_type, Tally(self.scale)).merge(tally)
         for key_type, tally in node.unplaced.items():
             target.unplaced.setdefault(key_type, Tally(self.scale)).merge(tally)
         for name, child in node.children.items():

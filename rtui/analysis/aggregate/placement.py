@@ -270,7 +270,9 @@ class Placement:
     def _buffer(self, node: PatternNode, key_type: bytes | None, layout: Layout) -> Buffer:
         found = node.buffers.get((key_type, layout))
         if found is None:
-            found = node.buffers[key_type, layout] = Buffer(self._tree.tally(node, key_type), layout)
+            found = node.buffers[key_type, layout] = Buffer(
+                node.tallies.setdefault(key_type, Tally(self._tree.scale)), layout
+            )
             self.buffers.append(found)
         return found
 

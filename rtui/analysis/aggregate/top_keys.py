@@ -95,11 +95,9 @@ class Ranking:
             if min(keys) > worst:
                 return ()
             return [i for i, value in enumerate(values) if value == floor and keys[i] <= worst]
-        if (best > floor) is (self._sign < 0):
-            return ()
         if self._sign < 0:
-            return [i for i, value in enumerate(values) if value <= floor]
-        return [i for i, value in enumerate(values) if value >= floor]
+            return [i for i, value in enumerate(values) if value <= floor] if best < floor else ()
+        return [i for i, value in enumerate(values) if value >= floor] if best > floor else ()
 
     def records(self) -> tuple[KeyRecord, ...]:
         """Return what ranks first, best first."""

@@ -20,6 +20,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import TypeVar
 
 from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
@@ -52,6 +53,8 @@ MAX_DIGITS = 255
 """Numbers with more digits than this are ordered by their first digits, whatever their value."""
 
 _NUMBER = re.compile(rb"0*([0-9]+)")
+
+K = TypeVar("K", bytes, float)
 
 NamesAt = Callable[[Sequence[int]], list[bytes]]
 """Returns the names at given ordinals, in the form of `natural`."""
@@ -109,18 +112,26 @@ def _namespace_names(node: Namespace) -> NamesAt:
     return lambda ordinals: [natural(labels[ordinal][: -len(node.separator_at(ordinal))]) for ordinal in ordinals]
 
 
+def _borders(ordinals: Sequence[int], keys_at: Callable[[Sequence[int]], list[K]], slicer: Slicer) -> Slices[list[K]]:
+    """Return the borders between buckets of about `PER_BUCKET` ordinals by the order of their keys; none for a few."""
+    total = len(ordinals)
+    if total <= 2 * PER_BUCKET:
+        return []
+    sample: list[K] = []
+    sampled = ordinals[:: max(1, total // (total // PER_BUCKET * PER_BORDER))]
+    for start in range(0, len(sampled), BATCH):
+        sample += keys_at(sampled[start : start + BATCH])
+        yield from slicer.pause()
+    sample.sort()
+    return sample[PER_BORDER::PER_BORDER]
+
+
 def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
     """Append the ordinals to `out` in the order of their names."""
     total = len(ordinals)
     buckets: list[Sequence[int]] = [ordinals]
-    if total > 2 * PER_BUCKET:
-        sample: list[bytes] = []
-        sampled = ordinals[:: max(1, total // (total // PER_BUCKET * PER_BORDER))]
-        for start in range(0, len(sampled), BATCH):
-            sample += names_at(sampled[start : start + BATCH])
-            yield from slicer.pause()
-        sample.sort()
-        borders = sample[PER_BORDER::PER_BORDER]
+    borders = yield from _borders(ordinals, names_at, slicer)
+    if borders:
         arrays = [array("I") for _ in range(len(borders) + 1)]
         for start in range(0, total, BATCH):
             some = ordinals[start : start + BATCH]
@@ -136,15 +147,8 @@ def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], s
 
 def _sort_by_weight(node: Namespace, total: int, names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
     """Append the ordinals of namespaces to `out` in the order of their weight, largest first, then of their names."""
-    borders: list[float] = []
-    if total > 2 * PER_BUCKET:
-        sample: list[float] = []
-        sampled = range(0, total, max(1, total // (total // PER_BUCKET * PER_BORDER)))
-        for start in range(0, len(sampled), BATCH):
-            sample += [-weight for weight in node.weights(sampled[start : start + BATCH])]
-            yield from slicer.pause()
-        sample.sort()
-        borders = sorted(set(sample[::PER_BORDER]))
+    counts = yield from _borders(range(total), lambda some: [-weight for weight in node.weights(some)], slicer)
+    borders = sorted(set(counts))
     between: list[list[tuple[float, int]]] = [[] for _ in range(len(borders) + 1)]
     equal: list[array[int]] = [array("I") for _ in borders]
     for start in range(0, total, BATCH):

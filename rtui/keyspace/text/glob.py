@@ -59,7 +59,7 @@ class Matcher:
 
     The pattern is cut at its asterisks into pieces of a fixed length. The first piece has to match at the start of a
     name, the last one at its end, and each piece between them at the first place after the one before it: taking the
-    first place never rules out a match, so nothing is ever tried again.
+    first place never rules out a match, so an atomic group, in which nothing is ever tried again, holds each of them.
     """
 
     def __init__(self, pattern: bytes) -> None:
@@ -68,32 +68,20 @@ class Matcher:
         In a range, bytes from 0x80 on are the largest; whether a server agrees depends on its processor.
         """
         self._matches_empty = pattern in (b"", b"*")
-        pieces: list[list[ByteSet]] = [[]]
+        pieces = [b""]
         for members in _tokens(pattern):
             if members is None:
-                pieces.append([])
+                pieces.append(b"")
             else:
-                pieces[-1].append(members)
-        first, *rest = (re.compile(b"".join(map(_regex, piece)), re.DOTALL) for piece in pieces)
-        self._first = first
-        self._last = rest.pop() if rest else None
-        self._rest = rest
-        self._last_bytes = len(pieces[-1])
+                pieces[-1] += _regex(members)
+        expression = pieces[0] + b"".join(b"(?>.*?%b)" % piece for piece in pieces[1:-1])
+        if len(pieces) > 1:
+            expression += b".*" + pieces[-1]
+        self._fullmatch = re.compile(expression, re.DOTALL).fullmatch
 
     def __call__(self, name: bytes) -> bool:
         """Tell whether the whole name matches. As on a server, the empty name matches only the patterns `` and `*`."""
-        if not name:
-            return self._matches_empty
-        if self._last is None:
-            return self._first.fullmatch(name) is not None
-        found = self._first.match(name)
-        for piece in self._rest:
-            if found is None:
-                return False
-            found = piece.search(name, found.end())
-        if found is None or len(name) - found.end() < self._last_bytes:
-            return False
-        return self._last.match(name, len(name) - self._last_bytes) is not None
+        return self._fullmatch(name) is not None if name else self._matches_empty
 
 
 def _tokens(pattern: bytes) -> Iterator[ByteSet | None]:
