@@ -6,30 +6,27 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.store import NamespaceStore, Refill
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import prefix_pattern
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.browse_options import BrowseOptions
-from rtui.server.browsing_status import BrowsingStatus, Outdated, outdated_by_size
+from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.report import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.scan.cursor import dialect_of
-from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
-from rtui.server.scan.scan import Scan
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
@@ -39,20 +36,10 @@ from rtui.server.wire.target import Target
 from rtui.server.wire.tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
-    from rtui.server.analysis_run import AnalysisOptions
     from rtui.server.analysis_session import AnalysisSession
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
-
-
-class Unfiltered(NamedTuple):
-    """The pass over all keys while a filter shows some of them."""
-
-    store: NamespaceStore
-    keyspace_pass: KeyspacePass
-    size_when_done: int | None
-    """Keys of the database when it was over."""
 
 
 class BrowsingSession:
@@ -102,21 +89,18 @@ class BrowsingSession:
         self.store = NamespaceStore(separators, budget_bytes=budget_bytes)
         self._only = ScanFilter(match, key_type)
         self._resume = resume
-        self._is_filling = is_filling or (lambda: False)
-        self._file = SaveFile(target.label, target.db, state_folder)
+        file = SaveFile(target.label, target.db, state_folder)
+        is_filling = is_filling or (lambda: False)
+        self._new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
         self._size: int | None = None
-        self._size_when_done: int | None = None
-        """Keys of the database by DBSIZE as soon as the scan was done."""
-        self._size_since: int | None = None
-        """The same by the last DBSIZE since then."""
         self._lfu = LfuSettings()
         self._memory_watch = CostWatch()
         self._spent = Cost()
         self._suspensions = 0
         """How many tasks run that the scan is suspended for."""
-        self._pass = self._new_pass(RunControl(pace))
-        self._unfiltered: Unfiltered | None = None
+        self._pass = self._new_pass(self.store, control=RunControl(pace), only=self._only)
+        self._unfiltered: KeyspacePass | None = None
         """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
         self._refreshing: asyncio.Task[None] | None = None
         self._replacing: asyncio.Task[None] | None = None
@@ -144,7 +128,7 @@ class BrowsingSession:
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
         now = self._pass
-        size = now.size if self._size is None else self._size
+        size, now_s = now.size if self._size is None else self._size, self.clock()
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
@@ -153,14 +137,14 @@ class BrowsingSession:
             link=self.connection.state,
             pace=self.control.pace,
             progress=now.progress,
-            cost=self._spent + now.cost + (Cost() if self._unfiltered is None else self._unfiltered.keyspace_pass.cost),
+            cost=self._spent + now.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost),
             match=self._only.match,
             key_type=self._only.key_type,
             total=now.overview.total if size is None else size,
             sampled=now.overview.sampled,
             generation=self.connection.generation,
-            seen_age_s=None if now.stamp is None else max(0.0, self.clock() - now.stamp.at_s),
-            outdated=self._outdated(),
+            seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),
+            outdated=now.outdated(now_s),
             complete=self.store.complete,
             notes=(*self._failures, *now.notes),
         )
@@ -169,17 +153,15 @@ class BrowsingSession:
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
         if self._analysis is None:
-            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
+            from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415 - when it is wanted, with all that adds up
+            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - likewise
 
-            self._analysis = AnalysisSession(self.connection, self._analysis_options, self.suspended, self.clock)
+            def options() -> AnalysisOptions:
+                only = self._only
+                return AnalysisOptions(self.store.separators.values, only.match, only.key_type, pace=self.control.pace)
+
+            self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock)
         return self._analysis
-
-    def _analysis_options(self) -> AnalysisOptions:
-        """What is asked for when an analysis begins: the keys that the tree shows."""
-        from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415 - likewise
-
-        only = self._only
-        return AnalysisOptions(self.store.separators.values, only.match, only.key_type, pace=self.control.pace)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
@@ -192,11 +174,7 @@ class BrowsingSession:
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""
-
-        def changed() -> None:
-            call()
-
-        self.connection.on_change.append(changed)
+        self.connection.on_change.append(call)
 
     async def start(self) -> None:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
@@ -215,7 +193,7 @@ class BrowsingSession:
         await end_task(self._refreshing)
         await self._pass.end()
         if self._unfiltered is not None:
-            await self._unfiltered.keyspace_pass.end()
+            await self._unfiltered.end()
         await self.connection.close()
 
     def yield_to_input(self) -> None:
@@ -257,9 +235,7 @@ class BrowsingSession:
         Raises GuardError for a name that is too long to be sent, and ConnectionLost.
         """
         (reply,) = await Querier(self.connection, self.capabilities).run(guard.key_type(name))
-        if isinstance(reply, ServerError):
-            return None
-        return reply != b"none"
+        return None if isinstance(reply, ServerError) else reply != b"none"
 
     async def open_namespace(self, node: Namespace) -> None:
         """Partition a namespace so that it can be listed; scan its prefix where only its count was kept."""
@@ -271,32 +247,7 @@ class BrowsingSession:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.suspended():
-                    await self._fill(node)
-
-    async def _fill(self, namespace: Namespace) -> None:
-        """Scan for the keys below a namespace of which only the count was kept; when broken off, it stays as it was.
-
-        Raises an RtuiError with the reason when the scan fails.
-        """
-        only = self._only
-        filling, passes = Refill(self.store, namespace), only.names()
-
-        def add(keys: list[bytes]) -> None:
-            filling.add(keys if passes is None else [key for key in keys if passes(key)])
-
-        node = ScanNode(self.connection, dialect_of(self.connection.server), size=self._size)
-        control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
-        scan = Scan([node], add, control, match=pattern, key_type=only.key_type)
-        try:
-            await scan.run()
-        finally:
-            self._spent += scan.cost
-            if scan.state is ScanState.DONE:
-                filling.done()
-            else:
-                filling.abandon()
-        if scan.state is ScanState.FAILED:
-            raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
+                    await self._pass.list_counted(node, size=self._size)
 
     async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
         """What the listed keys show, see `facts.key_facts.row_facts`."""
@@ -305,39 +256,12 @@ class BrowsingSession:
     async def key_facts(self, key: bytes) -> KeyFacts:
         """What the key under the cursor shows, see `facts.key_facts.key_facts`."""
         return await key_facts(
-            self.connection,
-            key,
-            self.capabilities,
-            lfu=self._lfu,
-            watch=self._memory_watch,
-            clock=self.clock,
+            self.connection, key, self.capabilities, lfu=self._lfu, watch=self._memory_watch, clock=self.clock
         )
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
         return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
-
-    def _new_pass(self, control: RunControl) -> KeyspacePass:
-        return KeyspacePass(
-            self.connection,
-            self.store,
-            self._file,
-            control=control,
-            only=self._only,
-            is_filling=self._is_filling,
-            clock=self.clock,
-        )
-
-    def _outdated(self) -> Outdated | None:
-        """Why the listed keys do not hold any more; a running scan notices that itself and begins again."""
-        now = self._pass
-        state = now.progress.state
-        if now.stamp is None or not (state.is_over or state is ScanState.PAUSED):
-            return None
-        why = now.stamp.outdated(self.connection, self.clock())
-        if why is not None or state is not ScanState.DONE:
-            return why
-        return outdated_by_size(self.store.keys, self._size_when_done, self._size_since)
 
     async def _restart_pass(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
         """Replace the pass by another one into the emptied store; of several calls the last one counts.
@@ -352,47 +276,36 @@ class BrowsingSession:
         await asyncio.shield(self._replacing)
 
     async def _replace_pass(self) -> None:
-        """End the pass that runs, and begin the one that was wanted last."""
+        """End the pass that runs, and begin the one that was wanted last.
+
+        The pass over all keys is suspended while a filter shows some of them from an empty store, then goes on.
+        """
         while self._next_resumes is not None:
             if self._unfiltered is None and self._pass.only.is_open and not self._only.is_open:
-                self._hold_unfiltered()
+                self.control.suspend()
+                self._unfiltered = self._pass
+                self._revision += self._pass.revision + self.store.revision
+                self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
             else:
                 await self._pass.end()
                 self._spent += self._pass.cost
                 self._revision += self._pass.revision
             resume, self._next_resumes = self._next_resumes, None
+            pace = self.control.pace
             if self._unfiltered is not None and self._only.is_open and not self._is_rescan:
-                self._show_unfiltered()
+                self._revision += self.store.revision + 1
+                self._pass, self._unfiltered = self._unfiltered, None
+                self.store = self._pass.store
+                self.control.pace = pace
+                if not self._suspensions:
+                    self.control.unsuspend()
                 continue
             self.store.reset()
-            self._size_when_done = self._size_since = None
-            self._pass = self._new_pass(RunControl(self.control.pace))
+            self._pass = self._new_pass(self.store, control=RunControl(pace), only=self._only)
             if self._suspensions:
                 self.control.suspend()
             self._pass.begin(resume=resume)
             self._revision += 1
-
-    def _hold_unfiltered(self) -> None:
-        """Suspend the pass over all keys, and take an empty store for what a filter shows."""
-        self.control.suspend()
-        self._unfiltered = Unfiltered(self.store, self._pass, self._size_when_done)
-        self._revision += self._pass.revision + self.store.revision
-        self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
-
-    def _show_unfiltered(self) -> None:
-        """Go on with the pass over all keys where it was suspended."""
-        if self._unfiltered is None:
-            return
-        self._revision += self.store.revision + 1
-        pace = self.control.pace
-        (self.store, self._pass, self._size_when_done), self._unfiltered, self._size_since = (
-            self._unfiltered,
-            None,
-            None,
-        )
-        self.control.pace = pace
-        if not self._suspensions:
-            self.control.unsuspend()
 
     def _failed(self, failure: RtuiError) -> None:
         """Show that a task beside the pass has ended."""
@@ -417,19 +330,13 @@ class BrowsingSession:
                 if self.capabilities.allows(Feature.INFO):
                     await self.connection.refresh()
                 if self.capabilities.allows(Feature.DBSIZE):
-                    await self._refresh_size()
+                    scanned = self._pass if self._pass.progress.state is ScanState.DONE else None
+                    (reply,) = await self.connection.run(guard.dbsize())
+                    self.capabilities.record(Feature.DBSIZE, reply)
+                    size = key_count(reply)
+                    if scanned is not None and size is not None:
+                        scanned.observe_size(size)
+                    if size is not None and size != self._size:
+                        self._size = size
+                        self._revision += 1
             await asyncio.sleep(REFRESH_EVERY_S)
-
-    async def _refresh_size(self) -> None:
-        scanned = self._pass if self._pass.progress.state is ScanState.DONE else None
-        (reply,) = await self.connection.run(guard.dbsize())
-        self.capabilities.record(Feature.DBSIZE, reply)
-        size = key_count(reply)
-        if size is not None and scanned is self._pass:
-            self._revision += size != self._size_since
-            self._size_since = size
-            if self._size_when_done is None:
-                self._size_when_done = size
-        if size is not None and size != self._size:
-            self._size = size
-            self._revision += 1

@@ -16,10 +16,12 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
-from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
-from rtui.server.browsing_status import ServerStamp, stamp_now
+from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
@@ -31,7 +33,7 @@ from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, 
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, backoff_s
-from rtui.server.wire.errors import ConnectionLost, ServerBusyError
+from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.tasks import end_task, failure_of
 
@@ -117,8 +119,12 @@ class KeyspacePass:
         self.size: int | None = None
         """Keys of the database when the pass began, if it is known."""
         self.scan: Scan | None = None
+        self.store = store
+        self.size_when_done: int | None = None
+        """Keys of the database by the first DBSIZE after the scan was done."""
+        self.size_since: int | None = None
+        """The same by the last one."""
         self._connection = connection
-        self._store = store
         self._file = file
         self.only = only
         self.control = control
@@ -128,7 +134,8 @@ class KeyspacePass:
         self._is_sampling = False
         self.overview = Overview(store)
         """What the estimated counts rest on."""
-        self._first_cost = Cost()
+        self._other_cost = Cost()
+        """Of everything but the latest overview and the scan."""
         self._begun_at: str | None = None
         """The run of the server that the scan began on."""
         self._failure: SafeText | None = None
@@ -149,20 +156,20 @@ class KeyspacePass:
     @property
     def cost(self) -> Cost:
         """What the pass has cost so far."""
-        before = self._first_cost + self.overview.cost
+        before = self._other_cost + self.overview.cost
         return before if self.scan is None else before + self.scan.cost
 
     @property
     def progress(self) -> Progress:
         """How far it is, in keys of the store."""
-        keys = self._store.keys
+        keys = self.store.keys
         if self._failure is not None:
             return Progress(state=ScanState.FAILED, keys=keys, fraction=None, reason=self._failure)
         if self.scan is not None:
             now = replace(self.scan.progress, keys=keys)
-            is_counted = now.state is not ScanState.DONE or self._store.complete
+            is_counted = now.state is not ScanState.DONE or self.store.complete
             return now if is_counted else replace(now, state=ScanState.RUNNING)
-        if self._store.complete:
+        if self.store.complete:
             return Progress(state=ScanState.DONE, fraction=1.0, keys=keys)
         if self._waits_for is not None:
             return Progress(state=ScanState.WAITING, keys=keys, reason=self._waits_for)
@@ -174,6 +181,23 @@ class KeyspacePass:
         """What a reader of the numbers has to know."""
         scanned = () if self.scan is None else self.scan.progress.notes
         return (*self._notes, *(SafeText(note.value) for note in scanned))
+
+    def observe_size(self, size: int) -> None:
+        """Learn the size of the database some time after the scan was done."""
+        self._changes += size != self.size_since
+        self.size_since = size
+        if self.size_when_done is None:
+            self.size_when_done = size
+
+    def outdated(self, now_s: float) -> Outdated | None:
+        """Return why the keys do not hold any more; a running scan notices that itself and begins again."""
+        state = self.progress.state
+        if self.stamp is None or not (state.is_over or state is ScanState.PAUSED):
+            return None
+        why = self.stamp.outdated(self._connection, now_s)
+        if why is not None or state is not ScanState.DONE:
+            return why
+        return outdated_by_size(self.store.keys, self.size_when_done, self.size_since)
 
     def begin(self, *, resume: bool) -> None:
         """Run in a task of its own; `resume` goes on from a saved scan."""
@@ -219,13 +243,21 @@ class KeyspacePass:
         self._stamp()
         if self._is_filling():
             node = await self._filled()
-        if node is not None:
-            if node.dialect is Dialect.SLOTTED:
-                node = replace(node, slots=await owned_slots(self._connection))
-            await self._take_overview(node.dialect)
-            await self._scan(node)
-        else:
+        if node is None:
             await self._complete()
+            return
+        if node.dialect is Dialect.SLOTTED:
+            node = replace(node, slots=await owned_slots(self._connection))
+        await self._take_overview(node.dialect)
+        only, self._begun_at = self.only, node.run_id
+        self.scan = scan = Scan(
+            [node], self.store.add, self.control, match=only.match, key_type=only.key_type, on_restart=self._empty_store
+        )
+        await scan.run()
+        if scan.state is ScanState.DONE:
+            self._has_repeats = self._has_repeats or scan.repeats_possible
+            await self._complete()
+            self._file.remove()
 
     def _saved_node(self) -> ScanNode | None:
         """The node with the ranges of a saved scan that can go on."""
@@ -266,8 +298,8 @@ class KeyspacePass:
         self._changes += 1
         self._before = read_snapshot(self._connection, counts)
         self.size = self._before.size
-        self._first_cost = Cost(commands=len(asked), keys=len(keys))
-        self._store.add(keys)
+        self._other_cost += Cost(commands=len(asked), keys=len(keys))
+        self.store.add(keys)
         if not cursor:
             return None
         dialect = dialect_of(self._connection.server)
@@ -288,6 +320,30 @@ class KeyspacePass:
         dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.server.run_id)
 
+    async def list_counted(self, namespace: Namespace, *, size: int | None) -> None:
+        """Scan for the keys below a namespace of which only the count was kept; when broken off, it stays as it was.
+
+        `size` is that of the database, if known. Raises an RtuiError with the reason when the scan fails.
+        """
+        filling, passes = Refill(self.store, namespace), self.only.names()
+
+        def add(keys: list[bytes]) -> None:
+            filling.add(keys if passes is None else [key for key in keys if passes(key)])
+
+        node = ScanNode(self._connection, dialect_of(self._connection.server), size=size)
+        control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
+        scan = Scan([node], add, control, match=pattern, key_type=self.only.key_type)
+        try:
+            await scan.run()
+        finally:
+            self._other_cost += scan.cost
+            if scan.state is ScanState.DONE:
+                filling.done()
+            else:
+                filling.abandon()
+        if scan.state is ScanState.FAILED:
+            raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
+
     async def _take_overview(self, dialect: Dialect) -> None:
         """Take a sample where it tells more, sooner than the scan would."""
         is_large = self.size is None or self.size >= SAMPLE_FROM
@@ -295,8 +351,8 @@ class KeyspacePass:
             return
         self._is_sampling = True
         self._changes += 1
-        self._first_cost = self.cost
-        self.overview = Overview(self._store)
+        self._other_cost = self.cost
+        self.overview = Overview(self.store)
         try:
             await self.overview.take(await self._connection.bulk(), self.control, self.size)
         except ConnectionLost:
@@ -305,46 +361,22 @@ class KeyspacePass:
             self._is_sampling = False
             self._changes += 1
 
-    async def _scan(self, node: ScanNode) -> None:
-        scan = Scan(
-            [node],
-            self._store.add,
-            self.control,
-            match=self.only.match,
-            key_type=self.only.key_type,
-            on_restart=self._empty_store,
-        )
-        self.scan = scan
-        self._begun_at = node.run_id
-        await scan.run()
-        if scan.state is ScanState.DONE:
-            self._has_repeats = self._has_repeats or scan.repeats_possible
-            await self._complete()
-            self._file.remove()
-
-    async def _check_count(self) -> None:
-        """Note when the scan has found another number of keys than the server counts."""
-        if self._before is None or not self.only.is_open or self._has_repeats:
-            return
-        if self._store.keys == self._before.size:
-            return
-        connection = self._connection
-        with contextlib.suppress(ConnectionLost):
-            after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
-            is_replica = connection.server.role == "replica"
-            note = disagreement(self._before, after, self._store.keys, is_replica=is_replica)
-            if note is not None:
-                self._notes[note] = None
-                self._changes += 1
-
     async def _complete(self) -> None:
-        """Make the counts totals."""
-        self._store.repeats_possible = self._has_repeats
-        for _ in self._store.settle():
+        """Make the counts totals, and note when the server counts another number of keys."""
+        self.store.repeats_possible = self._has_repeats
+        for _ in self.store.settle():
             await asyncio.sleep(YIELD_S)
-        self._store.drop_estimates()
-        await self._check_count()
-        self._store.complete = True
+        self.store.drop_estimates()
+        before, connection, keys = self._before, self._connection, self.store.keys
+        is_countable = self.only.is_open and not self._has_repeats
+        if before is not None and is_countable and keys != before.size:
+            with contextlib.suppress(ConnectionLost):
+                after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
+                note = disagreement(before, after, keys, is_replica=connection.server.role == "replica")
+                if note is not None:
+                    self._notes[note] = None
+                    self._changes += 1
+        self.store.complete = True
         self._stamp()
 
     def _stamp(self) -> None:
@@ -353,7 +385,7 @@ class KeyspacePass:
 
     def _empty_store(self, note: ScanNote) -> None:
         """Empty the store: every key is delivered again."""
-        self._store.reset()
-        self.overview = Overview(self._store)
+        self.store.reset()
+        self.overview = Overview(self.store)
         self._has_repeats = False
         self._stamp()

@@ -140,13 +140,13 @@ async def test_a_server_that_does_not_tell_its_run_may_have_been_restarted(valke
 async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: Path) -> None:
     session = await scanned(valkey, tmp_path)
     try:
-        await until(lambda: session._size_since == KEYS)
+        await until(lambda: session._pass.size_since == KEYS)
         valkey.admin.flushall()
         await until(lambda: outdated(session) is Outdated.EMPTIED)
         valkey.admin.mset({f"user:{number}": "x" for number in range(3 * KEYS)})
         await until(lambda: outdated(session) is Outdated.GREW)
         await session.rescan()
-        await until(lambda: session.status.progress.state is ScanState.DONE and session._size_since is not None)
+        await until(lambda: session.status.progress.state is ScanState.DONE and session._pass.size_since is not None)
         assert outdated(session) is None
     finally:
         await session.close()
@@ -156,7 +156,7 @@ async def test_keys_that_appear_in_an_empty_database(valkey: Server, tmp_path: P
     session = BrowsingSession(target_of(valkey), state_folder=tmp_path)
     await session.start()
     try:
-        await until(lambda: session._size_since == 0)
+        await until(lambda: session._pass.size_since == 0)
         assert outdated(session) is None
         valkey.admin.set("first", "x")
         await until(lambda: outdated(session) is Outdated.GREW)

@@ -119,7 +119,7 @@ class Connection:
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
         """Raised by every change of `state` or `server`."""
-        self.on_change: list[Callable[[], None]] = []
+        self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
         self.server = ServerIdentity()
         self.no_touch = NoTouch.UNSUPPORTED
