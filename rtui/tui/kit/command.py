@@ -99,7 +99,10 @@ class ScreenCommand:
     @property
     def key_text(self) -> str:
         """The keys as people read them: `↑ k`."""
-        return self.label or " ".join(_key_name(key) for key in self.keys)
+        names = (
+            f"^{key[5:]}" if key.startswith("ctrl+") else _KEY_NAMES.get(key) or format_key(key) for key in self.keys
+        )
+        return self.label or " ".join(names)
 
     @property
     def first_key(self) -> str:
@@ -142,13 +145,6 @@ _KEY_NAMES: Final = {
     "plus": "+", "minus": "-", "equals_sign": "=", "right_square_bracket": "]", "left_square_bracket": "[",
     "tab": "tab",
 }  # fmt: skip
-
-
-def _key_name(key: str) -> str:
-    """Return how one key is written."""
-    if key.startswith("ctrl+"):
-        return f"^{key[5:]}"
-    return _KEY_NAMES.get(key) or format_key(key)
 
 
 _app = partial(ScreenCommand, group=Group.APP, owner=Owner.APP)

@@ -21,6 +21,7 @@ on, a line is written as it is, and what is known of the line is forgotten.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import zip_longest
@@ -36,10 +37,10 @@ _PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2
 _BRIDGE_CELLS: Final = 5
 """A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
 
-Cell = tuple[str, str]
+ScreenCell = tuple[str, str]
 """A character and its style, as the parameters of SGR."""
 
-Run = tuple[tuple[int, int], str, str]
+StyledRun = tuple[tuple[int, int], str, str]
 """Where a text goes (row and column from 1), the text, and its style."""
 
 
@@ -51,11 +52,14 @@ class Style(NamedTuple):
     background: str
 
 
+_NO_STYLE: Final = Style("", "", "")
+
+
 class OutputDiff:
     """The screen as far as it is known, and frames reduced to what differs from it."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, list[Cell | None]] = {}
+        self._rows: dict[int, list[ScreenCell | None]] = {}
         self._columns_rows: tuple[int, int] | None = None
 
     def forget(self) -> None:
@@ -74,38 +78,24 @@ class OutputDiff:
             if not _HARMLESS.fullmatch(data):
                 self.forget()
             return data
-        if self._is_beyond(tokens):
-            self.forget()
-            return data
-        return self._frame(tokens)
+        return self._frame(tokens, data)
 
-    def _is_beyond(self, tokens: list[re.Match[str]]) -> bool:
-        """Return whether a frame is for a larger terminal: what lies outside would land on cells at the border."""
-        if self._columns_rows is None:
-            return False
-        columns, rows = self._columns_rows
-        row = column = 1
-        for token in tokens:
-            at_row, at_column, _, text, _ = token.groups()
-            if at_row is not None:
-                row, column = int(at_row), int(at_column)
-            elif text is not None:
-                column += cell_len(text)
-            if row > rows or column > columns + 1:
-                return True
-        return False
+    def _frame(self, tokens: list[re.Match[str]], data: str) -> str:
+        """Rewrite a frame that consists of moves, styles and text.
 
-    def _frame(self, tokens: list[re.Match[str]]) -> str:
-        """Rewrite a frame that consists of moves, styles and text."""
+        One for a larger terminal is left as it is: what lies outside would land on cells at the border.
+        """
         out = _Writer()
-        before: dict[int, list[Cell | None]] = {}
-        row = column = 0
+        before: dict[int, list[ScreenCell | None]] = {}
+        most_columns, most_rows = self._columns_rows or (sys.maxsize, sys.maxsize)
+        row = column = end = 0
         is_uncertain = False
         style = ""
         for token in tokens:
             at_row, at_column, parameters, text, _ = token.groups()
             if at_row is not None:
                 row, column, is_uncertain = int(at_row), int(at_column), False
+                end = column
             elif parameters is not None:
                 style = "" if parameters in ("", "0") else f"{style};{parameters}" if style else parameters
             elif text is not None and (is_uncertain or not _PLAIN.fullmatch(text)):
@@ -115,25 +105,24 @@ class OutputDiff:
                 out.write(None if is_uncertain else (row, column), text, style)
                 self._rows[row] = []
                 is_uncertain = True
+                end += cell_len(text)
             elif text is not None:
-                before.setdefault(row, self._rows.get(row, [])[:])
-                self._put(row, column, text, style)
-                column += len(text)
+                line = self._rows.setdefault(row, [])
+                before.setdefault(row, line[:])
+                start, end = column - 1, column - 1 + len(text)
+                line.extend([None] * (end - len(line)))
+                line[start:end] = [(character, style) for character in text]
+                column = end = end + 1
+            if row > most_rows or end > most_columns + 1:
+                self.forget()
+                return data
         for run in self._differences(before):
             out.write(*run)
         return out.finish((row, column))
 
-    def _put(self, row: int, column: int, text: str, style: str) -> None:
-        """Put a run of text into the cells of its line."""
-        line = self._rows.setdefault(row, [])
-        first, end = column - 1, column - 1 + len(text)
-        if len(line) < end:
-            line.extend([None] * (end - len(line)))
-        line[first:end] = [(character, style) for character in text]
-
-    def _differences(self, before: dict[int, list[Cell | None]]) -> list[Run]:
+    def _differences(self, before: dict[int, list[ScreenCell | None]]) -> list[StyledRun]:
         """Return what differs from before, one style after the other: a move is shorter than a style."""
-        by_style: dict[str, list[Run]] = {}
+        by_style: dict[str, list[StyledRun]] = {}
         for row, old in before.items():
             if old == self._rows[row]:
                 continue
@@ -148,7 +137,7 @@ class _Writer:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._position: tuple[int, int] | None = None
-        self._style = Style("", "", "")
+        self._style = _NO_STYLE
 
     def write(self, position: tuple[int, int] | None, text: str, style: str) -> None:
         """Write a text in a style at a row and column, or right behind the last text for None."""
@@ -164,7 +153,7 @@ class _Writer:
 
     def finish(self, position: tuple[int, int]) -> str:
         """Reset the style, put the cursor where the frame left it, and return everything."""
-        if self._style != Style("", "", ""):
+        if self._style != _NO_STYLE:
             self._parts.append("\x1b[m")
         self._go(*position)
         return "".join(self._parts)
@@ -194,7 +183,7 @@ def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
     return bool(tokens)
 
 
-def _changed(before: list[Cell | None], after: list[Cell | None]) -> Iterator[tuple[int, str, str]]:
+def _changed(before: list[ScreenCell | None], after: list[ScreenCell | None]) -> Iterator[tuple[int, str, str]]:
     """Yield the stretches in which a line differs, each of one style; short gaps in this style are bridged."""
     text: list[str] = []
     start, style, gap = 0, "", 0
@@ -243,7 +232,7 @@ def _difference(old: Style, new: Style) -> str:
     """Return the shortest SGR that leads from one style to another."""
     fresh = ";".join(part for part in new if part)
     if old.attributes != new.attributes:
-        return f"\x1b[0;{fresh}m" if old != Style("", "", "") else f"\x1b[{fresh}m"
+        return f"\x1b[0;{fresh}m" if old != _NO_STYLE else f"\x1b[{fresh}m"
     parts = []
     if old.foreground != new.foreground:
         parts.append(new.foreground or "39")

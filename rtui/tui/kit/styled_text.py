@@ -110,16 +110,11 @@ def cut_middle(text: SafeText, cells: int) -> SafeText:
     if width_of(text) <= cells or cells < 8:
         return cut(text, cells)
     tail_cells = (cells - 1) // 2
-    head = set_cell_size(text, cells - 1 - tail_cells)
-    return SafeText(head + ELLIPSIS + _last_cells(text, tail_cells))
-
-
-def _last_cells(text: str, cells: int) -> str:
-    """Return the longest end of the text within `cells` cells, padded on the left to exactly that width."""
-    tail = text[-cells:]
-    while cell_len(tail) > cells:
+    tail = text[-tail_cells:]
+    while cell_len(tail) > tail_cells:
         tail = tail[1:]
-    return " " * (cells - cell_len(tail)) + tail
+    head = set_cell_size(text, cells - 1 - tail_cells)
+    return SafeText(head + ELLIPSIS + " " * (tail_cells - cell_len(tail)) + tail)
 
 
 def left(text: SafeText, cells: int) -> SafeText:
@@ -169,15 +164,9 @@ def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
         if len(lines) == max_lines - 1:
             lines.append(cut_middle(SafeText(rest), cells))
             break
-        head = _first_cells(rest, cells)
+        head = rest[:cells]
+        while len(head) > 1 and cell_len(head) > cells:
+            head = head[:-1]
         lines.append(SafeText(head))
         rest = rest[len(head) :]
     return lines or [SafeText("")]
-
-
-def _first_cells(text: str, cells: int) -> str:
-    """Return the longest beginning of the text within `cells` cells, at least one character."""
-    head = text[:cells]
-    while len(head) > 1 and cell_len(head) > cells:
-        head = head[:-1]
-    return head
