@@ -42,8 +42,7 @@ from rtui.tui.analyse.screen_lines import (
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.polling import AT_ONCE_S, FLUSH_S, REST_S, RefreshTimer
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
@@ -75,7 +74,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._hot_keys_read_at_s: float | None = None
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
-        self._refresh_timer = RefreshTimer(self, self.flush)
 
     @property
     def focus_home(self) -> Widget:
@@ -118,7 +116,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             self.view.age(status.hot_since_s)
             self._refresh_hot_keys(status)
         if status.is_live:
-            self._refresh_timer.after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
+            self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
     def _show_panel(self) -> None:
         """Show the chosen panel, or what stands in its place."""
@@ -199,7 +197,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def _show_soon(self) -> None:
         self._show_bars()
-        self._refresh_timer.after(AT_ONCE_S)
+        self.flush_after(AT_ONCE_S)
 
     def action_pause(self) -> None:
         """Pause the analysis, or resume it."""

@@ -5,21 +5,17 @@ Keys and namespaces share the places of columns, or have their own where it is w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar, Final, Literal
+from typing import Final
 
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widget import Widget
 from textual.widgets import OptionList
 
-from rtui.tui.kit.choice import LIST_BINDINGS, ChoiceList
-from rtui.tui.kit.command_screen import FocusScreen
+from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.styled_text import literal
 
 
 class TreeColumn(StrEnum):
@@ -98,62 +94,38 @@ def lay_out_row(width: int, enabled: frozenset[TreeColumn] = ALL_COLUMNS, longes
     places but the first give way.
     """
     wanted = min(longest, LONG_NAME_CELLS)
-    apart = tuple(
-        RowField(
-            None if column in FACT_COLUMNS else column, column if column in FACT_COLUMNS else None, _WIDTHS[column]
-        )
-        for column in TreeColumn
+    apart = [
+        RowField(None, column, cells) if column in FACT_COLUMNS else RowField(column, None, cells)
+        for column, cells in _WIDTHS.items()
         if column in enabled
-    )
+    ]
     if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
-        return RowLayout(_rest(width, apart), apart)
-    fields = tuple(field for pair in _SHARED if (field := _shared(*pair, enabled)))
+        return RowLayout(_rest(width, apart), tuple(apart))
+    fields = []
+    for pair in _SHARED:
+        namespace, key = (column if column in enabled else None for column in pair)
+        if namespace or key:
+            field = RowField(namespace, key, max(_WIDTHS[column] for column in pair if column in enabled))
+            fields.append(replace(field, cells=max(field.cells, len(field.title))))
     while len(fields) > 1 and _rest(width, fields) < wanted:
-        fields = fields[:-1]
+        fields.pop()
     while fields and _rest(width, fields) < MIN_NAME_CELLS:
-        fields = fields[:-1]
-    return RowLayout(_rest(width, fields), fields)
+        fields.pop()
+    return RowLayout(_rest(width, fields), tuple(fields))
 
 
-def _shared(namespace: TreeColumn, key: TreeColumn, enabled: frozenset[TreeColumn]) -> RowField | None:
-    """Return the place that two columns share, or None when neither is wanted."""
-    columns = [column for column in (namespace, key) if column in enabled]
-    if not columns:
-        return None
-    field = RowField(
-        namespace if namespace in enabled else None,
-        key if key in enabled else None,
-        max(_WIDTHS[column] for column in columns),
-    )
-    return RowField(field.namespace, field.key, max(field.cells, len(field.title)))
-
-
-def _rest(width: int, fields: tuple[RowField, ...]) -> int:
+def _rest(width: int, fields: Sequence[RowField]) -> int:
     """Return what the places leave for the name."""
     return width - sum(field.cells + GAP_CELLS for field in fields)
 
 
-class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
+class ColumnsScreen(ListScreen[None]):
     """Switches columns on and off; each change shows at once."""
 
-    BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
-
     def __init__(self, chosen: frozenset[TreeColumn], on_change: Callable[[frozenset[TreeColumn]], None]) -> None:
-        super().__init__()
         self._chosen = chosen
         self._on_change = on_change
-        self.options = ChoiceList(*map(self._prompt, TreeColumn), markup=False, id="choices")
-
-    @property
-    def focus_home(self) -> Widget:
-        """The columns."""
-        return self.options
-
-    def compose(self) -> ComposeResult:
-        """Show the columns."""
-        self.options.border_title = "Columns"
-        self.options.border_subtitle = "enter switches · esc closes"
-        yield self.options
+        super().__init__(literal("Columns"), "enter switches · esc closes", *map(self._prompt, TreeColumn))
 
     @on(OptionList.OptionSelected)
     def _switched(self, event: OptionList.OptionSelected) -> None:
@@ -163,5 +135,4 @@ class ColumnsScreen(ModalScreen[None], FocusScreen[None]):
         self._on_change(self._chosen)
 
     def _prompt(self, column: TreeColumn) -> Content:
-        sign: Literal["x", " "] = "x" if column in self._chosen else " "
-        return Content(f"[{sign}] {column.value}")
+        return Content(f"[{'x' if column in self._chosen else ' '}] {column.value}")

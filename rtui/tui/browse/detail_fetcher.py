@@ -25,7 +25,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.session import Session
-from rtui.tui.kit.polling import Work, drive
+from rtui.tui.kit.command_screen import Work, drive
 
 GROWTH: Final = 1.125
 """During a scan a namespace is counted again when it has grown by this factor."""

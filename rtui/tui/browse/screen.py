@@ -31,9 +31,8 @@ from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.choice import choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import CommandScreen
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen, Work
 from rtui.tui.kit.format import display_text
-from rtui.tui.kit.polling import FLUSH_S, REST_S, RefreshTimer, Work
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
@@ -95,7 +94,6 @@ class BrowseScreen(CommandScreen[None]):
         self._jump: Line = ()
         self._returns_to_analysis = False
         """Whether Escape goes back to the analysis: the user came from there to a key."""
-        self._refresh_timer = RefreshTimer(self, self.flush)
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -142,7 +140,7 @@ class BrowseScreen(CommandScreen[None]):
         self._refresh_after_reconnect(status)
         self._offer_commands()
         is_at_rest = before == self._shown and self.status_bar.is_at_rest and not names.is_searching
-        self._refresh_timer.after(REST_S if is_at_rest else FLUSH_S)
+        self.flush_after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_status(self) -> None:
         """Show who the server is and how the scan is doing."""

@@ -30,9 +30,9 @@ from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
+from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.format import display
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.polling import Work, drive
 
 FEW_ROWS: Final = 200
 """Up to so many matches are opened at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, LiteralString, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Size
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -24,13 +24,6 @@ from rtui.server.wire.target import Target
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import cut_middle, literal
-
-LIST_BINDINGS: list[BindingType] = [
-    Binding("escape,q", "dismiss", "Close", show=False),
-    Binding("j", "app.simulate_key('down')", show=False),
-    Binding("k", "app.simulate_key('up')", show=False),
-]
-"""Keys of every list: Escape closes, vim's keys move."""
 
 
 class ChoiceList(OptionList):
@@ -47,60 +40,54 @@ class ChoiceList(OptionList):
             super()._move_page(direction)
 
 
-class ChoiceScreen(ModalScreen[int | None], FocusScreen[int | None]):
-    """Returns the number of the chosen entry, None when nothing was chosen."""
+class ListScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
+    """Shows a list with a title and what its keys do; Escape closes it, vim's keys move."""
 
-    BINDINGS: ClassVar[list[BindingType]] = LIST_BINDINGS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Close", show=False),
+        Binding("j", "app.simulate_key('down')", show=False),
+        Binding("k", "app.simulate_key('up')", show=False),
+    ]
 
-    def __init__(self, title: SafeText, entries: Sequence[SafeText]) -> None:
+    def __init__(self, title: SafeText, subtitle: LiteralString, *entries: Option | Content) -> None:
         super().__init__()
-        self._title = title
-        self.options = ChoiceList(*(Option(Content(entry)) for entry in entries), markup=False, id="choices")
+        self.options = ChoiceList(*entries, markup=False, id="choices")
+        self.options.border_title = Content(title)
+        self.options.border_subtitle = subtitle
 
     @property
     def focus_home(self) -> Widget:
-        """The entries."""
+        """The list."""
         return self.options
 
     def compose(self) -> ComposeResult:
-        """Show the entries."""
-        self.options.border_title = Content(self._title)
-        self.options.border_subtitle = "enter chooses · esc closes"
+        """Show the list."""
         yield self.options
+
+
+class ChoiceScreen(ListScreen[int | None]):
+    """Returns the number of the chosen entry, None when nothing was chosen."""
+
+    def __init__(self, title: SafeText, entries: Sequence[SafeText]) -> None:
+        super().__init__(title, "enter chooses · esc closes", *map(Content, entries))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index)
 
 
-class QuitScreen(ModalScreen[bool], FocusScreen[bool]):
+class QuitScreen(ListScreen[bool]):
     """Asks whether to quit although something is lost; returns whether the user has agreed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n", "answer(False)", show=False),
         Binding("q,y", "answer(True)", show=False),
-        Binding("j", "app.simulate_key('down')", show=False),
-        Binding("k", "app.simulate_key('up')", show=False),
     ]
 
     def __init__(self, lost: SafeText) -> None:
-        """`lost` is a sentence on what is lost."""
-        super().__init__()
-        self.options = ChoiceList(Option(Content(lost), disabled=True), "Stay", "Quit", markup=False, id="choices")
-
-    @property
-    def focus_home(self) -> Widget:
-        """The answers."""
-        return self.options
-
-    def compose(self) -> ComposeResult:
-        """Show what is lost and the answers."""
-        self.options.border_title = "Quit?"
-        self.options.border_subtitle = "q quits · esc stays"
-        yield self.options
-
-    def on_mount(self) -> None:
-        """Begin on the answer that loses nothing."""
+        """`lost` is a sentence on what is lost; the cursor begins on the answer that loses nothing."""
+        entries = Option(Content(lost), disabled=True), Content("Stay"), Content("Quit")
+        super().__init__(literal("Quit?"), "q quits · esc stays", *entries)
         self.options.highlighted = 1
 
     def action_answer(self, is_wanted: bool) -> None:

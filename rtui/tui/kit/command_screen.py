@@ -2,15 +2,19 @@
 
 Keys, clicks, timers and workers may reach a screen before its widgets are mounted, while they are being removed, or
 when another screen lies on top. `is_ready` and `is_reachable` tell; the application checks them before any action.
+
+Screens pull what has changed (`CommandScreen.flush`), and long work is done in slices between which the event loop
+serves others (`drive`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from textual import events, on
 from textual.app import App, ScreenStackError
@@ -19,9 +23,11 @@ from textual.command import CommandInput, CommandList, CommandPalette, Discovery
 from textual.content import Content
 from textual.dom import DOMNode, NoScreen
 from textual.screen import Screen, ScreenResultType
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.guard.command import GuardError
@@ -31,6 +37,33 @@ from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, ScreenCommand
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
+
+FLUSH_S: Final = 0.1
+"""How often a screen polls while anything may change."""
+
+REST_S: Final = 1.0
+"""How often a screen polls when nothing is under way."""
+
+AT_ONCE_S: Final = 0.01
+"""How soon a screen polls after a command."""
+
+PAUSE_S: Final = 0.001
+"""Pause between slices; without one a keypress would wait for ten slices."""
+
+T = TypeVar("T")
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+"""Work for a worker: makes its coroutine only when it starts, so that none is left unawaited by a cancellation."""
+
+
+async def drive(work: Slices[T]) -> T:
+    """Do all slices, yielding to the event loop after each, and return the result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        await asyncio.sleep(PAUSE_S)
 
 
 def is_ready(screen: Screen[Any]) -> bool:
@@ -81,6 +114,7 @@ class CommandScreen(FocusScreen[ScreenResultType]):
     def __init__(self) -> None:
         super().__init__()
         self.footer_bar = FooterBar(id="footer")
+        self._flush_timer: Timer | None = None
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -101,6 +135,12 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         """Show what has changed; does nothing while the widgets are not all mounted."""
         if is_ready(self):
             self.show_changes()
+
+    def flush_after(self, seconds: float) -> None:
+        """Call `flush` once after so many seconds, instead of when it was due so far."""
+        if self._flush_timer is not None:
+            self._flush_timer.stop()
+        self._flush_timer = self.set_timer(seconds, self.flush)
 
     def show_changes(self) -> None:
         """Show what has changed since the last call."""
@@ -151,9 +191,6 @@ def failure_notice(error: BaseException) -> SafeText:
     return as_rtui_error(error, "a worker of the interface").happened
 
 
-Run = Callable[[], Coroutine[Any, Any, None]]
-
-
 class PaletteScreen(CommandPalette, FocusScreen[None]):
     """Textual's palette; several clicks beside it close it once, and not the screen below too."""
 
@@ -195,7 +232,7 @@ class CommandProvider(Provider):
             if score > 0:
                 yield Hit(score, _title(command), run, text=command.title, help=command.help)
 
-    def _commands(self) -> list[tuple[ScreenCommand, Run]]:
+    def _commands(self) -> list[tuple[ScreenCommand, Work]]:
         screen = self.screen
         if not isinstance(screen, CommandScreen):
             return []
