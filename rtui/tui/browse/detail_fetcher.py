@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from textual.worker import Worker
-
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
+from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.facts.preview.page import Page, Preview
@@ -76,33 +74,21 @@ class CountedState:
 
 def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
     """Count what lies directly below, in slices; None where that is not known or would take long."""
+    slicer, of, kept = Slicer(), node.count, node.suffixes
     if node.listed:
-        return (yield from _listed(node))
-    kept = node.suffixes
-    if node.dropped or node.count > MOST_KEYS or kept is None:
+        found: list[tuple[float, int]] = []
+        for start in range(0, len(node.labels), BATCH):
+            ordinals = range(start, min(start + BATCH, len(node.labels)))
+            found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
+            found = sorted(found)[:LARGEST]
+            yield from slicer.pause()
+        parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+        return ChildCounts(parts, len(node.labels), node.key_total, of)
+    if node.dropped or of > MOST_KEYS or kept is None:
         return None
-    return (yield from _kept(kept, node.count, node.brace_before, separators))
-
-
-def _listed(node: Namespace) -> Slices[ChildCounts]:
-    """Take the children of an open namespace."""
-    slicer = Slicer()
-    of = node.count
-    found: list[tuple[float, int]] = []
-    for start in range(0, len(node.labels), BATCH):
-        ordinals = range(start, min(start + BATCH, len(node.labels)))
-        found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
-        found = sorted(found)[:LARGEST]
-        yield from slicer.pause()
-    parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
-    return ChildCounts(parts, len(node.labels), node.key_total, of)
-
-
-def _kept(kept: PackedNames | bytes, of: int, brace_before: bool, separators: Separators) -> Slices[ChildCounts]:
-    """Cut the suffixes of an unopened namespace at their first separators."""
-    slicer = Slicer()
     counts: Counter[bytes] = Counter()
-    batches = iter([unpack_inline(kept)]) if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
+    brace_before = node.brace_before
+    batches = [unpack_inline(kept)] if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
     for names in batches:
         cut = separators.split_batch(names, brace_before=brace_before)
         counts.update(head + separator if separator else b"" for head, separator, _ in cut)
@@ -119,8 +105,8 @@ GRACE_S: Final = 0.15
 """An incomplete detail is shown after so long; until then the one before stays, so that the screen does not flicker."""
 
 
-Spawn = Callable[[Work], Worker[None]]
-"""Starts a worker."""
+Spawn = Callable[[Work], object]
+"""Starts a worker, which ends the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +135,6 @@ class DetailFetcher:
         self._session = session
         self._spawn = spawn
         self._on_change = on_change
-        self._task: Worker[None] | None = None
         self._counted: CountedState | None = None
         self._fetching: object | None = None
         """Identifies the fetch of facts and value that is under way."""
@@ -203,16 +188,9 @@ class DetailFetcher:
         if self.detail.facts is not None:
             self._start(partial(self._turn, self.detail, page))
 
-    def stop(self) -> None:
-        """Cancel what is being fetched."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
-
     def _start(self, work: Work, wanted: Detail | None = None) -> None:
-        self.stop()
         self._wanted = wanted
-        self._task = self._spawn(work)
+        self._spawn(work)
 
     async def _load(self, detail: Detail, rest_s: float) -> None:
         """Fetch facts, then the first page of the value."""
@@ -228,11 +206,13 @@ class DetailFetcher:
                 self.detail = replace(detail, children=children)
             self._on_change(self.detail)
             return
-        before = detail.facts, detail.preview
+        before, shown = detail.facts, detail.preview
         async with self._showing_progress():
             facts = await self._session.key_facts(key)
             self.detail = replace(self.detail, facts=facts)
-            preview = await self._session.preview(facts, _same_page(*before, facts))
+            is_same_type = before is not None and before.type == facts.type
+            page = shown.page if is_same_type and shown is not None else None
+            preview = await self._session.preview(facts, page)
             self.detail = replace(self.detail, preview=preview)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
@@ -259,9 +239,3 @@ class DetailFetcher:
             if self._fetching is fetching:
                 self._fetching = None
         self._on_change(self.detail)
-
-
-def _same_page(before: KeyFacts | None, preview: Preview | None, now: KeyFacts) -> Page | None:
-    """Return the page of a value that was shown before; None, the first, for none and for another type."""
-    is_same = before is not None and preview is not None and before.type == now.type
-    return preview.page if is_same and preview is not None else None

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from textual import events
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from rtui.keyspace.text.display import SafeText
-from rtui.server.facts.preview.page import Page
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, Spawn
-from rtui.tui.browse.detail_lines import KEY_TABS, DetailLines, Tab, summary_line
+from rtui.tui.browse.detail_lines import Tab, body_lines, head_lines, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
-from rtui.tui.kit.bars import Bar
-from rtui.tui.kit.layout import tab_line
+from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.line_view import LinePanel, ScrollingPanel
 
 
@@ -48,8 +46,7 @@ class DetailPane(Vertical):
         self.shown: Detail | None = None
         """The detail on the screen."""
         self._head = LinePanel(id="detail-head")
-        self._tabs = LinePanel(id="detail-tabs")
-        self._titles: tuple[SafeText, ...] = ()
+        self._tabs = TabBar(id="detail-tabs")
         self._clock = session.clock
         self._totals = totals
 
@@ -68,21 +65,19 @@ class DetailPane(Vertical):
         """Show a detail, from the top of its body unless it is the one that was shown before."""
         if not self.is_attached:
             return
-        lines = self._show_facts(detail)
+        self._show_facts(detail)
         if detail is not self.shown:
             self.body.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.body.set_content(lines.body)
+        self.body.set_content(partial(body_lines, detail, self.tab, self._totals()))
         self.shown = detail
         self.post_message(self.Changed(detail))
 
-    def _show_facts(self, detail: Detail) -> DetailLines:
-        """Show all but the body: what changes as time goes by. Returns the lines of the detail."""
-        lines = DetailLines(detail, self._totals(), self.tab, self._clock())
-        self._head.set_content(lines.head)
-        self._titles = lines.tabs
-        self._tabs.set_content(lambda width: [(), tab_line(lines.tabs, lines.chosen, lines.notes, width)])
-        self.summary.set_line(lambda width: summary_line(lines.detail, lines.totals, width, lines.now_s))
-        return lines
+    def _show_facts(self, detail: Detail) -> None:
+        """Show all but the body: what changes as time goes by."""
+        totals, now_s = self._totals(), self._clock()
+        self._head.set_content(partial(head_lines, detail, totals, now_s))
+        self._tabs.set_content(partial(tab_lines, detail, self.tab, now_s))
+        self.summary.set_line(partial(summary_line, detail, totals, now_s))
 
     def tick(self) -> None:
         """Show how far the time to live has run down and how old the facts are."""
@@ -103,19 +98,14 @@ class DetailPane(Vertical):
             self._show(detail)
             self.fetcher.recount(complete=complete)
 
-    def on_click(self, event: events.Click) -> None:
-        """Show the tab under the mouse."""
-        if event.widget is not self._tabs or event.y != self._tabs.region.y - self.region.y:
-            return
-        x = 1
-        for index, title in enumerate(self._titles):
-            if x <= event.x - (self._tabs.region.x - self.region.x) < x + len(title) + 2:
-                self.action_show_tab(index)
-            x += len(title) + 3
+    @on(TabBar.Chosen)
+    def _tab_clicked(self, event: TabBar.Chosen) -> None:
+        event.stop()
+        self.action_show_tab(event.index)
 
     def action_show_tab(self, index: int) -> None:
         """Show a tab by its number."""
-        self.tab = Tab(index % len(KEY_TABS))
+        self.tab = Tab(index % len(Tab))
         self.shown = None
         self._show(self.detail)
 
@@ -129,15 +119,15 @@ class DetailPane(Vertical):
 
     def action_next_page(self) -> None:
         """Fetch the next page of the value."""
-        self._turn(None if self.detail.preview is None else self.detail.preview.next_page)
+        preview = self.detail.preview
+        if preview is not None and preview.next_page is not None:
+            self.fetcher.turn(preview.next_page)
 
     def action_previous_page(self) -> None:
         """Fetch the page before."""
-        self._turn(None if self.detail.preview is None else self.detail.preview.page.previous)
-
-    def _turn(self, page: Page | None) -> None:
-        if page is not None:
-            self.fetcher.turn(page)
+        preview = self.detail.preview
+        if preview is not None and preview.page.previous is not None:
+            self.fetcher.turn(preview.page.previous)
 
     def action_reload(self) -> None:
         """Fetch the facts and the value of the key again."""

@@ -31,7 +31,7 @@ from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.choice import choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen, Work
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.format import display_text
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
@@ -81,7 +81,7 @@ class BrowseScreen(CommandScreen[None]):
         super().__init__()
         self.session = session
         self.tree_pane = TreePane(session, id="tree-pane")
-        self.detail_pane = DetailPane(session, self._spawn_detail, self.tree_pane.totals, id="detail")
+        self.detail_pane = DetailPane(session, partial(self._run, what="details"), self.tree_pane.totals, id="detail")
         self.title_bar = Bar(id="title")
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner()
@@ -212,9 +212,6 @@ class BrowseScreen(CommandScreen[None]):
             self.detail_pane.fetcher.refresh()
 
     # the details
-
-    def _spawn_detail(self, work: Work) -> Worker[None]:
-        return self.run_worker(work, group="detail", exit_on_error=False, description="details")
 
     @on(DetailPane.Changed)
     def _detail_changed(self, event: DetailPane.Changed) -> None:

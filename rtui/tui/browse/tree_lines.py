@@ -85,6 +85,12 @@ class KnownCount:
     keys: float
     mark: Mark
 
+    @property
+    def text(self) -> SafeText:
+        """The count as it is written where there is room for all its figures."""
+        is_rough = self.mark is Mark.ABOUT
+        return fmt.short_count(self.keys, self.mark) if is_rough else fmt.count(round(self.keys), self.mark)
+
 
 def known_count(node: Namespace, complete: bool) -> KnownCount:
     """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
@@ -144,8 +150,8 @@ def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Tot
         spans.append(gap(GAP_CELLS))
         match field.namespace:
             case TreeColumn.KEYS:
-                text = fmt.count(round(known.keys), known.mark)
-                if known.mark is Mark.ABOUT or width_of(text) > field.cells:
+                text = known.text
+                if width_of(text) > field.cells:
                     text = fmt.short_count(known.keys, known.mark)
                 is_muted = known.mark is Mark.ABOUT or totals.is_outdated
                 spans.append(Span(right(text, field.cells), Role.MUTED if is_muted else Role.TEXT))

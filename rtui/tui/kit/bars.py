@@ -125,7 +125,7 @@ class TabBar(Bar):
     def on_click(self, event: events.Click) -> None:
         """Choose the title under the mouse."""
         x = index = 0
-        for span in self.lines[0] if self.lines else ():
+        for span in self.lines[event.y] if event.y < len(self.lines) else ():
             is_title = span.role in (Role.TAB, Role.TAB_ON)
             end = x + line_width((span,))
             if is_title and x <= event.x < end:

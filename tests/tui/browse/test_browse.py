@@ -140,6 +140,8 @@ async def test_tabs_and_the_slot() -> None:
         assert "{user:7}:cart" in user.body
         await user.press("1")
         assert '"id": 106' in user.body
+        await user.pilot.click("#detail-tabs", offset=(11, 1))
+        assert user.screen.detail_pane.tab is Tab.SLOT
 
 
 async def test_pages_turn_forth_and_back() -> None:
