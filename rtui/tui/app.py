@@ -115,9 +115,11 @@ class RtuiApp(App[int]):
             self.notify(message, title="Theme", severity="warning", markup=False)
         self.call_after_refresh(self.begin)
 
+    @on(ConnectScreen.Retry)
     async def begin(self) -> None:
-        """Start connecting."""
-        self._connect()
+        """Connect in a worker."""
+        work = self._open_session()
+        self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
     def _on_driver_message(self, message: Message) -> None:
         """Have scans yield the event loop to input; called from the thread that reads the terminal."""
@@ -161,14 +163,6 @@ class RtuiApp(App[int]):
             namespaces = {**self.screen.action_owners, **(namespaces or {})}
         return await super().run_action(action, default_namespace, namespaces)
 
-    def on_connect_screen_retry(self) -> None:
-        """Connect again."""
-        self._connect()
-
-    def _connect(self) -> None:
-        work = self._open_session()
-        self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
-
     async def _open_session(self) -> None:
         """Connect and switch to the tree; a failure stays on the first screen."""
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - after the first paint, with all of the server's side
@@ -182,7 +176,7 @@ class RtuiApp(App[int]):
         try:
             await session.start()
         except RtuiError as error:
-            self._connect_failed(error)
+            self._show_error(error)
             return
         finally:
             poll.stop()
@@ -196,14 +190,13 @@ class RtuiApp(App[int]):
         """Show what a connection waits for that is retried by itself, such as a server that is loading."""
         from rtui.server.wire.connection import Lost  # noqa: PLC0415 - there by now
 
-        link, screen = session.status.link, self.screen
-        if isinstance(link, Lost) and link.reason is not None and isinstance(screen, ConnectScreen):
-            screen.waiting(link.reason.title, link.reason.happened, link.reason.remedy)
+        link = session.status.link
+        if isinstance(link, Lost) and link.reason is not None:
+            self._show_error(link.reason, is_final=False)
 
-    def _connect_failed(self, error: RtuiError) -> None:
-        screen = self.screen
-        if isinstance(screen, ConnectScreen):
-            screen.failed(error.title, error.happened, error.remedy)
+    def _show_error(self, error: RtuiError, *, is_final: bool = True) -> None:
+        if isinstance(self.screen, ConnectScreen):
+            self.screen.show_error(error, is_final=is_final)
 
     @on(Worker.StateChanged)
     def _worker_ended(self, event: Worker.StateChanged) -> None:
@@ -212,7 +205,7 @@ class RtuiApp(App[int]):
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
             from rtui.server.wire.tasks import as_rtui_error  # noqa: PLC0415 - only then
 
-            self._connect_failed(as_rtui_error(error, "connecting"))
+            self._show_error(as_rtui_error(error, "connecting"))
 
     def on_resize(self) -> None:
         """Paint everything again once the terminal keeps its size.

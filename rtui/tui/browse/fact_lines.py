@@ -14,24 +14,13 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
-from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
+from rtui.tui.browse.tree_lines import REASONS, KnownCount, Totals, known_count, share_of
 from rtui.tui.kit.format import ago, bar, display, display_text
 from rtui.tui.kit.layout import LABEL_CELLS, MARGIN, NO_FACT, Fact, name_lines, pair_line, prose, single_line
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
-
-_REASONS: Final = {
-    Reason.DENIED: literal("denied"),
-    Reason.UNKNOWN_COMMAND: literal("no such command"),
-    Reason.GONE: literal("–"),
-    Reason.UNSUPPORTED: literal("not available"),
-    Reason.NOT_ASKED: literal("not asked"),
-    Reason.TOO_LARGE: literal("too large to ask"),
-    Reason.FAILED: literal("failed"),
-}
-
 
 T = TypeVar("T")
 
@@ -101,7 +90,7 @@ def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], ro
     if not isinstance(value, Unknown):
         return Fact(label, text(value), role)
     is_failure = value.reason in (Reason.DENIED, Reason.FAILED)
-    return Fact(label, _REASONS[value.reason], Role.WARN if is_failure else Role.MUTED)
+    return Fact(label, REASONS[value.reason].full, Role.WARN if is_failure else Role.MUTED)
 
 
 def _slot(key: bytes) -> Fact:

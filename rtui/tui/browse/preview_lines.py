@@ -17,10 +17,10 @@ from rtui.server.facts.preview.page import (
     PreviewColumn,
     PreviewKind,
     PreviewRow,
-    SideTable,
     StringWindow,
     Unread,
 )
+from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import MARGIN, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap
@@ -39,16 +39,6 @@ _BETWEEN: Final = 2
 _JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
 _NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS})
 
-_REFUSALS: Final = {
-    Reason.DENIED: literal("Not allowed"),
-    Reason.UNKNOWN_COMMAND: literal("The server has no such command"),
-    Reason.GONE: literal("The key is gone"),
-    Reason.UNSUPPORTED: literal("Not looked into"),
-    Reason.NOT_ASKED: literal("Not asked for"),
-    Reason.TOO_LARGE: literal("Too large to read"),
-    Reason.FAILED: literal("The server refused"),
-}
-
 
 def preview_lines(preview: Preview, width: int) -> list[Line]:
     """Return a page of a value for a panel of this width."""
@@ -63,7 +53,13 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
     elif preview.columns and preview.refusal is None:
         lines += prose(literal("(empty)"), width, Role.FAINT)
     for section in preview.sections:
-        lines += _section_lines(section, width)
+        title = display_text(section.title)
+        if section.subject is not None:
+            title = joined((title, display(section.subject, limit=64)), " ")
+        lines += [(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))]
+        if section.rows:
+            lines += table_lines(section.columns, section.rows, width)
+        lines += _note_lines(section.notes, width)
     lines += _note_lines(preview.notes, width)
     if preview.touched:
         lines += _note_lines(
@@ -76,7 +72,9 @@ def page_note(preview: Preview) -> Line:
     """Return which page this is, and which keys turn it, for the end of the tab line."""
     parts: list[Span] = []
     if preview.rows and isinstance(preview.total, int):
-        parts.append(Span(SafeText(f"{_shown(preview):,} of {preview.total:,}"), Role.MUTED))
+        is_stream = preview.kind is PreviewKind.STREAM  # of which an entry has several rows
+        shown = sum(1 for row in preview.rows if row and row[0] is not None) if is_stream else len(preview.rows)
+        parts.append(Span(SafeText(f"{shown:,} of {preview.total:,}"), Role.MUTED))
     elif preview.window is not None and isinstance(preview.total, int):
         first, last = preview.window.offset_bytes, preview.window.offset_bytes + len(preview.window.data)
         if preview.next_page is not None or first:
@@ -88,17 +86,9 @@ def page_note(preview: Preview) -> Line:
     return tuple(parts)
 
 
-def _shown(preview: Preview) -> int:
-    """Return how many elements the page has: a row each, but several rows for an entry of a stream."""
-    if preview.kind is PreviewKind.STREAM:
-        return sum(1 for row in preview.rows if row and row[0] is not None)
-    return len(preview.rows)
-
-
 def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
     """Return why nothing, or nothing more, is shown."""
-    title = _REFUSALS[refusal.reason]
-    lines: list[Line] = [(gap(MARGIN), Span(title, Role.WARN))]
+    lines: list[Line] = [(gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN))]
     if refusal.reason is Reason.GONE:
         lines += prose(literal("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
     elif refusal.detail:
@@ -116,7 +106,12 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
     lines: list[Line] = []
     for label, (_, value) in zip(labels, summary, strict=True):
         indent = room if is_beside else _BETWEEN
-        found = _summary_value(value, max(width - indent, MIN_COLUMN_CELLS + 2 * MARGIN))
+        space = max(width - indent, MIN_COLUMN_CELLS + 2 * MARGIN)
+        if isinstance(value, Unknown):
+            found = prose(display_text(value.detail or value.reason.value), space, Role.MUTED)
+        else:
+            parts = wrap(cell_text(value, Meaning.VALUE), space - 2 * MARGIN, CELL_LINES)
+            found = [(gap(MARGIN), Span(part)) for part in parts]
         if is_beside:
             title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
             lines += [(*title, *found[0][1:]), *((gap(indent), *line) for line in found[1:])]
@@ -125,50 +120,23 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
     return [*lines, ()]
 
 
-def _summary_value(value: PreviewCell | Unknown, width: int) -> list[Line]:
-    """Return a fact of a value, or the sentence that says why it is not known, as lines with a margin."""
-    if isinstance(value, Unknown):
-        return prose(display_text(value.detail or value.reason.value), width, Role.MUTED)
-    room = max(width - 2 * MARGIN, MIN_COLUMN_CELLS)
-    return [(gap(MARGIN), Span(part)) for part in wrap(cell_text(value, Meaning.VALUE), room, CELL_LINES)]
-
-
 def _window_lines(kind: PreviewKind, window: StringWindow, width: int) -> list[Line]:
-    """Return the bytes of a string as what they seem to be."""
+    """Return the bytes of a string as what they seem to be: text, JSON with its names apart, or a hex dump."""
+    room = width - 2 * MARGIN
+    lines: list[Line] = []
     if not window.data:
         return prose(literal("(empty string)"), width, Role.FAINT)
-    if kind is PreviewKind.JSON and window.json_lines:
-        return [line for raw in window.json_lines for line in _json_lines(raw, width)]
     if kind in (PreviewKind.TEXT, PreviewKind.JSON):
-        return [line for raw in window.data.split(b"\n") for line in _text_lines(raw, width)]
-    return [*_hex_lines(window, width), ()]
-
-
-def _text_lines(raw: bytes, width: int) -> list[Line]:
-    """Return one line of a text, wrapped."""
-    room = width - 2 * MARGIN
-    text = display(raw, limit=room * TEXT_LINES) if raw else literal("")
-    return [(gap(MARGIN), Span(part)) for part in wrap(text, room, TEXT_LINES)]
-
-
-def _json_lines(raw: bytes, width: int) -> list[Line]:
-    """Return one line of laid-out JSON, its member name apart from its value."""
-    room = width - 2 * MARGIN
-    text = display(raw, limit=room * TEXT_LINES)
-    found = _JSON_NAME.match(text)
-    parts = wrap(text, room, TEXT_LINES)
-    lines: list[Line] = []
-    for index, part in enumerate(parts):
-        end = found.end() if found and not index else 0
-        lines.append((gap(MARGIN), Span(SafeText(part[:end]), Role.HASH), Span(SafeText(part[end:]))))
-    return lines
-
-
-def _hex_lines(window: StringWindow, width: int) -> list[Line]:
-    """Return a hex dump with as many bytes a line as fit: 16, 8 or 4."""
-    room = width - 2 * MARGIN
+        is_json = kind is PreviewKind.JSON and bool(window.json_lines)
+        for raw in window.json_lines if is_json else window.data.split(b"\n"):
+            text = display(raw, limit=room * TEXT_LINES)
+            first, *more = wrap(text, room, TEXT_LINES)
+            name = _JSON_NAME.match(text) if is_json else None
+            end = name.end() if name else 0
+            lines.append((gap(MARGIN), Span(SafeText(first[:end]), Role.HASH), Span(SafeText(first[end:]))))
+            lines += [(gap(MARGIN), Span(part)) for part in more]
+        return lines
     step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
-    lines: list[Line] = []
     for at in range(0, len(window.data), step):
         piece = window.data[at : at + step]
         shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
@@ -178,18 +146,7 @@ def _hex_lines(window: StringWindow, width: int) -> list[Line]:
             Span(SafeText(f"{piece.hex(' '):<{3 * step}} ")),
             Span(SafeText(shown), Role.MUTED),
         ))  # fmt: skip
-    return lines
-
-
-def _section_lines(section: SideTable, width: int) -> list[Line]:
-    """Return a table beside the main one under its title."""
-    title = display_text(section.title)
-    if section.subject is not None:
-        title = joined((title, display(section.subject, limit=64)), " ")
-    lines: list[Line] = [(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))]
-    if section.rows:
-        lines += table_lines(section.columns, section.rows, width)
-    return lines + _note_lines(section.notes, width)
+    return [*lines, ()]
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
@@ -262,7 +219,7 @@ def _role(column: PreviewColumn, value: PreviewCell) -> Role:
 
 
 def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
-    """Return one cell as safe text."""
+    """Return one cell as safe text; a number as its column wants it, or as the server writes it."""
     match value:
         case None:
             return literal("")
@@ -271,22 +228,9 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
             return SafeText(f"({size}not read)")
         case bytes():
             return display(value) if value else literal('""')
-        case _:
-            return _figure(value, meaning)
-
-
-def _figure(value: float, meaning: Meaning) -> SafeText:
-    """Return a number as its column wants it."""
-    match meaning:
-        case Meaning.DURATION_MS:
-            return fmt.duration(round(value))
-        case Meaning.COUNT:
-            return SafeText(f"{value:,}")
-        case _:
-            return number(value)
-
-
-def number(value: float) -> SafeText:
-    """Return a number as the server writes it: whole ones without a point."""
-    whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
-    return SafeText(str(int(value)) if whole else repr(value))
+    if meaning is Meaning.DURATION_MS:
+        return fmt.duration(round(value))
+    if meaning is Meaning.COUNT:
+        return SafeText(f"{value:,}")
+    is_whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())
+    return SafeText(str(int(value)) if is_whole else repr(value))

@@ -47,8 +47,10 @@ class RowFactsCache:
         if asked is None or not isinstance(asked.ttl_ms, int):
             return asked
         now, shown = asked.at(self._clock()), self._counted_down.get(key)
-        if shown is not None and _is_same_second(now, shown):
-            return shown
+        if shown is not None and isinstance(now.ttl_ms, int) and isinstance(shown.ttl_ms, int):
+            is_same_state = (now.ttl_ms == 0) == (shown.ttl_ms == 0)
+            if is_same_state and now.ttl_ms // _SECOND_MS == shown.ttl_ms // _SECOND_MS:
+                return shown
         self._counted_down[asked.key] = now
         return now
 
@@ -60,9 +62,12 @@ class RowFactsCache:
             if row.kind is RowKind.KEY:
                 key = row.key()
                 known = self._asked.get(key)
+                is_due = known is None
                 if known is not None:
                     self._asked.move_to_end(key)
-                is_due = known is None or self._is_due(known, now_s, hold_s)
+                    expires_at_s = known.expires_at_s
+                    has_expired = expires_at_s is not None and now_s >= expires_at_s + AFTER_EXPIRY_S
+                    is_due = has_expired or key in self._invalid or now_s - known.asked_at_s > hold_s
                 if is_due and len(key) <= MOST_NAME_BYTES:
                     wanted.append(key)
         return wanted
@@ -96,17 +101,3 @@ class RowFactsCache:
     def invalidate(self) -> None:
         """Have everything fetched again; known facts are shown until then."""
         self._invalid.update(self._asked)
-
-    def _is_due(self, facts: RowFacts, now_s: float, hold_s: float) -> bool:
-        """Return whether known facts have to be fetched again."""
-        expires_at_s = facts.expires_at_s
-        has_expired = expires_at_s is not None and now_s >= expires_at_s + AFTER_EXPIRY_S
-        return has_expired or facts.key in self._invalid or now_s - facts.asked_at_s > hold_s
-
-
-def _is_same_second(one: RowFacts, other: RowFacts) -> bool:
-    """Whether two moments of the same facts show the same time to live."""
-    left, before = one.ttl_ms, other.ttl_ms
-    if not isinstance(left, int) or not isinstance(before, int):
-        return False
-    return (left == 0) == (before == 0) and left // _SECOND_MS == before // _SECOND_MS

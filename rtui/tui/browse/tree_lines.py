@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
@@ -51,14 +51,28 @@ INDENT_CELLS: Final = 2
 _OPEN, _CLOSED, _NO_SIGN = literal("▾ "), literal("▸ "), literal("  ")
 _EMPTY = literal("(empty)")
 
-_SHORT_REASONS: Final = {
-    Reason.DENIED: literal("denied"),
-    Reason.UNKNOWN_COMMAND: literal("n/a"),
-    Reason.GONE: literal("gone"),
-    Reason.UNSUPPORTED: literal("n/a"),
-    Reason.NOT_ASKED: literal("–"),
-    Reason.TOO_LARGE: literal("large"),
-    Reason.FAILED: literal("error"),
+
+class ReasonTexts(NamedTuple):
+    """What is written where something is not known."""
+
+    short: SafeText
+    """In a column of the tree."""
+    full: SafeText
+    """In the facts of a key."""
+    refusal: SafeText
+    """Above what is missing of a value."""
+
+
+REASONS: Final = {
+    Reason.DENIED: ReasonTexts(literal("denied"), literal("denied"), literal("Not allowed")),
+    Reason.UNKNOWN_COMMAND: ReasonTexts(
+        literal("n/a"), literal("no such command"), literal("The server has no such command")
+    ),
+    Reason.GONE: ReasonTexts(literal("gone"), literal("–"), literal("The key is gone")),
+    Reason.UNSUPPORTED: ReasonTexts(literal("n/a"), literal("not available"), literal("Not looked into")),
+    Reason.NOT_ASKED: ReasonTexts(literal("–"), literal("not asked"), literal("Not asked for")),
+    Reason.TOO_LARGE: ReasonTexts(literal("large"), literal("too large to ask"), literal("Too large to read")),
+    Reason.FAILED: ReasonTexts(literal("error"), literal("failed"), literal("The server refused")),
 }
 
 
@@ -185,7 +199,7 @@ def _fact(facts: RowFacts, column: TreeColumn) -> tuple[SafeText, Role]:
     """Return one fact of a key as text, or why there is none."""
     value = {TreeColumn.TYPE: facts.type, TreeColumn.TTL: facts.ttl_ms, TreeColumn.SIZE: facts.memory_bytes}[column]
     if isinstance(value, Unknown):
-        return _SHORT_REASONS[value.reason], Role.WARN if value.reason is Reason.DENIED else Role.MUTED
+        return REASONS[value.reason].short, Role.WARN if value.reason is Reason.DENIED else Role.MUTED
     if isinstance(value, bytes):
         return display(value, limit=16), type_role(value)
     if isinstance(value, NoTtl):

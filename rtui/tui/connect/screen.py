@@ -12,6 +12,7 @@ from textual.dom import DOMNode
 from textual.message import Message
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import CommandScreen
@@ -81,23 +82,15 @@ class ConnectScreen(CommandScreen[None]):
         line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
         self._show(lambda _width: [line])
 
-    def waiting(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
-        """Show what is waited for while connecting is retried by itself."""
+    def show_error(self, error: RtuiError, *, is_final: bool) -> None:
+        """Show why connecting failed and what to try; unless `is_final`, it is retried by itself."""
+        self._failed = is_final
 
         def lines(width: int) -> list[Line]:
-            found: list[Line] = [(gap(1), Span(title, Role.WARN)), (gap(1), Span(self._label, Role.STRONG))]
-            return [*found, (), *prose(happened, width, Role.TEXT), (), *prose(remedy, width, Role.MUTED)]
-
-        self._show(lines)
-
-    def failed(self, title: SafeText, happened: SafeText, remedy: SafeText) -> None:
-        """Show why connecting failed and what to try."""
-        self._failed = True
-
-        def lines(width: int) -> list[Line]:
-            found: list[Line] = [(gap(1), Span(title, Role.BAD)), (gap(1), Span(self._label, Role.STRONG))]
-            found += [(), *prose(happened, width, Role.TEXT)]
-            return [*found, (), *prose(remedy, width, Role.MUTED)] if remedy else found
+            role = Role.BAD if is_final else Role.WARN
+            found: list[Line] = [(gap(1), Span(error.title, role)), (gap(1), Span(self._label, Role.STRONG))]
+            found += [(), *prose(error.happened, width, Role.TEXT)]
+            return [*found, (), *prose(error.remedy, width, Role.MUTED)] if error.remedy else found
 
         self._show(lines)
 

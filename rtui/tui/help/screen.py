@@ -47,37 +47,26 @@ LEGEND: Final = (
 
 GLOSSARY: Final = (
     (literal("namespace"), literal(
-        "All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2."
-    )),
+        "All keys whose names begin alike, up to a separator: shop:user: holds shop:user:1 and shop:user:2.")),
     (literal("pattern {id}"), literal(
-        "Stands for the part in which otherwise equal names differ, such as a number or a UUID."
-    )),
+        "Stands for the part in which otherwise equal names differ, such as a number or a UUID.")),
     (literal("hash slot"), literal(
-        "One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which."
-    )),
+        "One of the 16,384 parts into which a cluster divides its keys; CRC16 of the name decides which.")),
     (literal("hash tag"), literal(
-        "A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot."
-    )),
+        "A part of a name in braces; only it is hashed, so that all keys with the same tag share a slot.")),
     (literal("encoding"), literal(
-        "How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it."
-    )),
+        "How the server stores a value in memory, such as listpack or hashtable; OBJECT ENCODING tells it.")),
     (literal("NO-TOUCH"), literal(
-        "A mode of the connection (Redis 7.2 and later, Valkey) in which reading a key does not count as a "
-        "use of it."
-    )),
+        "A mode of the connection (Redis 7.2 and later, Valkey) in which reading a key does not count as a use of "
+        "it.")),
     (literal("idle time"), literal(
-        "How long ago a key was last used, or last written under the policies whose names end in lrm."
-    )),
+        "How long ago a key was last used, or last written under the policies whose names end in lrm.")),
     (literal("LFU frequency"), literal(
-        "A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU "
-        "policies."
-    )),
+        "A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies.")),
     (literal("expiry cliff"), literal(
-        "A time in which far more keys of a namespace expire than in the time around it."
-    )),
+        "A time in which far more keys of a namespace expire than in the time around it.")),
     (literal("estimate"), literal(
-        "A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it."
-    )),
+        "A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it.")),
 )  # fmt: skip
 """Terms that need a word, and what they mean."""
 

@@ -134,10 +134,6 @@ class TabBar(Bar):
             x, index = end, index + is_title
 
 
-GLOB_CHARACTERS: Final = "*?[]\\"
-"""A text with one of these is a glob."""
-
-
 class FilterInput(Input):
     """A line over the status bar; hidden until it is wanted."""
 
@@ -163,7 +159,7 @@ class FilterInput(Input):
     @property
     def is_glob(self) -> bool:
         """Whether the text has characters that only a server's glob understands."""
-        return any(character in GLOB_CHARACTERS for character in self.value)
+        return any(character in "*?[]\\" for character in self.value)
 
     def open(self, value: str = "") -> None:
         """Show the line with a text to change, and take the keyboard at once: the next key is meant for the line."""

@@ -54,21 +54,10 @@ def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
         pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
     pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
     pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
-    pieces.append(_no_touch(status.no_touch))
-    return pieces
-
-
-_NO_TOUCH_MISSING: Final = {
-    NoTouch.UNSUPPORTED: literal("NO-TOUCH not supported"),
-    NoTouch.DENIED: literal("NO-TOUCH denied"),
-}
-
-
-def _no_touch(state: NoTouch) -> Piece:
-    """Return whether reading keys leaves their idle times and frequencies as they are."""
-    if state is NoTouch.ON:
-        return Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),))
-    return Piece(1, (Span(_NO_TOUCH_MISSING[state], Role.WARN),))
+    if status.no_touch is NoTouch.ON:
+        return [*pieces, Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),))]
+    why = literal("denied") if status.no_touch is NoTouch.DENIED else literal("not supported")
+    return [*pieces, Piece(1, (Span(SafeText(f"NO-TOUCH {why}"), Role.WARN),))]
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:
@@ -81,19 +70,13 @@ def _figures(status: BrowsingStatus) -> list[Piece]:
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
         pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
-    keys = _keys(status)
-    if keys is not None:
+    if status.total is not None:
+        total = status.total
+        keys = fmt.estimated(total, fmt.short_count) if isinstance(total, Estimate) else fmt.count(total)
         pieces.append(Piece(0, (Span(keys, role), Span(literal(" keys"), Role.MUTED))))
     if server.ops_per_s is not None and not is_lost:
         pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
     return pieces
-
-
-def _keys(status: BrowsingStatus) -> SafeText | None:
-    """Return how many keys the database has, by DBSIZE or as estimated from a sample."""
-    if isinstance(status.total, Estimate):
-        return fmt.estimated(status.total, fmt.short_count)
-    return None if status.total is None else fmt.count(status.total)
 
 
 BAR_SHARE: Final = 6

@@ -59,7 +59,17 @@ class TableRows:
         self.state = state
         self._texts: dict[int, tuple[SafeText, ...]] = {}
         self._identities = _identities(table)
-        self._shown = self._sorted()
+        columns, rows, wanted = table.columns, list(range(len(table.rows))), state.filter_text.casefold()
+        if wanted:
+            names = [at for at, column in enumerate(columns) if not column.numeric]
+            rows = [row for row in rows if any(wanted in self._texts_of(row)[at].casefold() for at in names)]
+        by = next((at for at, column in enumerate(columns) if column.id == state.sort), None)
+        if by is not None:
+            rows = table.sorted_rows(rows, by, descending=columns[by].numeric is not state.is_reversed)
+        elif state.is_reversed:
+            rows.reverse()
+        self._shown = rows
+        """The indices of the rows that the filter keeps, in the order of the state."""
         if held is not None:
             indices = {self._identities[index]: index for index in self._shown}
             old = [indices.pop(identity) for identity in held if identity in indices]
@@ -108,18 +118,6 @@ class TableRows:
             row = zip(self.table.rows[index], self.table.columns, strict=True)
             texts = self._texts[index] = tuple(_cell_text(cell, column) for cell, column in row)
         return texts
-
-    def _sorted(self) -> list[int]:
-        """Return the indices of the rows that the filter keeps, in the order of the state."""
-        columns, state, rows = self.table.columns, self.state, list(range(len(self.table.rows)))
-        wanted = state.filter_text.casefold()
-        if wanted:
-            names = [at for at, column in enumerate(columns) if not column.numeric]
-            rows = [row for row in rows if any(wanted in self._texts_of(row)[at].casefold() for at in names)]
-        by = next((at for at, column in enumerate(columns) if column.id == state.sort), None)
-        if by is None:
-            return rows[::-1] if state.is_reversed else rows
-        return self.table.sorted_rows(rows, by, descending=columns[by].numeric is not state.is_reversed)
 
 
 def _identities(table: Table) -> list[Hashable]:
@@ -240,7 +238,11 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     if not columns:
         return TableLayout()
     sizes = [
-        max(_text_cells(column, widest), width_of(column.title) + (2 if column.numeric else 0))
+        max(
+            # names and texts get little more than the column asks for
+            min(widest, column.width + 3) if column.width and not column.numeric else widest,
+            width_of(column.title) + (2 if column.numeric else 0),
+        )
         for column, widest in zip(columns, text_widths or [column.width for column in columns], strict=True)
     ]
     flexible = next((at for at, column in enumerate(columns) if not column.width), 0)
@@ -263,11 +265,6 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
     shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE]
     bar = shares[0] if shares and space - more > BAR_CELLS else None
     return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, at == bar) for at in sorted(kept)))
-
-
-def _text_cells(column: Column, widest: int) -> int:
-    """Return the width that the texts of a column get: names and texts little more than the column asks for."""
-    return min(widest, column.width + 3) if column.width and not column.numeric else widest
 
 
 def header_line(table: Table, layout: TableLayout, order: Order | None) -> Line:

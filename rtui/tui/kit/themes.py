@@ -43,13 +43,8 @@ class Palette(Enum):
 
 def palette_of(console: Console) -> Palette:
     """Return what the terminal of a console shows, as Rich reads it from TERM and COLORTERM."""
-    match console.color_system:
-        case "truecolor":
-            return Palette.TRUE
-        case "256":
-            return Palette.XTERM
-        case _:
-            return Palette.ANSI
+    system = console.color_system
+    return Palette(system) if system in ("truecolor", "256") else Palette.ANSI
 
 
 def first_theme(palette: Palette) -> str:
@@ -77,6 +72,15 @@ _COLOURS: Final = frozenset({
     "foreground", "background", "surface", "panel", "boost",
 })  # fmt: skip
 """The fields of a theme that are colours."""
+
+
+_VALUES: Final[Mapping[str, tuple[Any, str]]] = {
+    "dark": (bool, "true or false"),
+    "ansi": (bool, "true or false"),
+    "luminosity_spread": (int | float, "a number"),
+    "text_alpha": (int | float, "a number"),
+}
+"""The types of the settings that are no texts, and how they are called."""
 
 
 class ThemeError(ValueError):
@@ -115,10 +119,10 @@ def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palet
     """
     found: dict[str, Theme] = {}
     errors: list[ThemeError] = []
-    for path in _files(shipped_folder()):
+    for path in sorted(shipped_folder().glob("*.toml")):
         theme = read_theme(path, palette)
         found[theme.name] = theme
-    for path in _files(user_folder() if user is None else user):
+    for path in sorted((user_folder() if user is None else user).glob("*.toml")):
         try:
             theme = read_theme(path, palette)
             try_theme(path, theme, css())
@@ -129,11 +133,6 @@ def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palet
     return ThemeSet(tuple(found.values()), tuple(errors))
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the theme files of a folder by name; none when there is no folder."""
-    return sorted(folder.glob("*.toml")) if folder.is_dir() else []
-
-
 def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
     """Return the theme of a file for a terminal of a palette; raises ThemeError for anything that is not one."""
     try:
@@ -141,8 +140,8 @@ def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ThemeError(path, str(error)) from None
     record.setdefault("name", path.stem)
-    few_colours = record.pop(FEW_COLOURS_TABLE, {})
-    _demand(path, FEW_COLOURS_TABLE, isinstance(few_colours, dict), "a table")
+    few_colours = _texts(path, FEW_COLOURS_TABLE, record.pop(FEW_COLOURS_TABLE, {}))
+    record["variables"] = _texts(path, "variables", record.get("variables", {}))
     unknown = sorted(set(record) - _FIELDS)
     if unknown:
         raise ThemeError(path, f"unknown setting {', '.join(unknown)}")
@@ -150,40 +149,23 @@ def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
         raise ThemeError(path, "name must be letters, digits, - and _")
     if "primary" not in record:
         raise ThemeError(path, "no primary colour")
-    theme = _checked(path, record)
-    variables = _texts(path, FEW_COLOURS_TABLE, few_colours)
+    for name in record.keys() - {"variables"}:
+        wanted, words = _VALUES.get(name, (str, "a text"))
+        if not isinstance(record[name], wanted):
+            raise ThemeError(path, f"{name} must be {words}")
     if palette is Palette.XTERM:
-        theme |= {name: variables.pop(name) for name in _COLOURS & variables.keys()}
-        theme["variables"] = {**theme.get("variables", {}), **variables}
-    return Theme(**theme)
-
-
-def _checked(path: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the record when each value has the type that a theme wants."""
-    for name, value in record.items():
-        match name:
-            case "variables":
-                _texts(path, name, value)
-            case "dark" | "ansi":
-                _demand(path, name, isinstance(value, bool), "true or false")
-            case "luminosity_spread" | "text_alpha":
-                _demand(path, name, isinstance(value, int | float), "a number")
-            case _:
-                _demand(path, name, isinstance(value, str), "a text")
-    return record
+        record |= {name: few_colours.pop(name) for name in _COLOURS & few_colours.keys()}
+        record["variables"] |= few_colours
+    return Theme(**record)
 
 
 def _texts(path: Path, name: str, table: object) -> dict[str, str]:
     """Return a copy of a table of a theme file; raises ThemeError unless all its values are texts."""
-    if not isinstance(table, dict) or not all(isinstance(item, str) for item in table.values()):
+    if not isinstance(table, dict):
+        raise ThemeError(path, f"{name} must be a table")
+    if not all(isinstance(item, str) for item in table.values()):
         raise ThemeError(path, f"[{name}] holds texts only")
     return dict(table)
-
-
-def _demand(path: Path, name: str, holds: bool, wanted: str) -> None:
-    """Raise ThemeError unless the condition holds."""
-    if not holds:
-        raise ThemeError(path, f"{name} must be {wanted}")
 
 
 def try_theme(path: Path, theme: Theme, css: str) -> None:
@@ -193,15 +175,7 @@ def try_theme(path: Path, theme: Theme, css: str) -> None:
         sheet = Stylesheet(variables=variables)
         sheet.add_source(css, read_from=("rtui", ""))
         sheet.parse()
-    except (
-        StylesheetParseError,
-        StylesheetError,
-        TokenError,
-        ColorParseError,
-        ValueError,
-        TypeError,
-        AttributeError,
-    ) as error:
+    except (StylesheetError, TokenError, ColorParseError, ValueError, TypeError, AttributeError) as error:
         raise ThemeError(path, _reason(error)) from None
 
 
