@@ -16,7 +16,6 @@ from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unkn
 from rtui.server.wire.replies import Reply, ServerError
 
 MAX_INTEGER: Final = (1 << 63) - 1
-"""The largest integer of the protocol."""
 
 MAX_NAME_BYTES: Final = 64
 """No type and no encoding has a longer name."""

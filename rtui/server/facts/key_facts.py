@@ -39,7 +39,6 @@ from rtui.server.wire.own_reads import COUNTER_NOTE, IDLE_NOTE, UNKNOWN_USE, Own
 from rtui.server.wire.replies import ServerError
 
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
-"""How to read the facts of a replica."""
 
 
 async def row_facts(

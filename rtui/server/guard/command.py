@@ -29,7 +29,6 @@ MAX_BATCH_BYTES: Final = 16 << 20
 """Largest batch on the wire; `split_keys` cuts the keys so that none is larger."""
 
 MAX_BATCH_COMMANDS: Final = 8
-"""Most commands for each key of one batch."""
 
 _CACHED_LENGTHS: Final = 512
 """Key lengths for which the bytes before the key are kept ready."""

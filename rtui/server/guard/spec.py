@@ -55,10 +55,7 @@ class AnyBytes:
 
 
 KEY: Final = AnyBytes("key", MAX_KEY_BYTES)
-"""The name of a key."""
-
 PASSWORD: Final = AnyBytes("password", 4096, is_secret=True)
-"""A password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +230,7 @@ Version = tuple[int, ...]
 """A server version as numbers: (7, 2)."""
 
 FIRST_REDIS: Final[Version] = (1, 0)
-"""The first Redis there was."""
-
 FIRST_VALKEY: Final[Version] = (7, 2)
-"""The first Valkey, which was Redis 7.2."""
 
 MAX_REQUEST_BYTES: Final = 2 << 20
 """Most bytes that one command line may have in all: a key of the longest kind and as much again."""

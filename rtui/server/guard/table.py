@@ -33,7 +33,6 @@ from rtui.server.guard.spec import (
 )
 
 CLIENT_NAME: Final = "rtui"
-"""The name that every connection gives itself."""
 
 INFO_SECTIONS: Final = (
     *("server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"),
@@ -42,10 +41,7 @@ INFO_SECTIONS: Final = (
 """Sections of INFO that may be read, one at a time as servers before 7.0 want it."""
 
 MAX_SLOTS: Final = 100
-"""Most slots of one list."""
-
 MAX_SESSION_S: Final = 3600
-"""Longest hot-key session."""
 
 MIN_SAMPLE_RATIO: Final = 10
 """A session measures at most one command in so many: measuring each one took a GET from 0.34 to 0.63 µs."""
@@ -76,23 +72,14 @@ MAX_SCAN_COUNT: Final = 1000
 """Most keys that one SCAN visits; more would hold other clients up."""
 
 MAX_TYPE_BYTES: Final = 64
-"""Longest type name that SCAN filters by."""
-
 MAX_ELEMENTS: Final = 100
-"""Most elements of a collection that one request asks for."""
 
 MAX_RANDOM: Final = 50
 """Most random elements of one request: each costs up to 10 µs where a hash table is sparse."""
 
 MAX_WINDOW_BYTES: Final = 64 * 1024
-"""Widest piece of a string that one request reads."""
-
 MAX_CURSOR: Final = (1 << 64) - 1
-"""Cursors are unsigned 64-bit numbers in every version."""
-
 MAX_ARRAY_INDEX: Final = (1 << 64) - 2
-"""The highest index that an array has."""
-
 _TYPE_NAME: Final = re.compile(rb"[!-~]{1,%d}\Z" % MAX_TYPE_BYTES)
 _STREAM_ID: Final = re.compile(rb"(?:[-+]|\(?[0-9]{1,20}(?:-[0-9]{1,20})?)\Z")
 

@@ -119,11 +119,7 @@ SINCE: Final[Mapping[str | None, tuple[int, int]]] = {"redis": (8, 6), "valkey":
 """The first version of each product that reports hot keys."""
 
 HOW_TO_START: Final = "HOTKEYS START METRICS 2 CPU NET DURATION 60 SAMPLE 100"
-"""What an operator would type."""
-
 DENIED: Final = "The server's own hot-key report is denied to this user; the ACL rule +hotkeys|get allows it."
-"""Why there is no report of the server's own for a user of few rights."""
-
 _TITLES: Final = {Metric.CPU: ("CPU time", "µs of CPU"), Metric.NET: ("Traffic", "bytes of network traffic")}
 
 
@@ -204,7 +200,6 @@ def _of_window(window: HotWindow, info: Reply) -> HotReport:
 
 
 TITLE: Final = "No hot-key session"
-"""What the user reads first when none was started."""
 
 
 class SessionError(RtuiError):

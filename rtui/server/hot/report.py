@@ -55,17 +55,13 @@ def parse_setting(reply: Reply) -> int | None:
 
 
 NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
-"""Why counters are not turned into rates."""
-
 ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
-"""What is wrong with rates when CONFIG GET is denied."""
 
 
 READS_COUNT: Final = (
     "Reading a key counts as a use here, since the server has no CLIENT NO-TOUCH or denies it: "
     "what an earlier session of rtui showed, or an earlier report listed as largest, may be here for that alone."
 )
-"""Why some keys may seem to be in use."""
 
 
 def counted_source(
@@ -142,7 +138,6 @@ _METRICS: Final = frozenset((b"key-count", b"cpu-usec", b"memory-bytes", b"netwo
 KEYS_ONLY: Final = (
     "This node counts only the keys of its slots; its setting cluster-slot-stats-enabled adds time and traffic."
 )
-"""Why there is no CPU time by slot."""
 
 
 async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str, ...]]:

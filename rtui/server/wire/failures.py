@@ -113,7 +113,6 @@ _REFUSALS: Final = {
         "Connect there (over SSH, or through an SSH tunnel), or have a password set on the server.",
     ),
 }
-"""By the code of an error reply."""
 
 
 def refusal(target: Target, error: ServerError) -> ConnectFailure | None:

@@ -71,7 +71,7 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
         (reply,) = await lane.run(guard.exists(b""))
         if isinstance(reply, ServerError) and reply.code == "MASTERDOWN":
             raise refusal(lane.target, reply) or reply
-    if found.is_cluster_replica:
+    if found.cluster_enabled and found.role == "replica":
         await lane.run(guard.readonly())
     return found
 

@@ -80,11 +80,6 @@ class ServerIdentity:
         return None if self.maxmemory_policy is None else "lfu" in self.maxmemory_policy
 
     @property
-    def is_cluster_replica(self) -> bool:
-        """Whether reads need READONLY first."""
-        return bool(self.cluster_enabled) and self.role == "replica"
-
-    @property
     def version_text(self) -> str | None:
         """The version with dots."""
         return None if self.version is None else ".".join(map(str, self.version))

@@ -30,13 +30,11 @@ STALE_S: Final = 1.0
 IDLE_NOTE: Final = (
     "idle time: rtui itself has read this key since, which counts as a use here; the time shown is since the use before"
 )
-"""The note beside an idle time that rtui's own reading has reset."""
 
 COUNTER_NOTE: Final = "frequency: rtui itself has read this key, and each time may have raised the counter"
 """The note beside an access counter; what it was before follows where that is known."""
 
 UNKNOWN_USE: Final = "rtui itself has read this key last, which counts as a use here; the use before is not known"
-"""Why there is no idle time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,20 +55,13 @@ class Secret:
 
 
 DEFAULT_HOST: Final = "127.0.0.1"
-"""Where redis-cli connects by default."""
-
 DEFAULT_PORT: Final = 6379
-"""The port of Redis and Valkey."""
-
 MAX_PORT: Final = 65_535
-"""The highest TCP port."""
 
 MAX_DB: Final = 2_147_483_647
 """The highest index that SELECT takes; the server decides which databases exist."""
 
 SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
-"""The URL schemes that name a target."""
-
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
@@ -77,7 +70,6 @@ _SHAPES: Final = (
 )
 
 ProtocolVersion = Literal[2, 3]
-"""Versions of the Redis protocol (RESP)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ async def test_a_replica(server: Server) -> None:
         async with connected(target_of(server)) as connection:
             assert connection.server.role == "replica"
             assert connection.server.primary_link_up is False
-            assert not connection.server.is_cluster_replica
+            assert not connection.server.cluster_enabled
     finally:
         server.admin.replicaof("NO", "ONE")
 

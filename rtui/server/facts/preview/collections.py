@@ -49,7 +49,7 @@ async def read_set(reader: ValueReader) -> Preview:
     reader.require_sample("SRANDMEMBER")
     (reply,) = await reader.begin(guard.srandmember(reader.key, min(MAX_RANDOM, count), evidence=evidence))
     rows = tuple((cell(member),) for member in expect_items(reply))
-    note = f"a random sample of {len(rows)} members: {reader.would_answer_all('SSCAN')}"
+    note = f"a random sample of {len(rows)} members: {reader.would('SSCAN', 'answer with all at once')}"
     return replace(shown, rows=rows, notes=(note,))
 
 

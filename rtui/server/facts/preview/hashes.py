@@ -27,10 +27,10 @@ from rtui.server.facts.preview.value_reader import (
     ValueReader,
     byte_items,
     cell,
+    element_page,
     expect_items,
     items,
     pairs,
-    scan_page,
 )
 from rtui.server.guard.command import Command
 from rtui.server.guard.spec import MAX_FIELD_BYTES
@@ -48,7 +48,6 @@ MAX_TTL_FIELDS: Final = 1_000
 
 COLUMNS: Final = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
 TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
-"""Beside them where fields expire."""
 
 _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
 """Encodings in which no field can expire: one that can moves the hash into another encoding."""
@@ -67,27 +66,20 @@ async def read_hash(reader: ValueReader) -> Preview:
         return replace(await _with_ttls(reader, _values(found)), next_page=next_page, notes=reader.size_notes)
     if evidence.is_compact and evidence.is_small:
         (reply,) = await reader.begin(guard.hscan(reader.key, 0, count=PAGE_ITEMS, evidence=evidence))
-        return await _with_ttls(reader, _values(scan_page(reply)[1]))
+        return await _with_ttls(reader, _values(element_page(reply)[1]))
     if not evidence.is_compact and reader.supports(redis=(7, 4), valkey=(8, 0)):
-        listed = await _read_listed(reader)
-        if listed is not None:
-            return listed
+        count = _name_count(reader)
+        try:
+            found, cursor = await reader.scan(
+                lambda at: guard.hscan(reader.key, at, count=count, novalues=True, evidence=evidence)
+            )
+        except Refused as refused:
+            if refused.why.reason is not Reason.FAILED:  # it fails where the server does not know NOVALUES
+                raise
+        else:
+            shown = await _read_named(reader, byte_items(found))
+            return replace(shown, next_page=reader.page.following(cursor) if cursor else None)
     return await _read_sample(reader)
-
-
-async def _read_listed(reader: ValueReader) -> Preview | None:
-    """Read a page of names without values; None where the server does not know NOVALUES."""
-    key, count, evidence = reader.key, _name_count(reader), reader.evidence
-    try:
-        found, cursor = await reader.scan(
-            lambda at: guard.hscan(key, at, count=count, novalues=True, evidence=evidence)
-        )
-    except Refused as refused:
-        if refused.why.reason is Reason.FAILED:
-            return None
-        raise
-    shown = await _read_named(reader, byte_items(found))
-    return replace(shown, next_page=reader.page.following(cursor) if cursor else None)
 
 
 async def _read_sample(reader: ValueReader) -> Preview:
@@ -100,7 +92,7 @@ async def _read_sample(reader: ValueReader) -> Preview:
         command = guard.hrandfield(reader.key, count, withvalues=withvalues, evidence=evidence)
         found = expect_items((await reader.begin(command))[0])
         values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
-        note = f"a random sample of {len(values)} fields: {reader.would_answer_all('HSCAN')}"
+        note = f"a random sample of {len(values)} fields: {reader.would('HSCAN', 'answer with all at once')}"
         return replace(_shown(reader, values, {}), notes=(note,))
     (reply,) = await reader.begin(guard.hrandfield(reader.key, count, evidence=evidence))
     names = byte_items(expect_items(reply))
@@ -108,7 +100,10 @@ async def _read_sample(reader: ValueReader) -> Preview:
     if isinstance(length, int) and length <= count:
         return shown
     if evidence.is_compact:
-        return replace(shown, notes=(f"a random sample of {len(names)} fields: {reader.would_answer_all('HSCAN')}",))
+        return replace(
+            shown,
+            notes=(f"a random sample of {len(names)} fields: {reader.would('HSCAN', 'answer with all at once')}",),
+        )
     can_walk = reader.max_items == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in shown.rows)
     note = f"a random sample of {len(names)} fields: {_UNSEEN if can_walk else _LARGE}"
     return replace(shown, notes=(note,), next_page=reader.page.following(0, whole_values=True) if can_walk else None)

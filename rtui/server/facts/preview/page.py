@@ -91,7 +91,6 @@ class Page:
 
 
 FIRST: Final = Page()
-"""Where each value begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,7 @@ MAX_ENTRIES: Final = 50
 """Entries of a page; each has at least one field and so one row."""
 
 MAX_SEQUENCE: Final = (1 << 64) - 1
-"""The highest second half of an entry id."""
-
 MAX_DETAILED_GROUPS: Final = 10
-"""Groups whose consumers are listed."""
 
 COLUMNS: Final = (
     PreviewColumn("entry", Meaning.STREAM_ID),
@@ -43,7 +40,6 @@ COLUMNS: Final = (
 """A row is a field; the id is on the first field of an entry."""
 
 _ID: Final = re.compile(rb"[0-9]{1,20}(?:-[0-9]{1,20})?")
-"""Milliseconds and a number."""
 
 _GROUP_FIELDS: Final = (
     (b"name", PreviewColumn("group", Meaning.NAME)),

@@ -86,8 +86,6 @@ TEXT_CONTROLS: Final = b"\t\n\r\x1b"
 """Control characters that occur in text: white space, and the escape of coloured logs."""
 
 MAX_CONTROL_SHARE: Final = 0.02
-"""How much of a text may be other control characters."""
-
 _CONTROLS: Final = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in TEXT_CONTROLS)
 _MAX_CONTINUATIONS: Final = 3
 
@@ -137,7 +135,6 @@ _SIGNATURES: Final = (
     (b"GIF8", "a GIF picture"),
     (b"%PDF-", "a PDF document"),
 )
-"""First bytes, and the format that begins with them."""
 
 
 def signature_of(head: bytes) -> str | None:

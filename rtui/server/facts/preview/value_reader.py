@@ -26,16 +26,12 @@ from rtui.server.wire.own_reads import STALE_S
 from rtui.server.wire.replies import Reply, ServerError
 
 PAGE_ITEMS: Final = 100
-"""Elements of a full page."""
-
 CAUTIOUS_ITEMS: Final = FEW_ELEMENTS
-"""Elements of a page when it is not known how large they are."""
 
 PAGE_BYTES: Final = 1 << 20
 """What a page may bring, by the memory of an average element."""
 
 STRING_WINDOW_BYTES: Final = 4 * 1024
-"""Bytes of a string that one page shows unless asked otherwise."""
 
 MAX_EMPTY_CALLS: Final = 10
 """How many empty replies in a row end a page all the same: a table right after a mass deletion is mostly holes."""
@@ -113,21 +109,16 @@ class ValueReader:
             return (f"pages of {self.max_items}: the size of the elements is not known",)
         return (f"pages of {self.max_items}: on average one element takes {size(mean)}",)
 
-    def would_answer_all(self, command: str) -> str:
-        """Say why a scan command is not used on this value."""
+    def would(self, command: str, cost: str) -> str:
+        """Say what a command would do to this value, and so is not used."""
         if isinstance(self.facts.encoding, Unknown):
-            return f"{command} might answer with all at once, since the encoding is not known"
-        return f"{command} would answer with all at once in this encoding"
+            return f"{command} might {cost}, since the encoding is not known"
+        return f"{command} would {cost} in this encoding"
 
     def require_sample(self, command: str) -> None:
         """Raise Refused where the server would walk over all elements for random ones, too."""
-        if self.evidence.may_be_sampled:
-            return
-        if isinstance(self.facts.encoding, Unknown):
-            why = f"{command} might walk over all elements, since the encoding is not known"
-        else:
-            why = f"{command} would walk over all elements in this encoding"
-        raise Refused(Unknown(Reason.TOO_LARGE, why))
+        if not self.evidence.may_be_sampled:
+            raise Refused(Unknown(Reason.TOO_LARGE, self.would(command, "walk over all elements")))
 
     async def begin(self, *commands: Command) -> list[Reply]:
         """Send the first commands of a page with TYPE behind them; raises Refused when the key is not what it was.
@@ -169,12 +160,12 @@ class ValueReader:
         A call may come back empty where the table has holes; then the next one follows, up to `MAX_EMPTY_CALLS`.
         """
         (reply,) = await self.begin(command(self.start))
-        cursor, found = scan_page(reply)
+        cursor, found = element_page(reply)
         for _ in range(MAX_EMPTY_CALLS - 1):
             if found or not cursor:
                 break
             (reply,) = await self.querier.run(command(cursor))
-            cursor, found = scan_page(reply)
+            cursor, found = element_page(reply)
         return found, cursor
 
     def page_after(self, found: int, wanted: int) -> Page | None:
@@ -192,7 +183,6 @@ NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was a
 """Why nothing is shown of a reply of another shape."""
 
 MAX_DIGITS: Final = 20
-"""Most digits of an unsigned number of 64 bits."""
 
 
 def items(reply: Reply) -> list[Reply]:
@@ -257,7 +247,7 @@ def expect_bytes(reply: Reply) -> bytes:
     raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
 
 
-def scan_page(reply: Reply) -> tuple[int, list[Reply]]:
+def element_page(reply: Reply) -> tuple[int, list[Reply]]:
     """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for what is no page."""
     parts = expect_items(reply)
     cursor = integer(parts[0]) if len(parts) == 2 else None

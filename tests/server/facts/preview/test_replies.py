@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rtui.server.facts.preview.descriptions import summary_of
 from rtui.server.facts.preview.streams import previous_id
 from rtui.server.facts.preview.strings import signature_of
-from rtui.server.facts.preview.value_reader import Refused, cell, integer, items, mapping, pairs, scan_page, score
+from rtui.server.facts.preview.value_reader import Refused, cell, element_page, integer, items, mapping, pairs, score
 from rtui.server.wire.replies import Reply
 
 ID = st.integers(0, (1 << 64) - 1)
@@ -27,7 +27,7 @@ def test_what_is_not_a_map_has_nothing() -> None:
     assert mapping(None) == mapping(b"text") == mapping(7) == {}
     assert mapping([1, 2, b"name", 3]) == {b"name": 3}
     assert items(b"text") == []
-    assert scan_page([b"17", [b"a"]]) == (17, [b"a"])
+    assert element_page([b"17", [b"a"]]) == (17, [b"a"])
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_is_not_a_map_has_nothing() -> None:
 )
 def test_what_is_no_page_is_refused_and_not_an_empty_one(reply: Reply) -> None:
     with pytest.raises(Refused):
-        scan_page(reply)
+        element_page(reply)
 
 
 @given(st.floats(allow_nan=False))
