@@ -227,7 +227,7 @@ async def hot_keys(proxy: FaultProxy, server: Server) -> None:
             await key_sizes(connection, capabilities, 0)
             with contextlib.suppress(SessionError):
                 await start_session(connection, Consent(duration_s=1, sample_ratio=10, discards_result=True))
-            report = await hot_report(connection, capabilities, summary_of(), lfu=lfu, is_lfu_policy=True, now_s=1e9)
+            report = await hot_report(connection, capabilities, summary_of(), lfu=lfu, now_s=1e9, looked_since_s=None)
         except RtuiError as failed:
             assert failed.happened
             return

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from rtui.analysis.facts import GONE, NO_EXPIRY, NO_TTL, Reason, Ttl, Unknown
 from rtui.keyspace.types import NO_TYPE
-from rtui.server.wire.capability import Capabilities, Feature, unknown_for, unknown_from
+from rtui.server.wire.capability import Capabilities, Feature, unknown_from
 from rtui.server.wire.replies import Reply, ServerError
 
 MAX_INTEGER: Final = (1 << 63) - 1
@@ -105,8 +105,10 @@ class KeyAnswers:
     def _fact(self, command: str, why_not_sent: str) -> bytes | int | Unknown:
         """Return a reply that is in the range of its command, or why there is none; the range decides its type."""
         if command not in self.replies:
-            refusal = unknown_for(self.capabilities, command)
-            return Unknown(Reason.NOT_ASKED, why_not_sent) if refusal is None else refusal
+            if self.capabilities.allows(command):
+                return Unknown(Reason.NOT_ASKED, why_not_sent)
+            refused = self.capabilities[command]
+            return Unknown(Reason(refused.verdict.value), refused.reason)
         reply, wanted = self.replies[command], expected(command)
         if isinstance(reply, ServerError):
             return unknown_from(reply)

@@ -60,24 +60,21 @@ class SecretBytes(bytes):
 class Command:
     """One or more requests in the Redis protocol, checked against the closed list when they were made; immutable."""
 
-    __slots__ = ("name", "packed", "redacted", "replies")
+    __slots__ = ("name", "packed", "replies")
 
     name: str
     """The command in capitals: `MEMORY USAGE`; for several in one write, all of them."""
     packed: bytes
-    """What goes over the wire."""
-    redacted: bool
-    """Whether a password is in it."""
+    """What goes over the wire: `SecretBytes` where a password is in it."""
     replies: int
     """How many replies it brings: 1, or the number of requests of a batch."""
 
-    def __init__(self, token: object, name: str, packed: bytes, *, redacted: bool = False, replies: int = 1) -> None:
+    def __init__(self, token: object, name: str, packed: bytes, *, replies: int = 1) -> None:
         if token is not _TOKEN:
             raise GuardError("a Command is made by the builders of the guard only")
         write = object.__setattr__
         write(self, "name", name)
-        write(self, "packed", SecretBytes(packed) if redacted else packed)
-        write(self, "redacted", redacted)
+        write(self, "packed", packed)
         write(self, "replies", replies)
 
     def __init_subclass__(cls) -> NoReturn:
@@ -119,7 +116,8 @@ def build_command(*argv: bytes, consent: Consent | None = None, evidence: Eviden
     if spec.needs_consent and not isinstance(consent, Consent):
         raise GuardError(f"{spec.name} changes something in the server: it takes the user's consent")
     _require_evidence(spec, evidence, argv[len(spec.words) :])
-    return Command(_TOKEN, spec.name, pack(argv), redacted=spec.has_secret)
+    packed = pack(argv)
+    return Command(_TOKEN, spec.name, SecretBytes(packed) if spec.has_secret else packed)
 
 
 def pack(argv: Sequence[bytes]) -> bytes:
@@ -156,9 +154,6 @@ class KeyCommand:
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
         """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
         return build_command(*self.spec.words, key, evidence=evidence)
-
-    def __repr__(self) -> str:
-        return f"<KeyCommand {self.spec.name}>"
 
     def headers(self, lengths: Sequence[int]) -> Iterator[bytes]:
         """Give, for each key length, the bytes between the key before and this key."""

@@ -175,27 +175,23 @@ async def hot_report(
     summary: Summary,
     *,
     lfu: LfuSettings,
-    is_lfu_policy: bool | None,
     now_s: float,
-    looked_since_s: float | None = None,
+    looked_since_s: float | None,
 ) -> HotReport:
     """Ask the server for what it knows, and add what the inspected keys say themselves.
 
-    The lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when the
-    inspection began, are seconds since the epoch; without the latter it is when the first of the hottest keys was
-    asked. Raises ConnectionLost.
+    The lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when rtui
+    began to read keys, are seconds since the epoch. Raises ConnectionLost.
     """
     querier = Querier(connection, capabilities)
     server = connection.server
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
-    if looked_since_s is None:
-        looked_since_s = min((record.asked_at_s for record in summary.hottest), default=None)
     measured = await server_source(querier, now_s=now_s, looked_since_s=looked_since_s)
     counted = counted_source(
         summary,
         capabilities,
         lfu=lfu,
-        is_lfu_policy=is_lfu_policy,
+        is_lfu_policy=server.is_lfu,
         basis=basis,
         now_s=now_s,
         own_reads=connection.own_reads if querier.touches else None,
@@ -209,7 +205,7 @@ async def hot_report(
         better=(*measured.better, *counted.better, *missing),
         lists=(*measured.lists, *counted.lists),
         slots=slots,
-        lfu=lfu if is_lfu_policy or counted.source is HotSource.FREQUENCY else None,
+        lfu=lfu if server.is_lfu or counted.source is HotSource.FREQUENCY else None,
         idle_basis=basis,
     )
 
@@ -239,8 +235,7 @@ class HotKeyReporter:
     async def refresh(self, summary: Summary, *, at_last: bool = False) -> None:
         """Ask for the report, unless that was done just now and this is not the last time; raises ConnectionLost."""
         now = asyncio.get_running_loop().time()
-        is_due = at_last or now - self._asked_at >= HOT_EVERY_S
-        if not (is_due and self._connection.is_online):
+        if not self._connection.is_online or not (at_last or now - self._asked_at >= HOT_EVERY_S):
             return
         self._asked_at, now_s = now, time.time()
         self.report = await hot_report(
@@ -248,7 +243,6 @@ class HotKeyReporter:
             self._capabilities,
             summary,
             lfu=self._lfu,
-            is_lfu_policy=self._connection.server.is_lfu,
             now_s=now_s,
             looked_since_s=self._looked_since_s,
         )

@@ -155,9 +155,9 @@ class Plan:
         return ColumnReport(ColumnState.NOT_ASKED, why) if is_lost else column
 
     def _column(self, command: KeyCommand) -> ColumnReport:
-        found = self.capabilities[command.spec.name]
-        if found.usable:
+        if self.capabilities.allows(command.spec.name):
             return ColumnReport(ColumnState.COMPLETE)
+        found = self.capabilities[command.spec.name]
         return ColumnReport(_STATES[found.verdict], found.reason)
 
     def _may(self, command: KeyCommand) -> bool:

@@ -63,11 +63,6 @@ class Capability:
     verdict: Verdict
     reason: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
 
-    @property
-    def usable(self) -> bool:
-        """Whether it may be sent: it works, or was not tried yet."""
-        return self.verdict in {Verdict.YES, Verdict.UNTRIED}
-
 
 _UNTRIED: Final = Capability(Verdict.UNTRIED)
 _YES: Final = Capability(Verdict.YES)
@@ -112,8 +107,8 @@ class Capabilities:
         return self._found.get(feature, _UNTRIED)
 
     def allows(self, feature: str) -> bool:
-        """Whether the command may be sent."""
-        return self[feature].usable
+        """Whether the command may be sent: it works, or was not tried yet."""
+        return self[feature].verdict in {Verdict.YES, Verdict.UNTRIED}
 
     def record(self, feature: str, reply: Reply) -> Verdict:
         """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
@@ -234,13 +229,6 @@ def unknown_from(error: ServerError) -> Unknown:
         return Unknown(Reason.GONE, error.text)
     if "maxmemory policy" in text or "maxmemory-policy" in text:
         return Unknown(Reason.UNSUPPORTED, error.text)
-    verdict = capability_from(error).verdict
-    if verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND):
-        return Unknown(Reason(verdict.value), error.text)
+    if refuses_command(error):
+        return Unknown(Reason(capability_from(error).verdict.value), error.text)
     return Unknown(Reason.FAILED, error.text if error.code == "ERR" else str(error))
-
-
-def unknown_for(capabilities: Capabilities, feature: str) -> Unknown | None:
-    """Return why a value is unknown because its command may not be sent; None when it may."""
-    found = capabilities[feature]
-    return None if found.usable else Unknown(Reason(found.verdict.value), found.reason)

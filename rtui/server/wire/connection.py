@@ -40,6 +40,10 @@ LONGEST_LOADING_PAUSE_S: Final = 2.0
 LONGEST_REFUSED_PAUSE_S: Final = 120.0
 """A server that refuses the user logs each attempt, and somebody has to change that first."""
 
+_REFUSING_USER: Final = frozenset(
+    {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM, FailureKind.PROTECTED, FailureKind.DATABASE}
+)
+
 HEALTHY_S: Final = 5.0
 """A connection that still brings replies this long after its handshake is healthy: the count of failures restarts."""
 
@@ -102,7 +106,7 @@ State: TypeAlias = Online | Lost | Closed
 
 
 class Connection:
-    """Two lanes to one target. `run` and `ask` fail at once while the connection is lost; `online` and `bulk` wait."""
+    """Two lanes to one target. `run` fails at once while the connection is lost; `online` and `bulk` wait."""
 
     def __init__(
         self,
@@ -351,7 +355,7 @@ class Connection:
         longest_s = LONGEST_PAUSE_S
         if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
             longest_s = LONGEST_LOADING_PAUSE_S
-        elif isinstance(reason, ConnectFailure) and reason.kind.refuses_user:
+        elif isinstance(reason, ConnectFailure) and reason.kind in _REFUSING_USER:
             longest_s = LONGEST_REFUSED_PAUSE_S
         pause_s = self._main_backoff.pause_s(longest_s)
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))

@@ -87,17 +87,6 @@ class FailureKind(Enum):
         """Whether waiting may help, so that even the first connection is tried again."""
         return self is FailureKind.LOADING
 
-    @property
-    def refuses_user(self) -> bool:
-        """Whether the server is up and refuses this user, so that waiting alone does not help."""
-        return self in {
-            FailureKind.NOAUTH,
-            FailureKind.WRONGPASS,
-            FailureKind.NOPERM,
-            FailureKind.PROTECTED,
-            FailureKind.DATABASE,
-        }
-
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
     """A connection that could not be made; `kind` says why, in general, and is its title."""

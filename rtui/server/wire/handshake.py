@@ -24,7 +24,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import ProtocolVersion, Secret, Target
 
-INFO_SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
+_SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
 """The sections of INFO that are read beside `server`."""
 
 _OPTIONAL: Final = ("name", "lib-name", "lib-ver", "no-touch")
@@ -139,7 +139,7 @@ async def identify(lane: Lane) -> ServerIdentity:
     if isinstance(info[0], ServerError):
         (hello,) = await lane.run(guard.hello(lane.protocol))
     else:
-        info += await lane.run(*[guard.info(section) for section in INFO_SECTIONS])
+        info += await lane.run(*[guard.info(section) for section in _SECTIONS])
     found = parse_identity(info, None, hello)
     if not found.cluster_enabled:
         return found

@@ -16,7 +16,16 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
-from rtui.server.guard.command import Command, GuardError, KeyCommand, build_batch, build_command, find_spec, pack
+from rtui.server.guard.command import (
+    Command,
+    GuardError,
+    KeyCommand,
+    SecretBytes,
+    build_batch,
+    build_command,
+    find_spec,
+    pack,
+)
 from rtui.server.guard.evidence import (
     PROBE_KEY,
     AbsentKey,
@@ -447,7 +456,7 @@ def test_an_empty_shell_has_nothing_to_send() -> None:
     ids=["auth", "user", "hello"],
 )
 def test_a_password_is_sent_and_never_shown(command: Command) -> None:
-    assert command.redacted
+    assert isinstance(command.packed, SecretBytes)
     assert PASSWORD.encode() in b"".join([command.packed])
     shown = (
         repr(command),
@@ -479,8 +488,8 @@ def test_a_refused_password_is_in_no_traceback(password: str) -> None:
 
 
 def test_commands_without_a_password_are_not_redacted() -> None:
-    assert {command.name for command in built() if command.redacted} == {"AUTH", "HELLO"}
-    assert not guard.hello(2).redacted
+    assert {command.name for command in built() if isinstance(command.packed, SecretBytes)} == {"AUTH", "HELLO"}
+    assert not isinstance(guard.hello(2).packed, SecretBytes)
 
 
 def test_passwords_that_are_not_utf8_are_sent_as_they_are() -> None:

@@ -35,8 +35,8 @@ async def report_of(
             Capabilities() if capabilities is None else capabilities,
             summary,
             lfu=LfuSettings(assumed=False),
-            is_lfu_policy=connection.server.is_lfu,
             now_s=time.time(),
+            looked_since_s=min((record.asked_at_s for record in summary.hottest), default=None),
         )
 
 
