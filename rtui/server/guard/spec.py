@@ -36,29 +36,6 @@ def decimal(text: bytes) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyBytes:
-    """One argument of any bytes up to a length: a key, a field, a user, a password."""
-
-    usage: str
-    max_bytes: int
-    is_secret: bool = False
-    """Whether it is a password, which is never shown."""
-
-    @property
-    def bounds(self) -> tuple[str, ...]:
-        """The greatest length."""
-        return (f"{self.usage} ≤ {format_bytes(self.max_bytes)}",)
-
-    def take(self, args: tuple[bytes, ...], at: int) -> int:
-        """Take one argument that is short enough."""
-        return at + 1 if at < len(args) and len(args[at]) <= self.max_bytes else NO_MATCH
-
-
-KEY: Final = AnyBytes("key", MAX_KEY_BYTES)
-PASSWORD: Final = AnyBytes("password", 4096, is_secret=True)
-
-
-@dataclass(frozen=True, slots=True)
 class Keyword:
     """One of a few fixed words or phrases, in exactly this spelling."""
 
@@ -143,10 +120,18 @@ class Checked:
     usage: str
     accepts: Callable[[bytes], bool] = field(repr=False)
     bounds: tuple[str, ...] = ()
+    is_secret: bool = False
+    """Whether it is a password, which is never shown."""
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
         """Take one argument that the function accepts."""
         return at + 1 if at < len(args) and self.accepts(args[at]) else NO_MATCH
+
+
+def any_bytes(usage: str, max_bytes: int, *, is_secret: bool = False) -> Checked:
+    """Make an argument of any bytes up to a length: a key, a field, a user, a password."""
+    bounds = (f"{usage} ≤ {format_bytes(max_bytes)}",)
+    return Checked(usage, lambda text: len(text) <= max_bytes, bounds, is_secret=is_secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +190,7 @@ class Repeated:
         return end if end > at else NO_MATCH
 
 
-Element: TypeAlias = AnyBytes | Keyword | Integer | IndexRange | Checked | Optional | Repeated
+Element: TypeAlias = Keyword | Integer | IndexRange | Checked | Optional | Repeated
 """A part of a shape: `usage` and `bounds` describe it, `take` returns the index behind what fits, or NO_MATCH."""
 
 
@@ -225,6 +210,9 @@ def format_bytes(size_bytes: int) -> str:
             return f"{size_bytes // unit:,} {name}"
     return f"{size_bytes:,} bytes"
 
+
+KEY: Final = any_bytes("key", MAX_KEY_BYTES)
+PASSWORD: Final = any_bytes("password", 4096, is_secret=True)
 
 Version = tuple[int, ...]
 """A server version as numbers: (7, 2)."""
@@ -302,7 +290,7 @@ class Spec:
     @property
     def has_secret(self) -> bool:
         """Whether an argument is a password."""
-        return any(isinstance(element, AnyBytes) and element.is_secret for element in self.shape)
+        return any(isinstance(element, Checked) and element.is_secret for element in self.shape)
 
     @property
     def server_name(self) -> str:

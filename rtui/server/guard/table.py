@@ -19,7 +19,6 @@ from rtui.server.guard.spec import (
     KEY,
     MAX_FIELD_BYTES,
     PASSWORD,
-    AnyBytes,
     Checked,
     CommandGroup,
     Element,
@@ -28,6 +27,7 @@ from rtui.server.guard.spec import (
     Optional,
     Repeated,
     Spec,
+    any_bytes,
     decimal,
     keyword,
 )
@@ -53,7 +53,7 @@ _VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
 _VERSION: Final = Checked(
     "version", lambda text: _VERSION_TEXT.match(text) is not None, ("version of 1–32 letters, digits, dots",)
 )
-_USER: Final = AnyBytes("user", 256)
+_USER: Final = any_bytes("user", 256)
 _PROTOCOL: Final = keyword("2", "3")
 _DB: Final = Integer("db", 0, (1 << 31) - 1)
 _AT_ONCE: Final = "constant; 1 µs"
@@ -104,8 +104,8 @@ def _stream_id(name: str) -> Checked:
 _CURSOR: Final = Checked("cursor", _is_cursor)
 _PATTERN: Final = Checked("pattern", _is_pattern, (f"pattern ≤ {MAX_PATTERN_BYTES} bytes, ≤ {MAX_STARS} stars",))
 _TYPE: Final = Checked("type", lambda name: _TYPE_NAME.match(name) is not None, (f"type ≤ {MAX_TYPE_BYTES} bytes",))
-_FIELD: Final = AnyBytes("field", MAX_FIELD_BYTES)
-_GROUP: Final = AnyBytes("group", MAX_FIELD_BYTES)
+_FIELD: Final = any_bytes("field", MAX_FIELD_BYTES)
+_GROUP: Final = any_bytes("group", MAX_FIELD_BYTES)
 _COUNT: Final = Integer("count", 1, MAX_ELEMENTS)
 _RANDOM: Final = Integer("count", 1, MAX_RANDOM)
 _INDEXES: Final = IndexRange("start", "stop", "elements", MAX_ELEMENTS)

@@ -30,10 +30,7 @@ _HIGHEST: Final = (1 << 31) - 1
 
 
 async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) -> LfuSettings:
-    """Read both settings; the defaults are assumed where that is refused. Raises ConnectionLost.
-
-    A server whose policy keeps no counters is not asked.
-    """
+    """Read both settings of a server that keeps counters; defaults where that is refused. Raises ConnectionLost."""
     if connection.server.is_lfu is False:
         return LfuSettings()
     querier = Querier(connection, capabilities)

@@ -155,10 +155,7 @@ class Connection:
         return isinstance(self.state, Online)
 
     async def open(self) -> None:
-        """Connect for the first time; waits while the server loads, raises `ConnectFailure` for anything else.
-
-        `ConnectionLost` when it is closed meanwhile.
-        """
+        """Connect for the first time, and wait while the server loads; raises `ConnectFailure`, `ConnectionLost`."""
         lane = await self._make_interactive(None)
         self._supervisor = start_supervised(
             self._supervise(lane), name="rtui connection", failed=lambda failure: self._end(Closed(failure))
@@ -204,10 +201,7 @@ class Connection:
                         raise
 
     async def refresh(self) -> ServerIdentity:
-        """Read again what the server says of itself (memory, load); raises `ConnectionLost`.
-
-        Another run of the server counts as another connection.
-        """
+        """Read again what the server says of itself; another run of it counts as another connection."""
         lane = self._interactive_lane()
         lane.server = await identify(lane)
         if lane is self._main:

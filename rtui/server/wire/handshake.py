@@ -44,10 +44,7 @@ class HandshakeOutcome:
 
 
 async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: ServerIdentity) -> ServerIdentity:
-    """Make the lane ready and return what the server is; `before` is what the last connection found.
-
-    Raises `ConnectFailure` and `ConnectionLost`.
-    """
+    """Make the lane ready and return what the server is; `before` is the last one. Raises `ConnectFailure`."""
     try:
         await handshake(lane, lane.target, outcome)
     except ConnectFailure as failed:

@@ -68,10 +68,7 @@ class OwnReads:
         return len(self._reads)
 
     def add(self, key: bytes, at_s: float, *, used_s: float | None = None, counter: int | None = None) -> None:
-        """Remember that a key is read at `at_s`.
-
-        `used_s`, the last use by anybody else, and the access counter are as known right before, None for unknown.
-        """
+        """Remember that a key is read at `at_s`, with the last use by others and the counter from before, if known."""
         name = hash(key)
         before = self._reads.pop(name, OwnRead(()))
         uses_s = [one for one in (before.used_s, used_s) if one is not None]

@@ -38,10 +38,7 @@ async def failure_of(work: Coroutine[Any, Any, object], *, name: str) -> RtuiErr
 def start_supervised(
     work: Coroutine[Any, Any, object], *, name: str, failed: Callable[[RtuiError], object]
 ) -> asyncio.Task[None]:
-    """Start work in the background; `failed` is called with the reason when it ends by an exception.
-
-    The task itself raises nothing but its cancellation.
-    """
+    """Start work in the background, which raises nothing but its cancellation; `failed` is told why it ended."""
 
     async def run() -> None:
         error = await failure_of(work, name=name)

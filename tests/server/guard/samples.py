@@ -7,7 +7,6 @@ from itertools import chain, product
 from rtui.server.guard.spec import (
     KEY,
     MAX_INDEX,
-    AnyBytes,
     Checked,
     Element,
     IndexRange,
@@ -51,7 +50,7 @@ def _of_element(element: Element, key: bytes) -> Samples:  # noqa: PLR0911 - a k
     if element is KEY:
         return ((key,),)
     match element:
-        case AnyBytes(usage=name) | Checked(usage=name):
+        case Checked(usage=name):
             return tuple((example,) for example in EXAMPLES[name])
         case Keyword(choices=choices):
             return choices

@@ -142,10 +142,7 @@ class ValueReader:
         return replies
 
     def _note_own_read(self, idle_s: Reply) -> None:
-        """Remember that the key is read, and when it was used before, by `idle_s` if that is a number, else its facts.
-
-        The use that the facts have holds unless somebody else has used the key since.
-        """
+        """Remember that the key is read, and its last use by others: by `idle_s` where that is later than its facts."""
         own_reads, facts, now_s = self.querier.own_reads, self.facts, time.time()
         used_s = None if isinstance(facts.idle_s, Unknown) else facts.asked_at_s - facts.idle_s
         if isinstance(idle_s, int):
