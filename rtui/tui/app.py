@@ -334,7 +334,7 @@ def all_css() -> str:
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
-        line_view.ScrollingPanel, bars.TabBar, panel_view.Chart, panel_view.PanelView,
+        line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
         table.TableBody, table.ReportTable,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])

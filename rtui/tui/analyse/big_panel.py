@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from textual.geometry import Size
-
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note
 from rtui.tui.kit.format import display
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
@@ -31,11 +29,6 @@ class BigKeysState(PanelState):
     """Name of the thresholds that mark rows, None for those of the report."""
 
 
-def _next_preset(report: Report, state: BigKeysState, _size: Size) -> BigKeysState:
-    names = presets.names()
-    return replace(state, preset=names[(names.index(preset_name(report, state)) + 1) % len(names)])
-
-
 class BigKeysPanel(Panel[BigKeysState]):
     """A table for all types and one for each type."""
 
@@ -50,7 +43,9 @@ class BigKeysPanel(Panel[BigKeysState]):
             "measure", "b", "Measure", "List the largest keys by bytes, or by length.", footer=4,
         ),
         panel_command(
-            _next_preset,
+            lambda report, state, _size: replace(
+                state, preset=following(presets.names(), preset_name(report, state))
+            ),
             "preset", "P", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
             footer=6,
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from math import isinf
 from typing import Final, NamedTuple
 
@@ -164,12 +164,3 @@ def standing(values: Sequence[float], height: int) -> list[SafeText]:
         SafeText("".join(ramp[min(reach, len(ramp)) - 1] if (reach := one - below) > 0 else " " for one in eighths))
         for below in range(full - len(ramp), -1, -len(ramp))
     ]
-
-
-def in_runs(text: SafeText, roles: Sequence[Role]) -> Line:
-    """Return a text of one cell a character as spans, given the role of each character."""
-    pairs = zip(text, roles, strict=True)
-    return tuple(
-        Span(SafeText("".join(character for character, _ in run)), role)
-        for role, run in groupby(pairs, key=lambda pair: pair[1])
-    )

@@ -77,7 +77,7 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         "previous_list", ("left_square_bracket",), "List before", "Show the table before.",
         when=(Condition.SEVERAL_LISTS,), call="next_list(-1)",
     ),
-    *(one.command for panel in PANELS for one in panel.commands),
+    *(command for panel in PANELS for command, _ in panel.commands),
     _run(
         "hot_session", ("H",), "Hot-key session",
         "Have the server itself find its hottest keys for a while; says what that changes and costs, and asks first.",

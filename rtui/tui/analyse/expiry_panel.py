@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
+from itertools import groupby
 from typing import Final
 
 from textual.geometry import Size
@@ -35,7 +36,6 @@ from rtui.tui.analyse.chart_lines import (
     HorizontalBar,
     bar_lines,
     beside_each_other,
-    in_runs,
     inset,
     keys_text,
     share_text,
@@ -44,7 +44,7 @@ from rtui.tui.analyse.chart_lines import (
     standing,
     without,
 )
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command
 from rtui.tui.kit.format import display, display_text
 from rtui.tui.kit.layout import Piece, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
@@ -102,11 +102,6 @@ class ExpiryState(PanelState):
     time_range: TimeRange = TimeRange.HOUR
 
 
-def _next_time_range(_report: Report, state: ExpiryState, _size: Size) -> ExpiryState:
-    ranges = list(TimeRange)
-    return replace(state, time_range=ranges[(ranges.index(state.time_range) + 1) % len(ranges)])
-
-
 class ExpiryPanel(Panel[ExpiryState]):
     """The timeline of the namespace under the cursor; tables of cliffs, of lifetimes, and of keys that never expire."""
 
@@ -118,7 +113,7 @@ class ExpiryPanel(Panel[ExpiryState]):
     max_lines = 25
     commands = (
         panel_command(
-            _next_time_range,
+            lambda _report, state, _size: replace(state, time_range=following(list(TimeRange), state.time_range)),
             "time_range", "o", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
             footer=4,
         ),
@@ -280,7 +275,10 @@ def _timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, 
     lines: list[Line] = []
     for row, bars in enumerate(standing([values[at] for at in column_of_cell], height)):
         number = left(literal(""), GUTTER_CELLS - 1) if row else scale
-        lines.append((Span(number, Role.FAINT), gap(1), *in_runs(bars, [roles[at] for at in column_of_cell])))
+        line = [Span(number, Role.FAINT), gap(1)]
+        runs = groupby(zip(bars, column_of_cell, strict=True), key=lambda pair: roles[pair[1]])
+        line += (Span(SafeText("".join(character for character, _ in run)), role) for role, run in runs)
+        lines.append(tuple(line))
     beyond = timeline.columns(axis.end_s, timeline.end_s, 1)
     later: Figure = beyond[0].keys if beyond else 0
     keys = later if isinstance(later, Estimate) else round(later)

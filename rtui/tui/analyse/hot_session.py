@@ -15,6 +15,7 @@ from textual.widget import Widget
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.evidence import Consent
+from rtui.tui.analyse.panel import following
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose, tab
 from rtui.tui.kit.line_view import ScrollingPanel
@@ -96,8 +97,7 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
     def action_next_option(self, at: int) -> None:
         """Take the next option of a choice."""
         field, options = CHOICES[at].field, CHOICES[at].options
-        chosen = options.index(getattr(self.consent, field))
-        self.consent = replace(self.consent, **{field: options[(chosen + 1) % len(options)]})
+        self.consent = replace(self.consent, **{field: following(options, getattr(self.consent, field))})
         self.body.set_content(self._lines)
 
     def action_agree(self) -> None:

@@ -171,14 +171,6 @@ class Block:
         return len(innermost) - self.levels < len(path) <= len(innermost) and innermost[: len(path)] == path
 
 
-def _block(nodes: tuple[Node, ...], start: int, end: int) -> Block:
-    levels = 1
-    while len(nodes[-1].children) == 1 and len(nodes) > 1:
-        nodes = (*nodes, nodes[-1].children[0])
-        levels += 1
-    return Block(nodes, start, end, levels)
-
-
 def icicle_rows(
     nodes: tuple[Node, ...], width: int, levels: int, weight: Callable[[Node], float]
 ) -> list[list[Block]]:  # fmt: skip
@@ -187,10 +179,18 @@ def icicle_rows(
     The cells of a block are divided among its children by their weights, and those of keys that are in none of them
     stay blank. Children of less than a cell are left out, and so are last rows without a block with room for a name.
     """
-    rows = [[_block(nodes, 0, width)]]
-    while len(rows) < levels:
-        below: list[Block] = []
-        for parent in rows[-1]:
+    rows: list[list[Block]] = []
+    below = [(nodes, 0, width)]
+    while below and len(rows) < max(1, levels):
+        row: list[Block] = []
+        for path, start, end in below:
+            chain = path
+            while len(chain[-1].children) == 1 and len(chain) > 1:
+                chain = (*chain, chain[-1].children[0])
+            row.append(Block(chain, start, end, 1 + len(chain) - len(path)))
+        rows.append(row)
+        below = []
+        for parent in row:
             node, cells = parent.nodes[-1], parent.end - parent.start
             total = max(weight(node), sum(map(weight, node.children)))
             before = 0.0
@@ -199,10 +199,7 @@ def icicle_rows(
                 before += weight(child)
                 end = parent.start + round(before / total * cells)
                 if end > start:
-                    below.append(_block((*parent.nodes, child), start, end))
-        if not below:
-            break
-        rows.append(below)
+                    below.append(((*parent.nodes, child), start, end))
     while len(rows) > 1 and all(block.end - block.start < MIN_ROW_CELLS for block in rows[-1]):
         rows.pop()
     return rows

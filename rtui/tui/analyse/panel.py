@@ -8,8 +8,8 @@ state and the size of the chart in cells.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from textual.geometry import Size
 
@@ -75,25 +75,24 @@ def sample_note(text: str) -> Line:
 
 
 S = TypeVar("S", bound=PanelState)
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class PanelCommand(Generic[S]):
-    """A command of a panel."""
-
-    command: ScreenCommand
-    change: Callable[[Report, S, Size], S | None]
-    """Returns the state after the command, given the size of the chart; None where it does not apply."""
+Change: TypeAlias = Callable[[Report, S, Size], S | None]
+"""Returns the state after a command, given the size of the chart; None where the command does not apply."""
 
 
 def panel_command(
-    change: Callable[[Report, S, Size], S | None], id: str, key: str, title: str, help: str, *, footer: int = 0,
-    label: str = "",
-) -> PanelCommand[S]:  # fmt: skip
+    change: Change[S], id: str, key: str, title: str, help: str, *, footer: int = 0, label: str = ""
+) -> tuple[ScreenCommand, Change[S]]:  # fmt: skip
     """Declare a command of a panel; it is offered wherever `change` returns a state."""
     call = f"change('{id}')"
-    command = ScreenCommand(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call)
-    return PanelCommand(command, change)
+    return ScreenCommand(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call), change
+
+
+def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
+    """Return the option so many places after the chosen one; the first follows the last."""
+    return options[(options.index(chosen) + step) % len(options)]
 
 
 class Panel(Generic[S]):
@@ -108,7 +107,7 @@ class Panel(Generic[S]):
     """One sentence for the help screen."""
     initial: PanelState = PanelState()
     """The state before the user has chosen anything."""
-    commands: Sequence[PanelCommand[S]] = ()
+    commands: Sequence[tuple[ScreenCommand, Change[S]]] = ()
     shows_hot_keys: ClassVar[bool] = False
     """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
     max_lines: ClassVar[int | None] = None
@@ -149,12 +148,6 @@ class Panel(Generic[S]):
         tables = self.tables(report, state)
         return next((one for one in tables if one.id == state.table_id), tables[0])
 
-    def with_table(self, report: Report, state: S, step: int) -> S:
-        """Return the state with the table `step` places after the chosen one."""
-        ids = [one.id for one in self.tables(report, state)]
-        at = ids.index(state.table_id) if state.table_id in ids else 0
-        return replace(state, table_id=ids[(at + step) % len(ids)], subject=None)
-
 
 @dataclass(slots=True)
 class PanelStates:
@@ -163,25 +156,9 @@ class PanelStates:
     panel_id: str = "memory"
     """The panel that is shown."""
     by_panel: dict[str, PanelState] = field(default_factory=dict)
+    """By the ids of panels; a panel that has none is in its initial state."""
+    table_states: dict[str, TableState] = field(default_factory=dict)
+    """How tables are sorted and filtered, and where their cursors are, by panel and table."""
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of the last report, by panel and table."""
-    _table_states: dict[str, TableState] = field(default_factory=dict)
-    _report: Report | None = None
-
-    def state(self, panel: Panel[Any]) -> Any:
-        """Return the state of a panel."""
-        return self.by_panel.get(panel.id, panel.initial)
-
-    def table_state(self, panel: Panel[Any], table: PanelTable) -> TableState:
-        """Return how a table of a panel is sorted and filtered, and where its cursor is."""
-        return self._table_states.setdefault(f"{panel.id} {table.id}", TableState())
-
-    def table(self, report: Report, panel: Panel[Any], wanted: PanelTable) -> Table:
-        """Return a table of a panel, made when it is needed for the first time."""
-        if report is not self._report:
-            self._report = report
-            self.tables.clear()
-        name = f"{panel.id} {wanted.id}"
-        if name not in self.tables:
-            self.tables[name] = wanted.make()
-        return self.tables[name]
+    report: Report | None = None

@@ -14,31 +14,16 @@ from textual.message import Message
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.panel import Panel, PanelStates
+from rtui.tui.analyse.panel import Panel, PanelStates, following
 from rtui.tui.analyse.screen_lines import empty_table_lines, note_line, titles_line
 from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.command import Condition, Conditions
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.table import ReportTable, TableBody
+from rtui.tui.kit.table_rows import TableState
 
 NOTE_LINES: Final = 1
 """Lines below the table that the note takes."""
-
-
-class Chart(LinePanel):
-    """The lines over a table."""
-
-    class Clicked(Message):
-        """A cell of the chart was clicked."""
-
-        def __init__(self, x: int, y: int) -> None:
-            super().__init__()
-            self.x = x
-            self.y = y
-
-    def on_click(self, event: events.Click) -> None:
-        """Report the cell."""
-        self.post_message(self.Clicked(event.x, event.y))
 
 
 class PanelView(Vertical):
@@ -52,7 +37,7 @@ class PanelView(Vertical):
     def __init__(self, states: PanelStates, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.states = states
-        self.chart = Chart(id="chart")
+        self.chart = LinePanel(id="chart")
         self.table = ReportTable(id="table")
         self._titles_bar = TabBar(id="lists")
         self._in_place = LinePanel(id="offer")
@@ -63,11 +48,7 @@ class PanelView(Vertical):
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
-        yield self.chart
-        yield self._titles_bar
-        yield self.table
-        yield self._in_place
-        yield self._note_bar
+        yield from (self.chart, self._titles_bar, self.table, self._in_place, self._note_bar)
 
     @property
     def panel(self) -> Panel[Any]:
@@ -77,7 +58,7 @@ class PanelView(Vertical):
     @property
     def state(self) -> Any:
         """The state of the panel: a `PanelState`, of the panel's own type."""
-        return self.states.state(self.panel)
+        return self.states.by_panel.get(self.panel.id, self.panel.initial)
 
     @property
     def subject(self) -> Subject:
@@ -87,13 +68,19 @@ class PanelView(Vertical):
     def show(self, report: Report, *, holds_order: bool = False) -> None:
         """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
         self._report, self._holds_order = report, holds_order
-        panel, state = self.panel, self.state
-        wanted = panel.table(report, state)
+        states, panel = self.states, self.panel
+        wanted = panel.table(report, self.state)
+        if report is not states.report:
+            states.report = report
+            states.tables.clear()
+        name = f"{panel.id} {wanted.id}"
+        if name not in states.tables:
+            states.tables[name] = wanted.make()
         self._show_chart()
         self.table.show(
             (panel.id, wanted.id),
-            self.states.table(report, panel, wanted),
-            self.states.table_state(panel, wanted),
+            states.tables[name],
+            states.table_states.setdefault(name, TableState()),
             wanted.is_marked,
             made=wanted.order,
             holds_order=holds_order,
@@ -113,6 +100,7 @@ class PanelView(Vertical):
         if self._report is not None:
             self.table.filter(text)
             self._show_notes(self._report)
+            self.post_message(self.Changed())
 
     def age(self, since_s: float) -> None:
         """Redraw a chart that shows its age; its figures were read `since_s` seconds ago."""
@@ -132,7 +120,9 @@ class PanelView(Vertical):
     def action_next_list(self, step: int = 1) -> None:
         """Show the table of the panel so many places after this one."""
         if self._report is not None:
-            self.set_state(self.panel.with_table(self._report, self.state, step))
+            ids = [one.id for one in self.panel.tables(self._report, self.state)]
+            table_id = following(ids, self.panel.table(self._report, self.state).id, step)
+            self.set_state(replace(self.state, table_id=table_id, subject=None))
 
     def zoom_in(self) -> bool:
         """Zoom into the row under the cursor; returns False where the panel can't."""
@@ -145,9 +135,9 @@ class PanelView(Vertical):
     def action_change(self, command_id: str) -> None:
         """Carry out one of the panel's own commands, where it applies."""
         if self._report is not None:
-            for one in self.panel.commands:
-                if one.command.id == command_id:
-                    self.set_state(one.change(self._report, self.state, self.chart.size))
+            for command, change in self.panel.commands:
+                if command.id == command_id:
+                    self.set_state(change(self._report, self.state, self.chart.size))
 
     @property
     def conditions(self) -> Conditions:
@@ -155,7 +145,8 @@ class PanelView(Vertical):
         report, panel, state = self._report, self.panel, self.state
         if report is None:
             return frozenset()
-        applying = {one.command.id for one in panel.commands if one.change(report, state, self.chart.size) is not None}
+        size = self.chart.size
+        applying = {command.id for command, change in panel.commands if change(report, state, size) is not None}
         holding = {
             Condition.SEVERAL_LISTS: len(panel.tables(report, state)) > 1,
             Condition.ZOOMED: panel.zoomed_out(report, state) is not None,
@@ -205,8 +196,7 @@ class PanelView(Vertical):
             if event.index < len(tables):
                 self.set_state(replace(self.state, table_id=tables[event.index].id, subject=None))
 
-    @on(Chart.Clicked)
-    def _chart_clicked(self, event: Chart.Clicked) -> None:
-        event.stop()
+    @on(events.Click, "#chart")
+    def _chart_clicked(self, event: events.Click) -> None:
         if self._report is not None:
             self.set_state(self.panel.clicked(self._report, self.state, self.chart.size, event.x, event.y))

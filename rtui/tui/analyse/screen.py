@@ -22,23 +22,11 @@ from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
+from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.hot_session import HotSessionScreen
-from rtui.tui.analyse.panel import PanelStates
+from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.analyse.screen_lines import (
-    FILE_HINT,
-    FILTER_HINT,
-    KEEP_OR_REPLACE,
-    empty_lines,
-    key_of,
-    meaning,
-    offer_lines,
-    panels_line,
-    row_copies,
-    status_line,
-    title_line,
-)  # fmt: skip
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
@@ -61,17 +49,16 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """`states` are those of the panels when the screen was left; `label` replaces the server's."""
         super().__init__()
         self.source = source
-        states = PanelStates() if states is None else states
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
-        self.view = PanelView(states, id="panel")
+        self.view = PanelView(states or PanelStates(), id="panel")
         self.report: Report | None = None
         """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
         self._shows_cost = False
-        self._hot_keys_read_at_s: float | None = None
+        self._hot_keys_due_s = 0.0
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
 
@@ -82,14 +69,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield self.title_bar
-        yield self.banner
-        yield self.tab_bar
-        yield self.view
-        yield self.filter_input
-        yield self.file_input
-        yield self.status_bar
-        yield self.footer_bar
+        yield from (self.title_bar, self.banner, self.tab_bar, self.view)
+        yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_mount(self) -> None:
         """Show the report and start polling."""
@@ -99,8 +80,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Divide the new height between chart and table."""
         self._seen, self._shown = -1, None
         self.call_after_refresh(self.flush)
-
-    # what changes by itself
 
     def show_changes(self) -> None:
         """Show what has changed since the last call, and schedule the next one."""
@@ -126,26 +105,30 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if self.report is not None:
             self.view.show(self.report, holds_order=status.is_under_way)
         elif report is not None and status.progress.state is not ScanState.FAILED:
-            self.view.show_lines(lambda width: empty_lines(report, width))
+            self.view.show_lines(lambda width: screen_lines.empty_lines(report, width))
         else:
-            self.view.show_lines(lambda width: offer_lines(status, width))
+            self.view.show_lines(lambda width: screen_lines.offer_lines(status, width))
         self._show_commands()
 
     def _show_bars(self) -> None:
         """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self._shows_cost
         now_s = asyncio.get_running_loop().time()
-        self.title_bar.set_line(lambda width: title_line(status, report, width, self._label))
-        self.status_bar.set_line(lambda width: status_line(status, report, now_s, width, shows_cost=shows_cost))
+        self.title_bar.set_line(lambda width: screen_lines.title_line(status, report, width, self._label))
+        self.status_bar.set_line(
+            lambda width: screen_lines.status_line(status, report, now_s, width, shows_cost=shows_cost)
+        )
         chosen = PANELS.index(self.view.panel)
-        self.tab_bar.set_line(lambda width: panels_line([panel.title for panel in PANELS], chosen, width))
+        self.tab_bar.set_line(lambda width: screen_lines.panels_line([panel.title for panel in PANELS], chosen, width))
         self._show_commands()
 
     @on(PanelView.Changed)
     def _show_commands(self) -> None:
         """Show in the footer the commands that apply, or what is typed and how it ends."""
-        if self.filter_input.is_open or self.file_input.is_open:
-            self.footer_bar.show_commands((), FILTER_HINT if self.filter_input.is_open else FILE_HINT)
+        if self.filter_input.is_open:
+            self.footer_bar.show_commands((), screen_lines.FILTER_HINT)
+        elif self.file_input.is_open:
+            self.footer_bar.show_commands((), screen_lines.FILE_HINT)
         else:
             self.footer_bar.show_commands(self.offered())
 
@@ -165,35 +148,32 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             Condition.READY: is_ready,
             Condition.SCANNING: is_running and not is_paused,
             Condition.PAUSED: is_running and is_paused,
-            Condition.ON_ENTRY: status.is_live and self.report is not None and key_of(self.view.subject) is not None,
+            Condition.ON_ENTRY: status.is_live
+            and self.report is not None
+            and screen_lines.key_of(self.view.subject) is not None,
             Condition.HOT_SESSION: is_ready and self.view.panel.shows_hot_keys and self.source.offers_hot_session,
         }
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
-    # the analysis
-
-    def action_begin(self) -> None:
-        """Read every key."""
-        self._begin(estimate=False)
+    def action_begin(self, *, estimate: bool = False) -> None:
+        """Read every key, or a sample."""
+        if Condition.READY in self.conditions:
+            self.source.begin(estimate=estimate)
+            self._show_soon()
 
     def action_estimate(self) -> None:
         """Read a sample; ask first where an estimate would replace exact figures."""
         report = self.report
         if report is None or report.head.coverage.kind is not CoverageKind.EXACT:
-            self._begin(estimate=True)
+            self.action_begin(estimate=True)
         elif Condition.READY in self.conditions:
 
             def chosen(choice: int | None) -> None:
                 if choice == 1:
-                    self._begin(estimate=True)
+                    self.action_begin(estimate=True)
 
             title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
-            self.app.push_screen(ChoiceScreen(title, KEEP_OR_REPLACE), chosen)
-
-    def _begin(self, *, estimate: bool) -> None:
-        if Condition.READY in self.conditions:
-            self.source.begin(estimate=estimate)
-            self._show_soon()
+            self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
 
     def _show_soon(self) -> None:
         self._show_bars()
@@ -227,8 +207,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._shows_cost = not self._shows_cost
         self._show_soon()
 
-    # panels
-
     def action_show_panel(self, panel_id: str) -> None:
         """Show a panel."""
         self.action_leave_filter()
@@ -238,14 +216,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_next_panel(self, step: int = 1) -> None:
         """Show the panel so many places after this one."""
-        self.action_show_panel(PANELS[(PANELS.index(self.view.panel) + step) % len(PANELS)].id)
+        self.action_show_panel(following(PANELS, self.view.panel, step).id)
 
     @on(TabBar.Chosen)
     def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        if event.index < len(PANELS):
-            self.action_show_panel(PANELS[event.index].id)
-
-    # rows
+        self.action_show_panel(PANELS[event.index].id)
 
     @on(TableBody.Opened)
     def _open_row(self) -> None:
@@ -254,11 +229,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             if self.source.report is None:
                 self.action_begin()
         elif len(self.view.table.rows) and not self.view.zoom_in():
-            subject = self.view.subject
-            key = key_of(subject)
+            key = screen_lines.key_of(self.view.subject)
             if key is None:
                 title = self.view.panel.table(self.report, self.view.state).title
-                self.notify(meaning(subject, title), markup=False, timeout=4)
+                self.notify(screen_lines.meaning(self.view.subject, title), markup=False, timeout=4)
             elif self.source.status.is_live:
                 self.dismiss(key)
             else:
@@ -266,15 +240,13 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""
-        if copies := row_copies(self.view.subject, self.view.table.body.texts):
+        if copies := screen_lines.row_copies(self.view.subject, self.view.table.body.texts):
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
-        if copies := row_copies(self.view.subject, self.view.table.body.texts):
+        if copies := screen_lines.row_copies(self.view.subject, self.view.table.body.texts):
             choose_copy(self, copies)
-
-    # hot keys, found by the server itself
 
     def action_hot_session(self) -> None:
         """Ask the user whether the server may find its hottest keys itself, and start that."""
@@ -295,7 +267,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             text = " ".join(filter(None, (error.happened, error.remedy)))
             self.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
         else:
-            self._hot_keys_read_at_s = None
+            self._hot_keys_due_s = 0.0
             self._refresh_hot_keys(self.source.status)
             text = f"It ends by itself in {duration(consent.duration_s * 1000)}; the panel shows what it finds."
             self.notify(text, title="The server counts its hot keys", markup=False, timeout=10)
@@ -303,20 +275,16 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _refresh_hot_keys(self, status: AnalysisStatus) -> None:
         """Read the hot keys again now and then while they are shown: a session may have begun or ended."""
         now_s, source = asyncio.get_running_loop().time(), self.source
-        is_reachable = status.is_live and isinstance(status.link, Online) and not status.is_under_way
-        is_due = self._hot_keys_read_at_s is None or now_s - self._hot_keys_read_at_s >= HOT_EVERY_S
-        has_hot_keys = self.view.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
-        if has_hot_keys and is_reachable and is_due:
-            self._hot_keys_read_at_s = now_s
-            name = "hot keys"
+        can_ask = status.is_live and isinstance(status.link, Online) and not status.is_under_way
+        is_wanted = self.view.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
+        if is_wanted and can_ask and now_s >= self._hot_keys_due_s:
+            self._hot_keys_due_s, name = now_s + HOT_EVERY_S, "hot keys"
             self.run_worker(self._read_hot_keys(), group=name, exclusive=True, exit_on_error=False, description=name)
 
     async def _read_hot_keys(self) -> None:
         """Read the hot keys; the status bar shows a lost connection, and other failures show in the next analysis."""
         with contextlib.suppress(RtuiError):
             await self.source.ask_hot()
-
-    # filter and file
 
     def action_filter(self) -> None:
         """Type a text that rows must have."""
@@ -334,7 +302,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _filter_changed(self, event: FilterInput.Changed) -> None:
         if self.filter_input.is_open:
             self.view.filter(event.value)
-            self._show_commands()
 
     @on(FilterInput.Submitted)
     def _input_submitted(self, event: FilterInput.Submitted) -> None:
@@ -361,7 +328,6 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         elif self.report is not None and (self.filter_input.is_open or self.view.table.rows.state.filter_text):
             self.action_leave_filter()
             self.view.filter("")
-            self._show_commands()
         elif not self.view.action_zoom_out():
             self.action_leave()
 

@@ -10,7 +10,7 @@ from typing import Final, LiteralString
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.format import TERMINAL
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 MAX_COLUMNS: Final = 128
 MAX_ROWS: Final = 32
@@ -136,11 +136,3 @@ def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int
         number = Span(SafeText(f"{row_start:>5}"), Role.TEXT if is_cursor_row else Role.FAINT)
         lines.append((number, mark, *spans))
     return lines
-
-
-def legend_line() -> Line:
-    """Return what the shades mean."""
-    spans: list[Span] = []
-    for shade in SHADES:
-        spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
-    return tuple(spans[:-1])

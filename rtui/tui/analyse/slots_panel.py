@@ -29,7 +29,7 @@ from rtui.tui.analyse.chart_lines import (
     size_text,
 )
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
-from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend_line, map_lines, owned_slots
+from rtui.tui.analyse.slot_map import GUTTER_CELLS, SHADES, SlotMap, fitting_map, map_lines, owned_slots
 from rtui.tui.kit.format import display
 from rtui.tui.kit.layout import MARGIN, Piece, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
@@ -149,7 +149,10 @@ class SlotsPanel(Panel[SlotsState]):
         if beside < SIDE_CELLS:
             summary = texts.summary(width, size.height - len(rows) - 2)
             return inset([texts.headline(), *rows, texts.cursor_line(width), *summary], size)
-        left: list[Line] = [*rows, texts.pointer(), (gap(GUTTER_CELLS), *legend_line())]
+        legend = [gap(GUTTER_CELLS)]
+        for shade in SHADES:
+            legend += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
+        left: list[Line] = [*rows, texts.pointer(), tuple(legend[:-1])]
         cell = texts.cell_lines()
         right = [*cell, (), *texts.summary(beside, size.height - len(cell) - 2)]
         height = size.height - 1
@@ -183,14 +186,10 @@ class Loads:
 
     def text(self, value: float) -> SafeText:
         """Return a sum of slots as text; in an estimate it is exact, but of the sample."""
-        coverage = _exact_of_sample(self.coverage)
+        coverage = CoverageKind.EXACT if self.coverage is CoverageKind.ESTIMATE else self.coverage
         if self.is_bytes:
             return size_text(value, coverage)
         return SafeText(f"{keys_text(value, coverage)} {noun(value, 'key')}")
-
-
-def _exact_of_sample(coverage: CoverageKind) -> CoverageKind:
-    return CoverageKind.EXACT if coverage is CoverageKind.ESTIMATE else coverage
 
 
 def loads_of(report: Report, *, by_bytes: bool) -> Loads:
@@ -315,8 +314,9 @@ def tag_name(tag: SlotTag, cells: int) -> SafeText:
 
 def tag_keys(tag: SlotTag, coverage: CoverageKind) -> SafeText:
     """Return the keys of a tag: at least so many where it was not counted from the start, or those of the sample."""
-    text = keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else _exact_of_sample(coverage))
-    return SafeText(f"{text} sampled") if coverage is CoverageKind.ESTIMATE else text
+    if coverage is CoverageKind.ESTIMATE:
+        return SafeText(f"{keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else CoverageKind.EXACT)} sampled")
+    return keys_text(tag.keys, CoverageKind.PARTIAL if tag.at_least else coverage)
 
 
 def skew_text(report: Report) -> SafeText:

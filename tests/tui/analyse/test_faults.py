@@ -21,8 +21,8 @@ from tests.servers import Server
 from tests.tui.analyse.visiting_analysis import (
     analysis,
     ask,
+    at_analysis,
     is_analysing,
-    open_analysis,
     panels,
     report,
     screen_of,
@@ -44,9 +44,7 @@ def plant(server: Server, prefix: str = "user") -> None:
 @asynccontextmanager
 async def under_way(target: Target, folder: Path, proxy: DelayProxy | None = None) -> AsyncIterator[Visitor]:
     """A pass that has shown its first figures; with a proxy its replies are being held back."""
-    async with visiting(target, folder, size=SIZE) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target, folder, size=SIZE) as visitor:
         await visitor.press("r")
         await visitor.until(lambda: analysis(visitor).report is not None, "the first figures")
         assert state(visitor) is ScanState.RUNNING
@@ -185,9 +183,8 @@ def test_a_full_disk_leaves_the_old_file(valkey: Server, tmp_path: Path) -> None
 
 
 async def _write_too_much(valkey: Server, tmp_path: Path, path: Path) -> None:
-    async with visiting(target_of(valkey), tmp_path, size=SIZE) as visitor:
-        await visitor.whole()
-        screen = await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path, size=SIZE) as visitor:
+        screen = screen_of(visitor)
         await ask(visitor)
         await visitor.press("2", "w")
         await visitor.until(lambda: visitor.app.focused is screen.file_input, "the line for a name")

@@ -29,7 +29,7 @@ from rtui.tui.app import ReportApp
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.analyse.visiting_analysis import ask, is_analysing, open_analysis, panels, screen_of, state
+from tests.tui.analyse.visiting_analysis import ask, at_analysis, is_analysing, open_analysis, panels, screen_of, state
 from tests.tui.browsing import until
 from tests.tui.test_hostile_text import ONE_LINE, PAYLOADS, Netless, hostile_server, netless, plant
 from tests.tui.visiting import Visitor, check_text, visiting
@@ -190,9 +190,8 @@ async def test_hostile_keys_in_every_panel_copy_and_file(valkey: Server, tmp_pat
     for text in PAYLOADS:
         client.set(b"{" + text + b"}:" + text, "x" * 9_000, ex=90)
     target = target_of(valkey)
-    async with visiting(target, tmp_path, app=netless(target), size=(140, 40)) as visitor:
-        await visitor.whole()
-        screen = await open_analysis(visitor)
+    async with at_analysis(target, tmp_path, app=netless(target), size=(140, 40)) as visitor:
+        screen = screen_of(visitor)
         await ask(visitor)
         async for _ in panels(visitor):
             visitor.check_harmless()

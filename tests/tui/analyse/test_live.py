@@ -11,8 +11,7 @@ from tests.conftest import Pool
 from tests.server.raw_commands import raw
 from tests.server.targets import target_of
 from tests.servers import Server
-from tests.tui.analyse.visiting_analysis import analysis, ask, open_analysis
-from tests.tui.visiting import visiting
+from tests.tui.analyse.visiting_analysis import analysis, ask, at_analysis, open_analysis
 
 KEYS = 20_000
 
@@ -26,9 +25,7 @@ def fill(server: Server, keys: int = KEYS) -> None:
 @pytest.mark.slow
 async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: Server, tmp_path: Path) -> None:
     fill(server, 2_000)
-    async with visiting(target_of(server), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(server), tmp_path) as visitor:
         await visitor.press("enter")
         await visitor.until_shown("exact · 2,001 keys", "shop:")
         await visitor.press("2")
@@ -41,9 +38,7 @@ async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: S
 @pytest.mark.slow
 async def test_an_analysis_goes_on_while_the_tree_is_shown_and_the_scan_rests(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36), resume=False) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path, resume=False) as visitor:
         await visitor.press("enter")
         await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
         await visitor.press("escape")
@@ -56,9 +51,7 @@ async def test_an_analysis_goes_on_while_the_tree_is_shown_and_the_scan_rests(va
 @pytest.mark.slow
 async def test_a_pass_is_paused_goes_on_and_is_stopped(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await visitor.press("enter", "p")
         await visitor.until_shown("paused")
         await visitor.press("plus")
@@ -73,9 +66,7 @@ async def test_a_pass_is_paused_goes_on_and_is_stopped(valkey: Server, tmp_path:
 @pytest.mark.slow
 async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 60_000)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await visitor.press("e")
         await visitor.until_shown("≈ estimate from", "complete")
 
@@ -83,9 +74,7 @@ async def test_an_estimate_says_that_it_is_one(valkey: Server, tmp_path: Path) -
 @pytest.mark.slow
 async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) -> None:
     fill(valkey)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await visitor.press("enter")
         await visitor.until(lambda: analysis(visitor).status.is_under_way, "a pass")
         task = analysis(visitor)._task
@@ -97,9 +86,7 @@ async def test_leaving_ends_what_is_under_way(valkey: Server, tmp_path: Path) ->
 @pytest.mark.slow
 async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 2_000)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await ask(visitor)
         await visitor.until_shown("complete", "exact · 2,001 keys")
         valkey.restart()
@@ -124,9 +111,7 @@ async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_e
 ) -> None:
     monkeypatch.setattr("rtui.tui.analyse.screen.HOT_EVERY_S", 0.1)
     fill(session_server, 100)
-    async with visiting(target_of(session_server), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(session_server), tmp_path) as visitor:
         await ask(visitor)
         await visitor.press("3")
         await visitor.until_shown("No hot-key session has been run")
@@ -142,9 +127,7 @@ async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_e
 
 async def test_a_session_that_the_user_begins_is_shown(session_server: Server, tmp_path: Path) -> None:
     fill(session_server, 100)
-    async with visiting(target_of(session_server), tmp_path, size=(80, 24)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(session_server), tmp_path, size=(80, 24)) as visitor:
         await ask(visitor)
         await visitor.press("3")
         await visitor.until_shown("No hot-key session has been run")

@@ -92,6 +92,6 @@ def test_a_cluster_is_simulated_only_where_there_is_none(is_node: bool) -> None:
     report = made_report()
     server = structs.replace(report.head.server, cluster_enabled=is_node)
     report = structs.replace(report, head=structs.replace(report.head, server=server))
-    (change,) = [one.change for one in SlotsPanel.commands if one.command.id == "nodes"]
+    (change,) = [change for command, change in SlotsPanel.commands if command.id == "nodes"]
     changed = change(report, SlotsState(), Size(120, 20))
     assert (changed is not None and changed.nodes != SlotsState().nodes) is not is_node

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from rtui.analysis.report.document import Report
 from rtui.server.analysis_session import AnalysisSession
 from rtui.server.scan.progress import ScanState
+from rtui.server.wire.target import Target
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.bars import FooterBar
-from tests.tui.visiting import Visitor
+from tests.tui.visiting import Visitor, visiting
 
 
 def analysis(visitor: Visitor) -> AnalysisSession:
@@ -52,6 +55,17 @@ async def open_analysis(visitor: Visitor) -> AnalyseScreen:
     return screen_of(visitor)
 
 
+@asynccontextmanager
+async def at_analysis(
+    target: Target, folder: Path, *, size: tuple[int, int] = (120, 36), **options: Any
+) -> AsyncIterator[Visitor]:
+    """A user in the analysis of a server whose keys have all been counted."""
+    async with visiting(target, folder, size=size, **options) as visitor:
+        await visitor.whole()
+        await open_analysis(visitor)
+        yield visitor
+
+
 async def ask(visitor: Visitor, key: str = "r") -> Report:
     """Have every key asked, or with `e` a sample, and wait until the last report is shown."""
     begun = analysis(visitor).revision
@@ -68,10 +82,10 @@ async def up_to_date(visitor: Visitor) -> None:
     await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
 
 
-async def panels(visitor: Visitor) -> AsyncIterator[tuple[Panel[Any], str]]:
-    """Go to every panel and every table of it; yields each when it is shown, with what stands on the screen."""
+async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[Panel[Any], str]]:
+    """Go to every table of every panel, or of a few; yields each when it is shown, with what stands on the screen."""
     screen = screen_of(visitor)
-    for panel in PANELS:
+    for panel in (panel for panel in PANELS if not only or panel.id in only):
         await visitor.press(panel.key)
         await visitor.until(lambda panel=panel: screen.view.panel is panel, panel.title)  # type: ignore[misc]
         for wanted in table_ids(screen, panel):

@@ -10,7 +10,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.analyse.test_live import fill
-from tests.tui.analyse.visiting_analysis import ask, open_analysis
+from tests.tui.analyse.visiting_analysis import ask, at_analysis
 from tests.tui.visiting import visiting
 
 
@@ -62,9 +62,7 @@ async def test_facts_of_rows_come_after_sorting_what_a_filter_found(valkey: Serv
 @pytest.mark.slow
 async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valkey: Server, tmp_path: Path) -> None:
     fill(valkey, 2_000)
-    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
-        await visitor.whole()
-        await open_analysis(visitor)
+    async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await ask(visitor)
         await visitor.press("2")
         await visitor.until_shown("▸shop:huge")
