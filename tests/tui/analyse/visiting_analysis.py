@@ -68,9 +68,9 @@ async def at_analysis(
 
 async def ask(visitor: Visitor, key: str = "r") -> Report:
     """Have every key asked, or with `e` a sample, and wait until the last report is shown."""
-    begun = analysis(visitor).revision
+    before = analysis(visitor).control
     await visitor.press(key)
-    await visitor.until(lambda: analysis(visitor).revision > begun and state(visitor).is_over, "the end")
+    await visitor.until(lambda: analysis(visitor).control is not before and state(visitor).is_over, "the end")
     await up_to_date(visitor)
     return report(visitor)
 
