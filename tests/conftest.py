@@ -40,24 +40,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what `--fast` leaves out."""
     if not config.getoption("--fast"):
         return
-    kept = [item for item in items if _is_fast(item)]
+    newest: dict[str, int] = {}
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        newest[test] = max(newest.get(test, -1), _version_of(item))
+    kept = [item for item in items if _is_fast(item, newest[item.nodeid.partition("[")[0]])]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
 
-def _is_fast(item: pytest.Item) -> bool:
+def _is_fast(item: pytest.Item, newest: int) -> bool:
     if item.nodeid.startswith(SLOW_FOLDERS) or item.get_closest_marker("slow") is not None:
         return False
+    return _version_of(item) == newest
+
+
+def _version_of(item: pytest.Item) -> int:
+    """The place in VERSIONS of the server that a test is parametrised with, -1 for a test that runs once."""
     call = getattr(item, "callspec", None)
     values = () if call is None else call.params.values()
-    return not any(value in OTHER_SERVERS for value in values if isinstance(value, str))
+    return next((PLACES[value] for value in values if isinstance(value, str) and value in PLACES), -1)
 
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""
 
-OTHER_SERVERS = frozenset(VERSIONS) - {NEWEST} | {"redis62", "redis70", "redis810"}
-"""Names of versions and of their fixtures: a test that runs once a server runs with none of these in `--fast`."""
+PLACES = {name: at for at, name in enumerate(VERSIONS)} | {"redis62": 0, "redis70": 1, "redis810": 4, "valkey": 7}
+"""Versions and their fixtures, by the place in VERSIONS."""
 
 IN_CI = bool(os.environ.get("CI"))
 """Whether a missing server is a failure."""

@@ -11,7 +11,7 @@ from tests.oracles.analysed import report_on
 from tests.oracles.counted import by_namespace, by_type, facts
 from tests.oracles.keyspaces import Path, Planted, grown
 from tests.proxy import DelayProxy
-from tests.server.targets import connected, target_of
+from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
 
 KEYS = 1_500
@@ -20,12 +20,6 @@ KEYS = 1_500
 def nodes_of(report: Report) -> dict[Path, Node]:
     """Every namespace by its path."""
     return {tuple((node.name, node.separator) for node in path[1:]): path[-1] for path in report.summary.root.walk()}
-
-
-async def until_keys(analysis: AnalysisRun, keys: int) -> None:
-    """Let it run until so many keys are inspected."""
-    while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
-        await asyncio.sleep(0)
 
 
 def is_whole(server: Server, report: Report, planted: dict[bytes, Planted]) -> None:
@@ -47,9 +41,9 @@ async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None
     async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, budget_s=60))
         running = asyncio.create_task(analysis.run())
-        await until_keys(analysis, 300)
+        await eventually(lambda: analysis.progress.keys >= 300)
         proxy.cut_after(10_000)
-        await until_keys(analysis, KEYS // 2)
+        await eventually(lambda: analysis.progress.keys >= KEYS // 2)
         analysis.control.pause()
         proxy.cut()
         analysis.control.resume()
@@ -82,7 +76,7 @@ async def test_ended_early_it_says_so_and_no_figure_is_too_large(server: Server)
     async with connected(target_of(server)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.GENTLE))
         running = asyncio.create_task(analysis.run())
-        await until_keys(analysis, KEYS // 3)
+        await eventually(lambda: analysis.progress.keys >= KEYS // 3)
         analysis.control.stop()
         await running
     ended, whole = analysis.report, await report_on(target_of(server))

@@ -19,7 +19,7 @@ PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "objec
 """What a connection that inspects has sent last."""
 
 
-MANY_TURNS = 500
+MANY_TURNS = 200
 """What has not come after so many turns of the event loop takes long."""
 
 
@@ -72,7 +72,7 @@ async def until(connection: Connection, holds: Callable[[], bool]) -> None:
         connection.on_change.remove(changed.set)
 
 
-async def turning(holds: Callable[[], bool]) -> None:
+async def eventually(holds: Callable[[], object]) -> None:
     """Let everybody else go on until `holds`; what takes long is looked at less often."""
     turns = 0
     while not holds():

@@ -24,7 +24,7 @@ from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, target_of
+from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
 
 MANY = 20_000
@@ -42,10 +42,8 @@ async def reported(analysis: AnalysisRun) -> Report:
     return analysis.report
 
 
-async def until_keys(analysis: AnalysisRun, keys: int) -> None:
-    """Let it run until so many keys are inspected."""
-    while analysis.progress.keys < keys:  # noqa: ASYNC110 - the pass itself runs in between
-        await asyncio.sleep(0)
+def has_seen(analysis: AnalysisRun, keys: int) -> bool:
+    return analysis.progress.keys >= keys
 
 
 async def test_a_report_of_everything_on_every_version(server: Server) -> None:
@@ -124,7 +122,7 @@ async def test_stopped_it_says_what_it_has(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
-        await until_keys(analysis, 500)
+        await eventually(lambda: analysis.progress.keys >= 500)
         analysis.control.stop(SafeText("somebody ended it"))
         await running
     report = analysis.report
@@ -149,7 +147,7 @@ async def test_paused_and_resumed_it_is_complete(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         analysis = analysing(connection)
         running = asyncio.create_task(analysis.run())
-        await until_keys(analysis, 1_000)
+        await eventually(lambda: analysis.progress.keys >= 1_000)
         analysis.control.pause()
         assert analysis.progress.state is ScanState.PAUSED
         analysis.control.resume()
@@ -165,7 +163,7 @@ async def test_lost_connections_in_the_middle_change_nothing(valkey: Server) -> 
         analysis = analysing(connection)
         running = asyncio.create_task(analysis.run())
         for keys in (2_000, 8_000):
-            await until_keys(analysis, keys)
+            await eventually(partial(has_seen, analysis, keys))
             proxy.cut_after(10_000)
         await running
         assert proxy.accepted >= 4
@@ -203,7 +201,7 @@ async def test_a_restart_makes_it_begin_again_and_say_so(valkey: Server) -> None
     async with connected(target_of(valkey)) as connection:
         analysis = analysing(connection)
         running = asyncio.create_task(analysis.run())
-        await until_keys(analysis, MANY // 3)
+        await eventually(lambda: analysis.progress.keys >= MANY // 3)
         valkey.restart()
         plant(valkey, numbered(MANY))
         await running

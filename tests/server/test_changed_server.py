@@ -23,7 +23,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
-from tests.server.targets import connected, target_of, turning, until
+from tests.server.targets import connected, eventually, target_of, until
 from tests.servers import Server
 
 KEYS = 15_000
@@ -51,7 +51,7 @@ def let_in(server: Server, *rules: str) -> None:
 async def switched(proxy: DelayProxy, connection: Connection, analysis: AnalysisRun, to: Server) -> list[list[bytes]]:
     """Run it and lead it to another server in the middle; what that one was asked, connection after connection."""
     running = asyncio.create_task(analysis.run())
-    await turning(lambda: analysis.progress.keys >= KEYS // 4)
+    await eventually(lambda: analysis.progress.keys >= KEYS // 4)
     before = len(proxy.requests)
     proxy.lead_to(to.port)
     proxy.cut()
@@ -125,7 +125,7 @@ async def test_rights_are_found_out_anew_after_a_reconnect(valkey: Server) -> No
     let_in(valkey)
     async with analysing_through(valkey, user="poor", password=Secret("pw")) as (proxy, _, analysis):
         running = asyncio.create_task(analysis.run())
-        await turning(lambda: analysis.progress.keys >= KEYS // 4)
+        await eventually(lambda: analysis.progress.keys >= KEYS // 4)
         let_in(valkey, "-strlen")
         before = len(proxy.requests)
         proxy.cut()

@@ -16,7 +16,7 @@ from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
-from tests.server.targets import connected, target_of, turning
+from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
 
 POOR = {"user": "poor", "password": Secret("pw")}
@@ -82,16 +82,16 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     await session.start()
     try:
         await look(session, keys)
-        await turning(lambda: rounds >= 2)
-        await turning(lambda: session.status.progress.state.is_over)
+        await eventually(lambda: rounds >= 2)
+        await eventually(lambda: session.status.progress.state.is_over)
         first = logged(server)
         assert first
         for _ in range(2):
             await look(session, keys)
             await session.filter(None)
-            await turning(lambda: session.status.progress.state.is_over)
+            await eventually(lambda: session.status.progress.state.is_over)
         before = rounds
-        await turning(lambda: rounds >= before + 2)
+        await eventually(lambda: rounds >= before + 2)
         assert logged(server) == first
     finally:
         await session.close()
@@ -105,11 +105,11 @@ async def test_a_cluster_s_node_that_denies_what_it_is_asks_once(
     session = BrowsingSession(target_of(cluster_node, **POOR), resume=False)
     await session.start()
     try:
-        await turning(lambda: session.status.progress.state.is_over)
+        await eventually(lambda: session.status.progress.state.is_over)
         first = logged(cluster_node)
         assert "cluster|info" in first
         revision = session.connection.revision
-        await turning(lambda: session.connection.revision >= revision + 5)
+        await eventually(lambda: session.connection.revision >= revision + 5)
         await session.filter(None)
         assert logged(cluster_node) == first
     finally:
@@ -164,7 +164,7 @@ async def test_a_new_connection_tries_again(valkey: Server) -> None:
         assert isinstance(before.ttl_ms, Unknown)
         let_in(valkey, "+@all")
         valkey.admin.client_kill_filter(_type="normal")
-        await turning(lambda: session.connection.generation > 1 and session.connection.is_online)
+        await eventually(lambda: session.connection.generation > 1 and session.connection.is_online)
         (after,) = await session.row_facts([b"k"])
         assert not isinstance(after.ttl_ms, Unknown)
     finally:

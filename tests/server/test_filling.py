@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rtui.server.browsing import BrowsingSession
 from rtui.server.wire.target import Target
+from tests.server.targets import eventually
 from tests.servers import Server
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that nobody announces."""
-    while not condition():  # noqa: ASYNC110 -- the session is pulled from, as screens do
-        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("before", [0, 1, 30_000])
@@ -29,11 +23,11 @@ async def test_every_key_is_seen_once_although_it_came_late(valkey: Server, tmp_
     await browsing.start()
     try:
         async with asyncio.timeout(20):
-            await until(lambda: browsing.store.keys > 0)
+            await eventually(lambda: browsing.store.keys > 0)
             assert browsing.status.complete is False
             valkey.admin.mset({f"late:{number}": "x" for number in range(30_000)})
             filling = False
-            await until(lambda: browsing.store.complete)
+            await eventually(lambda: browsing.store.complete)
         assert browsing.store.keys == valkey.admin.dbsize()
     finally:
         await browsing.close()

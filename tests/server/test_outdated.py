@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.identity import ServerIdentity
-from tests.server.targets import target_of
+from tests.server.targets import eventually, target_of
 from tests.servers import Server
 
 KEYS = 200
@@ -69,14 +67,8 @@ def test_only_a_change_of_the_size_tells(listed: int, then: int | None, now: int
     assert outdated_by_size(listed, then, now) is expected
 
 
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110 - what changes has no event
-            await asyncio.sleep(0.005)
-
-
 @pytest.fixture(autouse=True)
-def brisk(monkeypatch: pytest.MonkeyPatch) -> None:
+def frequent_refreshes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.02)
 
 
@@ -88,7 +80,7 @@ async def scanned(server: Server, folder: Path) -> BrowsingSession:
     server.admin.mset({f"user:{number}": "x" for number in range(KEYS)})
     session = BrowsingSession(target_of(server), state_folder=folder)
     await session.start()
-    await until(lambda: session.status.complete and session.status.progress.state is ScanState.DONE)
+    await eventually(lambda: session.status.complete and session.status.progress.state is ScanState.DONE)
     return session
 
 
@@ -100,14 +92,14 @@ async def test_after_a_restart_nothing_that_is_listed_holds_until_it_is_scanned_
         assert outdated(session) is None
         generation = session.status.generation
         server.stop()
-        await until(lambda: not isinstance(session.status.link, Online))
+        await eventually(lambda: not isinstance(session.status.link, Online))
         server.start()
-        await until(lambda: isinstance(session.status.link, Online))
+        await eventually(lambda: isinstance(session.status.link, Online))
         assert outdated(session) is Outdated.RESTARTED
         assert session.status.generation > generation
         assert session.status.progress.keys == KEYS
         await session.rescan()
-        await until(lambda: session.status.progress.state is ScanState.DONE)
+        await eventually(lambda: session.status.progress.state is ScanState.DONE)
         assert outdated(session) is None
         assert session.status.progress.keys == 0
     finally:
@@ -121,7 +113,7 @@ async def test_a_connection_that_comes_back_to_the_same_run_leaves_everything_va
     try:
         generation = session.status.generation
         valkey.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        await until(lambda: session.status.generation > generation and isinstance(session.status.link, Online))
+        await eventually(lambda: session.status.generation > generation and isinstance(session.status.link, Online))
         assert outdated(session) is None
     finally:
         await session.close()
@@ -132,7 +124,7 @@ async def test_a_server_that_does_not_tell_its_run_may_have_been_restarted(valke
     session = await scanned(valkey, tmp_path)
     try:
         valkey.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        await until(lambda: outdated(session) is Outdated.UNSURE)
+        await eventually(lambda: outdated(session) is Outdated.UNSURE)
     finally:
         await session.close()
 
@@ -140,13 +132,13 @@ async def test_a_server_that_does_not_tell_its_run_may_have_been_restarted(valke
 async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: Path) -> None:
     session = await scanned(valkey, tmp_path)
     try:
-        await until(lambda: session._pass.size_since == KEYS)
+        await eventually(lambda: session._pass.size_since == KEYS)
         valkey.admin.flushall()
-        await until(lambda: outdated(session) is Outdated.EMPTIED)
+        await eventually(lambda: outdated(session) is Outdated.EMPTIED)
         valkey.admin.mset({f"user:{number}": "x" for number in range(3 * KEYS)})
-        await until(lambda: outdated(session) is Outdated.GREW)
+        await eventually(lambda: outdated(session) is Outdated.GREW)
         await session.rescan()
-        await until(lambda: session.status.progress.state is ScanState.DONE and session._pass.size_since is not None)
+        await eventually(lambda: session.status.progress.state is ScanState.DONE and session._pass.size_since is not None)
         assert outdated(session) is None
     finally:
         await session.close()
@@ -156,10 +148,10 @@ async def test_keys_that_appear_in_an_empty_database(valkey: Server, tmp_path: P
     session = BrowsingSession(target_of(valkey), state_folder=tmp_path)
     await session.start()
     try:
-        await until(lambda: session._pass.size_since == 0)
+        await eventually(lambda: session._pass.size_since == 0)
         assert outdated(session) is None
         valkey.admin.set("first", "x")
-        await until(lambda: outdated(session) is Outdated.GREW)
+        await eventually(lambda: outdated(session) is Outdated.GREW)
     finally:
         await session.close()
 
@@ -171,11 +163,11 @@ async def test_a_paused_scan_of_a_server_that_was_restarted(valkey: Server, tmp_
     try:
         await session.rescan()
         session.control.pause()
-        await until(lambda: session.status.progress.state is ScanState.PAUSED and session.store.keys)
+        await eventually(lambda: session.status.progress.state is ScanState.PAUSED and session.store.keys)
         valkey.restart()
-        await until(lambda: outdated(session) is Outdated.RESTARTED or not session.store.keys)
+        await eventually(lambda: outdated(session) is Outdated.RESTARTED or not session.store.keys)
         session.control.resume()
-        await until(lambda: session.status.progress.state is ScanState.DONE)
+        await eventually(lambda: session.status.progress.state is ScanState.DONE)
         assert outdated(session) is None
         assert session.store.keys == 0
     finally:

@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def brisk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def without_rests(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("rtui.tui.browse.detail_fetcher.REST_S", 0.001)
     monkeypatch.setattr("rtui.tui.browse.tree_pane.FACTS_REST_S", 0.001)
     monkeypatch.setattr("rtui.tui.kit.themes.user_folder", lambda: tmp_path)

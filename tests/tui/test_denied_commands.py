@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -82,14 +83,16 @@ def some_server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
+@pytest.mark.slow
 async def test_each_missing_command_is_named_and_the_session_goes_on(some_server: Server, tmp_path: Path) -> None:
     client = some_server.client()
     fill(some_server, client)
     target = target_of(some_server, user="some", password=user(some_server))
     async with visiting(target, tmp_path, size=(130, 30)) as visitor:
         await visitor.whole()
-        for missing in (*FACTS, *VALUES):
-            assert "denied" not in await look(visitor, missing.key), missing
+        for missing in sorted((*FACTS, *VALUES), key=attrgetter("key")):
+            if visitor.detail.key != missing.key.encode():
+                assert "denied" not in await look(visitor, missing.key), missing
             user(some_server, f"-{missing.command}")
             text = await look(visitor, missing.key)
             user(some_server)

@@ -88,6 +88,7 @@ def plant(client: redis.Redis) -> None:
     pipeline.execute()
 
 
+@pytest.mark.slow
 async def test_names_and_values(valkey: Server, tmp_path: Path) -> None:
     plant(valkey.client())
     target = target_of(valkey)
@@ -122,6 +123,7 @@ async def _see_all_of_the_body(visitor: Visitor) -> None:
     await visitor.until(lambda: visitor.tree.has_focus, "the tree")
 
 
+@pytest.mark.slow
 async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
     """Slot, jump, copies and what is said of them, help and palette over it, in small and large."""
     client = valkey.client()
@@ -153,6 +155,7 @@ async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
             visitor.check_harmless()
 
 
+@pytest.mark.slow
 async def test_what_is_typed(valkey: Server, tmp_path: Path) -> None:
     """A line that is typed shows what was typed, so this is for the net to catch; then the server is asked for it."""
     client = valkey.client()

@@ -24,7 +24,7 @@ FIRST = int(os.environ.get("RTUI_MONKEY_FIRST", "1"))
 SEEDS = [int(ONE)] if ONE else list(range(FIRST, FIRST + int(os.environ.get("RTUI_MONKEY_SEEDS", "2"))))
 REPORTS = (made_report, partial_report, estimate_report, denied_report, empty_report)
 
-pytestmark = pytest.mark.timeout(1_800)
+pytestmark = [pytest.mark.timeout(1_800), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -43,6 +43,7 @@ def _toured(server: Server, folder: Path, what: str, user: tuple[str, Secret] | 
         return asyncio.run(tour(server, folder, what=what, user=user))
 
 
+@pytest.mark.slow
 def test_a_session_of_anybody(server: Server, tmp_path: Path) -> None:
     """On a server that counts each access of a key, and by a user without limits."""
     server.admin.config_set("maxmemory-policy", "allkeys-lfu")
@@ -58,6 +59,7 @@ def test_a_session_of_anybody(server: Server, tmp_path: Path) -> None:
     _check_what_was_touched(done, changed)
 
 
+@pytest.mark.slow
 def test_a_session_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
     """By the user that `rtui acl` prints, on a server whose keys nobody has used for long."""
     plant(server)
