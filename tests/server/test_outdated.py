@@ -138,7 +138,8 @@ async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: P
         valkey.admin.mset({f"user:{number}": "x" for number in range(3 * KEYS)})
         await eventually(lambda: outdated(session) is Outdated.GREW)
         await session.rescan()
-        await eventually(lambda: session.status.progress.state is ScanState.DONE and session._pass.size_since is not None)
+        await eventually(lambda: session.status.progress.state is ScanState.DONE)
+        await eventually(lambda: session._pass.size_since is not None)
         assert outdated(session) is None
     finally:
         await session.close()
