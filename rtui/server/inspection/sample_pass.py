@@ -80,16 +80,14 @@ class SamplePass:
     @property
     def progress(self) -> Progress:
         """The progress: of drawing, then of inspecting."""
-        left = self._pipeline.waiting
-        fraction = (1 - left / (2 * self._kept)) if self._kept else 0.0
-        state = self._state
-        if not state.is_over and (self.control.is_held or self._waits_for is not None):
+        state, kept = self._state, self._kept
+        fraction = max(0.0, 1 - self._pipeline.waiting / (2 * kept)) if kept else 0.0
+        if state is ScanState.DONE:
+            fraction = 1.0
+        elif not state.is_over and (self.control.is_held or self._waits_for is not None):
             state = ScanState.PAUSED if self.control.is_held else ScanState.WAITING
-        done = self._state is ScanState.DONE
-        speed = self._kept / self._elapsed_s if self._elapsed_s else 0.0
-        return Progress(
-            state, 1.0 if done else max(0.0, fraction), self._kept, speed, reason=self._reason or self._waits_for
-        )
+        speed = kept / self._elapsed_s if self._elapsed_s else 0.0
+        return Progress(state, fraction, kept, speed, reason=self._reason or self._waits_for)
 
     @property
     def cost(self) -> Cost:
@@ -119,14 +117,23 @@ class SamplePass:
 
     async def _draw_and_inspect(self) -> None:
         """Do both on the bulk lane; raises an RtuiError for what ends it early."""
+
+        def set_waiting(reason: SafeText | None) -> None:
+            self._waits_for = reason
+
+        def add_drawn(keys: list[bytes]) -> None:
+            self.drawn += len(keys)
+            if self._matches is not None:
+                keys = [*filter(self._matches, keys)]
+            self._kept += len(keys)
+            self._pipeline.add_page(keys)
+
         lane = await self._connection.bulk()
         await self._pipeline.use_lane(lane)
         traffic = lane.traffic
         before = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
         try:
-            drawn = await sample(
-                lane, self.control, keys=self._wanted, on_keys=self._add_drawn, on_wait=self._set_waiting
-            )
+            drawn = await sample(lane, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting)
             self._server_us += drawn.calls * CALL_US
             total = self._size if self._size is not None else drawn.total
             self.population = total if self.drawn else None
@@ -145,16 +152,6 @@ class SamplePass:
             self._commands, self._bytes_in, self._bytes_out = (
                 now - then for now, then in zip(after, before, strict=True)
             )
-
-    def _set_waiting(self, reason: SafeText | None) -> None:
-        self._waits_for = reason
-
-    def _add_drawn(self, keys: list[bytes]) -> None:
-        self.drawn += len(keys)
-        if self._matches is not None:
-            keys = [*filter(self._matches, keys)]
-        self._kept += len(keys)
-        self._pipeline.add_page(keys)
 
     async def _inspect(self, lane: Lane) -> None:
         """Send the queries in small writes spread over time as the pace allows."""

@@ -15,7 +15,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import KeyQueries, ScanNode
-from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
+from rtui.server.scan.pace import MAX_WIDTH, PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range
@@ -302,7 +302,7 @@ class NodeScan:
         return not (self._control.is_held or self._control.is_stopped)
 
     def _idle_range(self) -> Range | None:
-        ranges = self.ranges.under_way(self.pacer.pace.limits.width)
+        ranges = self.ranges.under_way(MAX_WIDTH)
         return next((one for one in ranges if one not in self._requests.scanned), None)
 
     def _fill(self, lane: Lane) -> None:

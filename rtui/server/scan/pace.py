@@ -46,7 +46,7 @@ _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""
 
 MAX_WIDTH: Final = 8
-"""Ranges that a keyspace is cut into: the calls under way at once over a slow link, at any pace."""
+"""Ranges that a keyspace is cut into, a power of two: the calls under way at once over a slow link, at any pace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,6 @@ class Limits:
 
     ahead: int
     """Calls that may be under way on a link without latency, so that the server always has the next one."""
-
-    width: int
-    """Ranges of the keyspace under way at once, a power of two; each has one call in flight."""
 
 
 class Pace(enum.Enum):
@@ -80,18 +77,17 @@ class Pace(enum.Enum):
 
     def faster(self) -> Pace:
         """The next faster pace, or this one."""
-        return _ORDER[min(_ORDER.index(self) + 1, len(_ORDER) - 1)]
+        return Pace.NORMAL if self is Pace.GENTLE else Pace.FULL
 
     def slower(self) -> Pace:
         """The next slower pace, or this one."""
-        return _ORDER[max(_ORDER.index(self) - 1, 0)]
+        return Pace.NORMAL if self is Pace.FULL else Pace.GENTLE
 
 
-_ORDER: Final = (Pace.GENTLE, Pace.NORMAL, Pace.FULL)
 _LIMITS: Final = {
-    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=2, width=MAX_WIDTH),
-    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, ahead=2, width=MAX_WIDTH),
-    Pace.FULL: Limits(call_us=4000.0, duty=1.0, ahead=4, width=MAX_WIDTH),
+    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=2),
+    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, ahead=2),
+    Pace.FULL: Limits(call_us=4000.0, duty=1.0, ahead=4),
 }
 
 
@@ -115,7 +111,6 @@ class Pacer:
         self.depth = 1
         """Calls that may be under way at once: those at the server and those on the link."""
         self._pace = pace
-        self._limits = pace.limits
         self._target = MAX_COUNT
         self._tiny: deque[tuple[float, int]] = deque(maxlen=2 * _WINDOW)
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
@@ -135,13 +130,13 @@ class Pacer:
     @pace.setter
     def pace(self, pace: Pace) -> None:
         if pace is not self._pace:
-            self._pace, self._limits = pace, pace.limits
+            self._pace = pace
             self._adjust()
 
     @property
     def waits(self) -> bool:
         """Whether this pace ever makes a call wait."""
-        return self._limits.duty < 1.0
+        return self._pace.limits.duty < 1.0
 
     def cost_us(self, count: int) -> float:
         """What a SCAN of `count` takes the server, in µs."""
@@ -165,11 +160,17 @@ class Pacer:
         if count <= TINY_COUNT and self._key_us:
             self._key_us.popleft()
         self._since_change += 1
-        if round_trip_s is not None:
-            self._timed(count, round_trip_s)
-            self._adjust()
-        elif self.count != self._target:
-            self._adjust()
+        if round_trip_s is None:
+            if self.count != self._target:
+                self._adjust()
+            return
+        if count <= TINY_COUNT or not self._tiny:
+            self._tiny.append((round_trip_s, min(count, TINY_COUNT)))
+        else:
+            tiny_s, tiny_count = low_quartile(self._tiny)
+            if count - tiny_count >= _APART:
+                self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
+        self._adjust()
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may be sent, 0 when it may go now."""
@@ -182,34 +183,23 @@ class Pacer:
         """
         if not self.waits:
             return
-        limits = self._limits
+        limits = self._pace.limits
         gap_s = self.cost_us(count) / 1e6 / limits.duty
-        spread_s = 0.8 * (self.idle_s or 0.0) / limits.width
+        spread_s = 0.8 * (self.idle_s or 0.0) / MAX_WIDTH
         self._free_at = max(now, self._free_at) + max(gap_s, spread_s)
 
-    def _timed(self, count: int, round_trip_s: float) -> None:
-        if count <= TINY_COUNT or not self._tiny:
-            self._tiny.append((round_trip_s, min(count, TINY_COUNT)))
-            return
-        tiny_s, tiny_count = low_quartile(self._tiny)
-        if count - tiny_count >= _APART:
-            self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
-
-    def _cost_of_a_key(self) -> float:
-        """By the server's own clock, unless the round trips clearly contradict it."""
+    def _adjust(self) -> None:
         timed_us = low_quartile(self._key_us) if self._key_us else None
         server_us = self._server_key_us
         if server_us is None:
-            return self._prior_us if timed_us is None else timed_us
-        is_clear = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
-        return timed_us if timed_us is not None and is_clear and timed_us > 3 * server_us else server_us
-
-    def _adjust(self) -> None:
-        self.key_us = self._cost_of_a_key()
+            self.key_us = self._prior_us if timed_us is None else timed_us
+        else:  # by the server's own clock, unless the round trips clearly contradict it
+            is_clear = timed_us is not None and timed_us * self.count / 1e6 > 0.5 * low_quartile(self._tiny)[0]
+            self.key_us = timed_us if timed_us is not None and is_clear and timed_us > 3 * server_us else server_us
         if self._tiny:
             round_trip_s, count = low_quartile(self._tiny)
             self.idle_s = max(0.0, round_trip_s - self.key_us * count / 1e6)
-        limits = self._limits
+        limits = self._pace.limits
         target = self._target = min(MAX_COUNT, max(MIN_COUNT, int(limits.call_us / self.key_us)))
         if target < self.count:
             self.count = target
@@ -219,4 +209,4 @@ class Pacer:
             self._since_change = 0
         if self.idle_s is not None:
             in_flight = self.idle_s * 1e6 / max(1.0, self.cost_us(self.count))
-            self.depth = min(limits.width, limits.ahead + int(in_flight))
+            self.depth = min(MAX_WIDTH, limits.ahead + int(in_flight))

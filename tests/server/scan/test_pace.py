@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.scan.pace import MAX_COUNT, MIN_COUNT, START_COUNT, TINY_COUNT, Pace, Pacer, low_quartile
+from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH, MIN_COUNT, START_COUNT, TINY_COUNT, Pace, Pacer, low_quartile
 
 IDLE_S = 0.0002
 
@@ -43,7 +43,7 @@ def test_count_never_leaves_its_bounds(replies: list[tuple[float, bool]]) -> Non
     for round_trip_s, seen in replies:
         pacer.observe(pacer.count, round_trip_s if seen else None)
         assert MIN_COUNT <= pacer.count <= MAX_COUNT
-        assert 1 <= pacer.depth <= pacer.pace.limits.width
+        assert 1 <= pacer.depth <= MAX_WIDTH
 
 
 def test_a_server_that_becomes_slow_gets_smaller_calls_and_larger_ones_later() -> None:
@@ -97,8 +97,8 @@ def test_over_a_link_calls_are_spread_over_the_round_trip() -> None:
     pacer = Pacer(Pace.NORMAL)
     scan(pacer, 0.2, 40, idle_s=0.02)
     pacer.add_sent(pacer.count, 0.0)
-    assert pacer.wait_s(0.0) == pytest.approx(0.02 * 0.8 / pacer.pace.limits.width, rel=0.01)
-    assert pacer.depth == pacer.pace.limits.width
+    assert pacer.wait_s(0.0) == pytest.approx(0.02 * 0.8 / MAX_WIDTH, rel=0.01)
+    assert pacer.depth == MAX_WIDTH
 
 
 def test_on_a_short_link_few_calls_are_under_way() -> None:
