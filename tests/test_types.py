@@ -10,13 +10,14 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
 from rtui.server.guard.evidence import PROBE_KEY
+from rtui.server.options import AnalysisOptions
 from rtui.server.redis_cli import copied_commands
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target

@@ -19,7 +19,7 @@ from rtui.cli.options import (
     require_terminal,
     scope_options,
 )
-from rtui.server.browse_options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
+from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
 from rtui.server.wire.target import Target
 
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)

@@ -8,7 +8,7 @@ import sys
 import click
 
 from rtui.cli.options import appearance_options, require_terminal
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 
 
 @click.command("open")

@@ -14,7 +14,7 @@ import click
 
 from rtui.cli.profiles import Profiles
 from rtui.keyspace.text.glob import PatternError, check_pattern
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS, PaceName
+from rtui.server.options import DEFAULT_DEMO_KEYS, PaceName
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
 

@@ -111,7 +111,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     from rtui.analysis.formats.text import write_text  # noqa: PLC0415
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
     from rtui.server.wire.tasks import LOG  # noqa: PLC0415

@@ -14,7 +14,8 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Connection, Lost

@@ -23,7 +23,7 @@ import rtui
 from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import DEFAULT_SEED, write_groups
 from rtui.demo.writes import Write
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS
+from rtui.server.options import DEFAULT_DEMO_KEYS
 from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500

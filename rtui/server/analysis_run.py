@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from msgspec import structs
@@ -14,18 +14,23 @@ from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
+from rtui.keyspace.text.segments import Separators
 from rtui.server.hot.report import HotKeyReporter
-from rtui.server.inspection.largest_keys import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest
-from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE, InspectionPipeline, complete_largest
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.report_head import coverage_of, head, key_sizes, memory_bound
 from rtui.server.inspection.sample_pass import SamplePass
-from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands, too_many_gone
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
-from rtui.server.scan.pace import Pace
-from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.page import (
+    ScanFilter,
+    SizeSnapshot,
+    disagreement,
+    read_snapshot,
+    snapshot_commands,
+    too_many_gone,
+)
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
@@ -64,32 +69,6 @@ NOT_KNOWN: Final = SafeText(
 """Why there is no estimate of a server that is not known to be Redis or Valkey."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysisOptions:
-    """What to analyse; the filter is checked when the run is made."""
-
-    separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
-    match: bytes | None = None
-    key_type: bytes | None = None
-    depth: int | None = None
-    top: int = 100
-    pace: Pace = Pace.GENTLE
-    preset: str = "rtui"
-    budget_s: float | None = None
-    """The run ends after so many seconds with what it has."""
-    estimate_keys: int | None = None
-    """Inspect a sample of so many keys only."""
-    encoding_every: int = 16
-    """Ask the encoding of every n-th key of a type, 1 for all."""
-
-    @property
-    def scope(self) -> Scope:
-        """The options as a report states them."""
-        return Scope(
-            self.separators, self.match, self.key_type, self.depth, self.top, pace=self.pace.value, preset=self.preset
-        )
-
-
 class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
@@ -102,6 +81,8 @@ class AnalysisRun:
         self._revision = 0
         self._connection = connection
         self._options = options
+        filters = (options.separators, options.match, options.key_type)
+        self._scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         self._only = ScanFilter(options.match, options.key_type)
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
@@ -258,7 +239,7 @@ class AnalysisRun:
 
     def _new_findings(self) -> Aggregates:
         options = self._options
-        return Aggregates(Separators(options.separators), scope=options.scope, started_at_s=time.time())
+        return Aggregates(Separators(options.separators), scope=self._scope, started_at_s=time.time())
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
@@ -344,7 +325,7 @@ class AnalysisRun:
         heading = head(
             self._connection,
             self._pipeline,
-            scope=structs.replace(self._options.scope, pace=self.control.pace.value),
+            scope=structs.replace(self._scope, pace=self.control.pace.value),
             coverage=coverage,
             cost=self.cost,
             notes=(*scanned, *self._notes),

@@ -14,11 +14,12 @@ from msgspec import structs
 from rtui.analysis.humanize import counted, duration
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun
 from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import server_report
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl

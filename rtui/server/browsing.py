@@ -16,12 +16,12 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
-from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.hot.report import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
 from rtui.server.scan.progress import Cost, ScanState
@@ -153,8 +153,7 @@ class BrowsingSession:
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
         if self._analysis is None:
-            from rtui.server.analysis_run import AnalysisOptions  # noqa: PLC0415 - when it is wanted, with all that adds up
-            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - likewise
+            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
 
             def options() -> AnalysisOptions:
                 only = self._only

@@ -22,11 +22,18 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
-from rtui.server.scan.count_check import SizeSnapshot, disagreement, read_snapshot, snapshot_commands
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
-from rtui.server.scan.page import ScanFilter, key_count, scan_page
+from rtui.server.scan.page import (
+    ScanFilter,
+    SizeSnapshot,
+    disagreement,
+    key_count,
+    read_snapshot,
+    scan_page,
+    snapshot_commands,
+)
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample

@@ -27,7 +27,7 @@ from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, ScreenCommand, bindings

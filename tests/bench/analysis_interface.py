@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from rtui.server.browse_options import BrowseOptions, PaceName
+from rtui.server.options import BrowseOptions, PaceName
 from rtui.tui.analyse.screen import AnalyseScreen
 from tests.bench.interface import APART_S, P99_S, PRESSES, ROUNDS, SERVER, options
 from tests.bench.mixed import seeded

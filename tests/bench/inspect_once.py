@@ -19,10 +19,11 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.members import Figure
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch
 from rtui.server.guard.evidence import TypeEvidence
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target

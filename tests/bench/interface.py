@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from rtui.keyspace.rows.rows import RowKind
-from rtui.server.browse_options import BrowseOptions, PaceName
+from rtui.server.options import BrowseOptions, PaceName
 from rtui.server.wire.target import Target
 from tests.bench.paint import Stage, on_stage
 from tests.bench.row import Row, time_row

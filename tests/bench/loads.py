@@ -24,7 +24,8 @@ import hiredis
 
 from rtui.demo.load import pack
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace

@@ -25,8 +25,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from rtui.keyspace.rows.rows import Row
-from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import BrowsingSession
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from rtui.cli.main import run
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Secret, Target
 
 

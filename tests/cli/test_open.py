@@ -11,7 +11,7 @@ import pytest
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from tests.bench.window import window
 from tests.made_report import made_report
 

@@ -22,7 +22,7 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
-from rtui.server.analysis_run import AnalysisOptions
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl

@@ -14,7 +14,7 @@ from rtui.demo.keyspaces import KEYSPACES, write_groups
 from rtui.demo.load import pack
 from rtui.demo.writes import Argument, Write, WriteGroup, crc64
 from rtui.keyspace.slots import explain
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS
+from rtui.server.options import DEFAULT_DEMO_KEYS
 
 PATTERNS = {
     "app-conventions": r"app:(session|token|temp|rate|cache|tags|lock|queue|counter|rank|analytics):",

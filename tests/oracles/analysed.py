@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rtui.analysis.report.document import Report
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 from tests.server.targets import connected

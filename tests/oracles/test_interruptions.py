@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from rtui.analysis.report.document import CoverageKind, Node, Report
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import by_namespace, by_type, facts

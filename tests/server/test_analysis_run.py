@@ -14,9 +14,10 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, 
 from rtui.keyspace.slices import Slicer
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import SAMPLED_NOTE
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection

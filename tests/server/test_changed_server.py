@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState

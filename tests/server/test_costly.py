@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import PROBE_KEY
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.target import Target

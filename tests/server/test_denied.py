@@ -8,8 +8,9 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.replies import ServerError

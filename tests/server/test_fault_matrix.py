@@ -18,7 +18,7 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import Consent
@@ -27,6 +27,7 @@ from rtui.server.guard.table import TABLE
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.report import hot_report, lfu_settings
 from rtui.server.inspection.report_head import key_sizes
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.capability import Capabilities

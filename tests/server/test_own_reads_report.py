@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.report.document import HotSource, Report
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.hot.report import READS_COUNT
-from rtui.server.inspection.largest_keys import READ_BY_RTUI, READ_BY_RTUI_NOTE
+from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
 from tests.conftest import Pool

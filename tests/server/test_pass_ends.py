@@ -11,12 +11,13 @@ import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysis_run import AnalysisOptions, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import KeyspacePass
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan import node_scan
-from rtui.server.scan.count_check import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError

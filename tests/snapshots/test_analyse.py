@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Lost

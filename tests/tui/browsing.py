@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rtui.keyspace.rows.rows import Row
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import ConnectionLost
 from rtui.tui.app import RtuiApp
 from rtui.tui.kit.command_screen import failure_notice, failure_text

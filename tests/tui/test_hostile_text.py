@@ -14,7 +14,7 @@ from textual.filter import LineFilter
 
 from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from tests.server.targets import target_of

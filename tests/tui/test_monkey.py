@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.report.document import Report
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import ReportApp

@@ -19,8 +19,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.server.browse_options import BrowseOptions
 from rtui.server.browsing import BrowsingSession
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.detail_fetcher import Detail

@@ -9,7 +9,7 @@ from typing import Final
 from rtui.demo import awkward
 from rtui.demo.keyspaces import app_conventions, ecm, internals, project_table_id, restaurant
 from rtui.demo.writes import WriteGroup
-from rtui.server.browse_options import DEFAULT_DEMO_KEYS
+from rtui.server.options import DEFAULT_DEMO_KEYS
 
 DEFAULT_SEED: Final = 20_260
 """The seed of the demo, the screenshots and the tests."""

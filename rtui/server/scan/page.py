@@ -1,4 +1,10 @@
-"""Replies to SCAN and DBSIZE, checked against what they may be; and what a scan filters by."""
+"""Replies to SCAN and DBSIZE, checked against what they may be and against each other; and what a scan filters by.
+
+A whole pass returns every key that is there from its beginning to its end, and may return those that come or go
+meanwhile. So with `changes` the number of writes, expiries and evictions during the pass, the keys it found lie between
+the smaller DBSIZE of beginning and end less `changes` and the larger one plus `changes`. A server, a proxy or a scan
+that is at fault lies outside.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, cast
 
+from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import Matcher, check_pattern
 from rtui.server import guard
+from rtui.server.guard.command import Command
+from rtui.server.scan.cursor import POSITION_END
+from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
+from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
@@ -16,9 +27,6 @@ _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
 
 _CURSOR_DIGITS: Final = 20
 """Most digits of an unsigned number of 64 bits."""
-
-_CURSOR_END: Final = 1 << 64
-"""Cursors are below it."""
 
 _NO_PAGE: Final = "What the server answers to SCAN is not a page of keys"
 
@@ -43,10 +51,9 @@ def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")
     cursor, keys = reply
-    if not isinstance(cursor, bytes) or not cursor.isdigit() or len(cursor) > _CURSOR_DIGITS:
-        raise ScanRefusedError(f"{_NO_PAGE}: its cursor is no number of 64 bits.")
-    number = int(cursor)
-    if number >= _CURSOR_END:
+    is_number = isinstance(cursor, bytes) and cursor.isdigit() and len(cursor) <= _CURSOR_DIGITS
+    number = int(cast("bytes", cursor)) if is_number else POSITION_END
+    if number >= POSITION_END:
         raise ScanRefusedError(f"{_NO_PAGE}: its cursor is no number of 64 bits.")
     if not isinstance(keys, list) or not set(map(type, keys)) <= {bytes}:
         raise ScanRefusedError(f"{_NO_PAGE}: its keys are no names.")
@@ -78,3 +85,82 @@ class ScanFilter:
     def names(self) -> Callable[[bytes], bool] | None:
         """Return a function that tests names like MATCH does, where MATCH is used otherwise; None if all names pass."""
         return None if self.match is None else Matcher(self.match)
+
+
+_REMOVED: Final = ("expired_keys", "evicted_keys", "expired_subkeys")
+"""Fields of INFO stats that count keys which the server has removed by itself, or fields whose key may go with them."""
+
+UNKNOWN_FACTOR: Final = 1.5
+"""Where it is not known how many keys came and went, counts that differ by less are not reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSnapshot:
+    """The size of the database at one moment, with the server's counters of changes."""
+
+    size: int | None
+    run_id: str | None
+    removed: int
+    """Keys that the server has removed by itself since its start."""
+    writes: int | None
+    """Changes since the last save."""
+    saved_at: int | None
+    """When that was."""
+
+
+def snapshot_commands(connection: CommandRunner) -> tuple[Command, ...]:
+    """Return the commands for a snapshot; only DBSIZE where INFO is denied."""
+    if connection.server.run_id is None:
+        return (guard.dbsize(),)
+    return guard.dbsize(), guard.info("stats"), guard.info("persistence")
+
+
+def read_snapshot(connection: CommandRunner, replies: list[Reply]) -> SizeSnapshot:
+    """Read the replies to `snapshot_commands`."""
+    stats, persistence = (parse_info(reply) for reply in (*replies[1:], None, None)[:2])
+    return SizeSnapshot(
+        size=key_count(replies[0]),
+        run_id=connection.server.run_id,
+        removed=sum(parse_number(stats, name) or 0 for name in _REMOVED),
+        writes=parse_number(persistence, "rdb_changes_since_last_save"),
+        saved_at=parse_number(persistence, "rdb_last_save_time"),
+    )
+
+
+def disagreement(before: SizeSnapshot, after: SizeSnapshot, keys: int, *, is_replica: bool = False) -> SafeText | None:
+    """Return a note where the keys found by a whole pass and the server's own count can't both be right.
+
+    A replica counts expired keys that it does not return. 0 keys beside some that were found is no count.
+    """
+    if before.run_id != after.run_id or not before.size or not after.size:
+        return None
+    fewest, most = min(before.size, after.size), max(before.size, after.size)
+    changes = _changes(before, after)
+    if changes is None:
+        fewest, most, verdict = round(fewest / UNKNOWN_FACTOR), round(most * UNKNOWN_FACTOR), _UNLIKELY
+    else:
+        fewest, most, verdict = fewest - changes, most + changes, _IMPOSSIBLE
+    if keys > most or (keys < fewest and not is_replica):
+        return SafeText(f"The pass found {keys:,} keys, but the server counts {after.size:,} (DBSIZE): {verdict}.")
+    return None
+
+
+def too_many_gone(before: SizeSnapshot, after: SizeSnapshot, gone: int) -> SafeText | None:
+    """Return a note where more keys were gone when they were asked about than can have gone since the scan began."""
+    changes = None if before.run_id != after.run_id else _changes(before, after)
+    if changes is None or gone <= changes:
+        return None
+    return SafeText(f"{gone:,} keys were said to be gone when they were asked about, but too few went meanwhile.")
+
+
+_IMPOSSIBLE: Final = "both can't be right, since too few keys came and went meanwhile"
+_UNLIKELY: Final = "both are right only if very many keys came and went meanwhile"
+
+
+def _changes(before: SizeSnapshot, after: SizeSnapshot) -> int | None:
+    """How many keys came or went at most, None where that is not known."""
+    removed = after.removed - before.removed
+    if before.writes is None or after.writes is None or before.saved_at != after.saved_at:
+        return None
+    writes = after.writes - before.writes
+    return writes + removed if writes >= 0 and removed >= 0 else None

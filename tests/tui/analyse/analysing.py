@@ -9,7 +9,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from rtui.analysis.report.tables.table import Subject
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp

@@ -19,7 +19,7 @@ from rtui.analysis.formats.json import ReportFormatError, document, read_json
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import LARGEST
 from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from rtui.analysis.report.document import BigReport, KeyRecord, Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.commands import PANELS

@@ -8,7 +8,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from textual.color import Color
 
-from rtui.server.browse_options import BrowseOptions
+from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp, all_css
 from rtui.tui.kit.themes import (
     VARIABLE_DEFAULTS,

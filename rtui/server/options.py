@@ -1,6 +1,6 @@
-"""The options of `rtui browse`, as one value that the command line fills and the interface and its session read.
+"""The options of browsing and of an analysis, as values that the command line fills and the sessions read.
 
-In a module of its own, since the command line needs it before anything slow is imported.
+In a module of their own, since the command line needs them before anything slow is imported.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 
 DEFAULT_DEMO_KEYS: Final = 50_000
@@ -43,3 +44,22 @@ class BrowseOptions:
     """Whether the demo is still loading keys, so that a scan has not seen all of them."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """What to analyse; the filter is checked when the run is made."""
+
+    separators: tuple[bytes, ...] = (b":",)
+    match: bytes | None = None
+    key_type: bytes | None = None
+    depth: int | None = None
+    top: int = 100
+    pace: Pace = Pace.GENTLE
+    preset: str = "rtui"
+    budget_s: float | None = None
+    """The run ends after so many seconds with what it has."""
+    estimate_keys: int | None = None
+    """Inspect a sample of so many keys only."""
+    encoding_every: int = 16
+    """Ask the encoding of every n-th key of a type, 1 for all."""
