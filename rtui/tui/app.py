@@ -32,7 +32,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
-from rtui.tui.kit.format import TERMINAL, display_text
+from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import AsciiFilter, KeySerialiser, SanitisingFilter, forget_screen, terminal_driver
 from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of

@@ -12,7 +12,7 @@ from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note
-from rtui.tui.kit.format import display
+from rtui.tui.kit.layout import display
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 

@@ -17,8 +17,7 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import highest, lowest, plain
 from rtui.analysis.report.tables.table import written
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.format import TERMINAL, bar
-from rtui.tui.kit.layout import MARGIN, prose
+from rtui.tui.kit.layout import MARGIN, TERMINAL, bar, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
 
 

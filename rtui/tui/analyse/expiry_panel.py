@@ -45,8 +45,7 @@ from rtui.tui.analyse.chart_lines import (
     without,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command
-from rtui.tui.kit.format import display, display_text
-from rtui.tui.kit.layout import Piece, fitted, tab
+from rtui.tui.kit.layout import Piece, display, display_text, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 from rtui.tui.kit.table_rows import Order
 

@@ -23,7 +23,7 @@ from rtui.analysis.report.tables.table import Path, find, label, noun_of, path_o
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import MARKS
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
-from rtui.tui.kit.format import display
+from rtui.tui.kit.layout import display
 from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, literal
 from rtui.tui.kit.table_rows import Order
 

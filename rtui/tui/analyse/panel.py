@@ -17,7 +17,7 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
-from rtui.tui.kit.format import display_text
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order, TableState
 

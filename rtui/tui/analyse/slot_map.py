@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.format import TERMINAL
+from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 MAX_COLUMNS: Final = 128

@@ -30,8 +30,7 @@ from rtui.tui.analyse.chart_lines import (
 )
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
 from rtui.tui.analyse.slot_map import GUTTER_CELLS, SHADES, SlotMap, fitting_map, map_lines, owned_slots
-from rtui.tui.kit.format import display
-from rtui.tui.kit.layout import MARGIN, Piece, fitted, tab
+from rtui.tui.kit.layout import MARGIN, Piece, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
 

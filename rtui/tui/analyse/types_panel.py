@@ -26,7 +26,7 @@ from rtui.tui.analyse.chart_lines import (
     standing,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
-from rtui.tui.kit.format import display, display_text
+from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import Order
 

@@ -21,8 +21,7 @@ from rtui.tui.browse.fact_lines import (
 )
 from rtui.tui.browse.preview_lines import page_note, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.kit.format import display
-from rtui.tui.kit.layout import BETWEEN, Piece, fitted, prose, tab_line
+from rtui.tui.kit.layout import BETWEEN, Piece, display, fitted, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 
 NAME_CELLS = 36

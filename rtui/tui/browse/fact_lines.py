@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
@@ -15,12 +15,43 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
 from rtui.tui.browse.tree_lines import REASONS, KnownCount, Totals, known_count, share_of
-from rtui.tui.kit.format import ago, bar, display, display_text
-from rtui.tui.kit.layout import LABEL_CELLS, MARGIN, NO_FACT, Fact, name_lines, pair_line, prose, single_line
-from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role
+from rtui.tui.kit.layout import MARGIN, ago, bar, display, display_text, prose
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role, wrap
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
+
+LABEL_CELLS: Final = 10
+"""Width of a label with the blanks after it."""
+
+NAME_LINES: Final = 2
+"""A name takes this many lines, whatever its length."""
+
+
+class Fact(NamedTuple):
+    """A labelled value."""
+
+    label: SafeText
+    value: SafeText
+    role: Role = Role.TEXT
+
+
+def name_lines(name: SafeText, width: int, role: Role = Role.STRONG) -> list[Line]:
+    """Return a name on its lines, cut in the middle when it is too long for them."""
+    lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(name, width - 2 * MARGIN, NAME_LINES)]
+    return lines + [()] * (NAME_LINES - len(lines))
+
+
+def fact_line(width: int, *facts: Fact) -> Line:
+    """Return a fact over the whole width, or two side by side."""
+    room = width - 2 * MARGIN
+    spans: list[Span] = [gap(MARGIN)]
+    for at, fact in enumerate(facts):
+        cells = room * (at + 1) // len(facts) - room * at // len(facts)
+        spans.append(Span(left(fact.label, LABEL_CELLS), Role.MUTED))
+        spans.append(Span(left(fact.value, cells - LABEL_CELLS), fact.role))
+    return tuple(spans)
+
 
 T = TypeVar("T")
 
@@ -36,7 +67,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     blank = [Fact(literal(label), literal("")) for label in labels]
     facts = [Fact(literal("type"), literal("…"), Role.FAINT), *blank, _slot(key)]
     pairs = zip(facts[::2], facts[1::2], strict=True)
-    return [*name_lines(full_name(key), width), *(pair_line(*pair, width) for pair in pairs)]
+    return [*name_lines(full_name(key), width), *(fact_line(width, *pair) for pair in pairs)]
 
 
 def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> list[Line]:
@@ -47,10 +78,10 @@ def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> li
     if facts.is_gone:
         return [
             *name_lines(full_name(facts.key), width, Role.MUTED),
-            single_line(Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN), width),
+            fact_line(width, Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
             (),
             (),
-            pair_line(NO_FACT, _slot(facts.key), width),
+            fact_line(width, Fact(literal(""), literal("")), _slot(facts.key)),
         ]
     kind, left_ms = facts.redis_type, facts.ttl_ms
     role = Role.TEXT if isinstance(facts.type, Unknown) else type_role(facts.type)
@@ -78,10 +109,10 @@ def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> li
         use = _fact(label, facts.idle_s, lambda idle_s: fmt.duration(idle_s * fmt.SECOND_MS))
     return [
         *name_lines(full_name(facts.key), width),
-        pair_line(type_name, length, width),
-        pair_line(encoding, memory, width),
-        pair_line(ttl, expiry, width),
-        pair_line(use, _slot(facts.key), width),
+        fact_line(width, type_name, length),
+        fact_line(width, encoding, memory),
+        fact_line(width, ttl, expiry),
+        fact_line(width, use, _slot(facts.key)),
     ]
 
 
@@ -153,16 +184,16 @@ def slot_lines(key: bytes, width: int) -> list[Line]:
     found = explain(key)
     lines: list[Line] = [
         (),
-        single_line(Fact(literal("slot"), SafeText(str(found.slot)), Role.STRONG), width),
-        single_line(Fact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED), width),
+        fact_line(width, Fact(literal("slot"), SafeText(str(found.slot)), Role.STRONG)),
+        fact_line(width, Fact(literal(""), SafeText(f"= CRC16 0x{found.crc:04x} mod {SLOTS}"), Role.MUTED)),
         (),
         _hashed_line(key, found, width),
     ]
     if found.tag is not None:
         where = SafeText(f"bytes {found.tag.start:,} to {found.tag.end - 1:,}, braces included")
-        lines.append(single_line(Fact(literal("tag"), where), width))
+        lines.append(fact_line(width, Fact(literal("tag"), where)))
     part = "all" if len(found.hashed) == len(key) else f"{len(found.hashed):,} of"
-    lines.append(single_line(Fact(literal("length"), SafeText(f"{part} {len(key):,} bytes hashed")), width))
+    lines.append(fact_line(width, Fact(literal("length"), SafeText(f"{part} {len(key):,} bytes hashed"))))
     lines += [(), *prose(SafeText(f"{found.rule.value[0].upper()}{found.rule.value[1:]}."), width, Role.TEXT)]
     if found.rule is TagRule.TAG:
         sharing = literal("Keys with this tag share the slot: a cluster takes them in one command.")
@@ -208,10 +239,10 @@ def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     level = Fact(literal("level"), SafeText(str(len(node.segments()))))
     return [
         *name_lines(display(path, limit=NAME_LIMIT), width),
-        pair_line(space, keys, width),
-        pair_line(level, Fact(literal("share"), share), width),
-        single_line(Fact(literal("known"), _knowledge(node, known.mark, totals)), width),
-        single_line(Fact(literal("pattern"), pattern, Role.ACCENT), width),
+        fact_line(width, space, keys),
+        fact_line(width, level, Fact(literal("share"), share)),
+        fact_line(width, Fact(literal("known"), _knowledge(node, known.mark, totals))),
+        fact_line(width, Fact(literal("pattern"), pattern, Role.ACCENT)),
     ]
 
 

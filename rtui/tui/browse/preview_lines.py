@@ -21,8 +21,7 @@ from rtui.server.facts.preview.page import (
     Unread,
 )
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.kit.format import display, display_text
-from rtui.tui.kit.layout import MARGIN, prose
+from rtui.tui.kit.layout import MARGIN, display, display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap
 
 CELL_LINES: Final = 4

@@ -32,7 +32,7 @@ from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.choice import choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
-from rtui.tui.kit.format import display_text
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 

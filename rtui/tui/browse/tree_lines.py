@@ -15,8 +15,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.columns import GAP_CELLS, RowField, RowLayout, TreeColumn
-from rtui.tui.kit.format import bar, display
-from rtui.tui.kit.layout import MARGIN, prose
+from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import (
     Line,
     Role,

@@ -31,7 +31,7 @@ from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
 from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.format import display
+from rtui.tui.kit.layout import display
 from rtui.tui.kit.line_view import LinePanel
 
 FEW_ROWS: Final = 200

@@ -22,7 +22,7 @@ from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.redis_cli import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.command_screen import FocusScreen
-from rtui.tui.kit.format import display_text
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import cut_middle, literal
 
 

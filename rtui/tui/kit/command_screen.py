@@ -35,7 +35,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, ScreenCommand
-from rtui.tui.kit.format import display_text
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 
 FLUSH_S: Final = 0.1

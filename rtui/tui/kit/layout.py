@@ -1,13 +1,48 @@
-"""Layout of lines: pieces of which the important ones fit, labelled facts, tabs, and paragraphs."""
+"""What lines are made of: names, ages and bars as this terminal shows them, pieces that fit, tabs, paragraphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
-from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, line_width, literal, wrap
+from rtui.analysis.humanize import SECOND_MS, short_duration
+from rtui.keyspace.text.display import Display, SafeText
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, line_width
+
+TERMINAL: Final = Display()
+"""How names and foreign text are written on this terminal; the application chooses whether in ASCII only."""
+
+display: Final = TERMINAL.name
+"""Show bytes in at most `limit` characters."""
+
+display_text: Final = TERMINAL.text
+"""Show foreign text in at most `limit` characters."""
+
+_EIGHTHS: Final = "▏▎▍▌▋▊▉"
+_FULL: Final = "█"
+
+FRESH_S: Final = 10
+"""Facts of the last so many seconds have no age."""
+
+_MINUTE_S: Final = 60
+
+
+def ago(age_s: float | None) -> SafeText:
+    """Return how long ago something was learned, rounded down: `20s ago`, `5m ago`; nothing while it is fresh."""
+    if age_s is None or age_s < FRESH_S:
+        return SafeText("")
+    step_s = FRESH_S if age_s < _MINUTE_S else _MINUTE_S
+    return SafeText(f"{short_duration(int(age_s // step_s * step_s) * SECOND_MS)} ago")
+
+
+def bar(fraction: float, cells: int) -> tuple[SafeText, SafeText]:
+    """Return a bar of `cells` cells in eighths: the filled part and the blank rest."""
+    eighths = round(max(0.0, min(1.0, fraction)) * cells * 8)
+    whole, part = divmod(eighths, 8)
+    filled = _FULL * whole + (_EIGHTHS[part - 1] if part else "")
+    return SafeText(filled), SafeText(" " * (cells - len(filled)))
+
 
 BETWEEN = Span(SafeText(" · "), Role.FAINT)
 """Separates pieces of one line."""
@@ -42,48 +77,8 @@ def _join(pieces: Sequence[Piece], between: Span) -> Line:
     return tuple(line)
 
 
-LABEL_CELLS: Final = 10
-"""Width of a label with the blanks after it."""
-
-NAME_LINES: Final = 2
-"""A name takes this many lines, whatever its length."""
-
 MARGIN: Final = 1
 """Blank cells at each side of a panel."""
-
-
-class Fact(NamedTuple):
-    """A labelled value."""
-
-    label: SafeText
-    value: SafeText
-    role: Role = Role.TEXT
-
-
-NO_FACT: Final = Fact(literal(""), literal(""))
-"""An empty place of the grid."""
-
-
-def name_lines(name: SafeText, width: int, role: Role = Role.STRONG) -> list[Line]:
-    """Return a name on its lines, cut in the middle when it is too long for them."""
-    lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(name, width - 2 * MARGIN, NAME_LINES)]
-    return lines + [()] * (NAME_LINES - len(lines))
-
-
-def pair_line(first: Fact, second: Fact, width: int) -> Line:
-    """Return two facts side by side."""
-    half = (width - 2 * MARGIN) // 2
-    return (gap(MARGIN), *_placed(first, half), *_placed(second, width - 2 * MARGIN - half))
-
-
-def single_line(fact: Fact, width: int) -> Line:
-    """Return one fact over the whole width."""
-    return (gap(MARGIN), *_placed(fact, width - 2 * MARGIN))
-
-
-def _placed(fact: Fact, cells: int) -> Line:
-    """Return a fact in exactly `cells` cells."""
-    return Span(left(fact.label, LABEL_CELLS), Role.MUTED), Span(left(fact.value, cells - LABEL_CELLS), fact.role)
 
 
 def tab(title: SafeText, *, is_chosen: bool) -> Span:

@@ -17,8 +17,7 @@ from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, State
 from rtui.server.wire.identity import NoTouch
-from rtui.tui.kit.format import ago, bar, display, display_text
-from rtui.tui.kit.layout import Piece, fitted
+from rtui.tui.kit.layout import Piece, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 MIN_LABEL_CELLS: Final = 20

@@ -15,7 +15,7 @@ from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import EMPTY_NAME, AtLeast, Cell, Column, Subject, Table, Unit, cell_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file
-from rtui.tui.kit.format import bar, display, display_text
+from rtui.tui.kit.layout import bar, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 
 NAME_LIMIT: Final = 200

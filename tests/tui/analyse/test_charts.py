@@ -39,7 +39,7 @@ from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, map_for, skew_text
 from rtui.tui.analyse.types_panel import TypesPanel
-from rtui.tui.kit.format import TERMINAL
+from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain
 from tests.made_report import (

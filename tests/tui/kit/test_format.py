@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui.kit.format import bar
+from rtui.tui.kit.layout import bar
 
 
 @given(st.floats(-1, 2), st.integers(1, 40))
