@@ -16,12 +16,6 @@ LFU_INITIAL: Final = 5
 LFU_HIGHEST: Final = 255
 """The highest value of the access counter; keys accessed more often all have it."""
 
-DEFAULT_LFU_LOG_FACTOR: Final = 10
-"""The default of `lfu-log-factor`."""
-
-DEFAULT_LFU_DECAY_MINUTES: Final = 1
-"""The default of `lfu-decay-time`."""
-
 
 class Reason(StrEnum):
     """Why a fact is not known."""
@@ -85,10 +79,10 @@ class IdleBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LfuSettings:
-    """How the server counts accesses; `assumed` where it was not asked and these are the defaults."""
+    """How the server counts accesses; `assumed` where it was not asked and these are the server's defaults."""
 
-    log_factor: Annotated[int, Meta(ge=0, le=2**63 - 1)] = DEFAULT_LFU_LOG_FACTOR
-    decay_minutes: Annotated[int, Meta(ge=0, le=2**63 - 1)] = DEFAULT_LFU_DECAY_MINUTES
+    log_factor: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 10
+    decay_minutes: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
     assumed: bool = True
 
 

@@ -120,11 +120,6 @@ def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
     return SafeText(f"{low}–{high}")
 
 
-def estimated_keys(figure: Estimate) -> SafeText:
-    """Return an estimated number of keys, which are whole: `≈ 8 (1–30)`, `≈ 12.5k (12.1–12.9k)`."""
-    return estimated(figure, short_count)
-
-
 def power_of_two(value: int) -> SafeText:
     """Return a power of two as a bound on an axis, in whole binary steps: `512`, `1Ki`, `64Mi`."""
     for power in range(len(_BYTE_UNITS) - 1, 0, -1):

@@ -12,7 +12,7 @@ from random import Random
 from time import process_time
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators

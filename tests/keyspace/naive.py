@@ -8,9 +8,9 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES
 from rtui.keyspace.store.namespace import Child, Namespace
 from rtui.keyspace.store.packed_names import count_inline, unpack_inline
+from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment, Separators
 

@@ -10,7 +10,7 @@ keyspace may have millions of such names, they are limited in two ways:
 
 Which names are heavy is known only when all keys have been seen, and the first names to come are not the heaviest. Say
 that `user:<name>` has 10,000 names with one key each and `user:bot` with 600 keys. The first 128 names get a node at
-once. Keys of further names wait, up to 4,096 of them (`unplaced`). When that many wait, their names are weighed: `bot`
+once. Keys of further names wait, up to 4,096 of them (`placement`). When that many wait, their names are weighed: `bot`
 is 6 % of what has come, gets a node, and its keys go there; the keys of all other waiting names go to `{*}`. At the end
 the 128 names of one key each, which have a node only because they came first, turn out to be light and are merged into
 `{*}`, too. The result is `user` with `bot` (600 keys) and `{*}` (10,000), whatever came first.

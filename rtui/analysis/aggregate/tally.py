@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import add, mul, sub
 from typing import Final, TypeAlias
@@ -16,6 +17,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import MOST_LARGE, largest_of
 from rtui.analysis.aggregate.sketch import Sketch
+from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 
 _TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
@@ -170,15 +172,52 @@ class Buffer:
         self.values: list[int] = []
         """The rows one after the other, to be extended by the facts of a key; by one number where none is known."""
 
-    @property
-    def keys(self) -> int:
-        """How many keys wait."""
-        return len(self.values) // max(1, len(self._layout))
-
     def flush(self) -> int:
         """Count the keys that wait; return how many there were."""
-        count, values, width = self.keys, self.values, len(self._layout)
+        values, width = self.values, len(self._layout)
+        count = len(values) // max(1, width)
         if count:
             self._tally.add(count, **{name: values[at::width] for at, name in enumerate(self._layout)})
             values.clear()
         return count
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedBatch:
+    """Keys of one type; each column is parallel to `keys`, or None where the fact is not known of any of them.
+
+    Keys that lack a fact which others have come in a batch of their own, so no column has gaps.
+    """
+
+    key_type: bytes | None
+    """The type as the server names it; None where the user may not ask for it."""
+    keys: Sequence[bytes]
+    ttl_ms: Sequence[int] | None = None
+    """Time to live in milliseconds, NO_EXPIRY for keys that do not expire."""
+    memory_bytes: Sequence[int] | None = None
+    """MEMORY USAGE with its default number of samples."""
+    idle_s: Sequence[int] | None = None
+    frequency: Sequence[int] | None = None
+    """The LFU counter, 0 … 255."""
+    lengths: Sequence[int] | None = None
+    """Bytes of a string, else the number of elements."""
+    note: str = ""
+    """What a reader has to know about these keys, such as why their memory was not asked for; a safe sentence."""
+
+    def record(self, index: int, asked_at_s: float) -> KeyRecord:
+        """Return all that the batch says about one of its keys."""
+
+        def value(column: Sequence[int] | None) -> int | None:
+            return None if column is None else column[index]
+
+        return KeyRecord(
+            key=self.keys[index],
+            kind=self.key_type,
+            memory_bytes=value(self.memory_bytes),
+            length=value(self.lengths),
+            ttl_ms=value(self.ttl_ms),
+            idle_s=value(self.idle_s),
+            frequency=value(self.frequency),
+            asked_at_s=asked_at_s,
+            note=self.note,
+        )

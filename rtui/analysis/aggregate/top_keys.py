@@ -16,9 +16,9 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
 

@@ -100,7 +100,7 @@ class VisibleRows:
         self.store = store
         self.sort_order = sort
         self._changes = store.watch()
-        self._listings: dict[Namespace, Listing] = {}
+        self._listings: dict[Namespace | None, Listing] = {}
         self._moved = False
         self._begin()
 
@@ -137,7 +137,7 @@ class VisibleRows:
     def index_of(self, row: Row) -> int | None:
         """Return the number of this row, None if it is not listed; a key that was renumbered is found by its name."""
         self._renumber()
-        listing = self._listing_with(row)
+        listing = self._listings.get(row.above)
         if listing is not None and row.kind is RowKind.KEY and listing.key_at(row.ordinal) != row.name:
             again = finish(self.key_row(row.namespace, row.name))
             return None if again is None else self._index(again)
@@ -145,7 +145,7 @@ class VisibleRows:
 
     def row_of(self, namespace: Namespace) -> Row:
         """Return the row of a namespace, whether it is visible or not."""
-        listing = self._listings.get(namespace.parent) if namespace.parent is not None else None
+        listing = self._listings.get(namespace.parent)
         return Row(RowKind.NAMESPACE, namespace, -1, 0 if listing is None else listing.depth, namespace.name)
 
     @_until_reset
@@ -182,7 +182,7 @@ class VisibleRows:
         """
         self._renumber()
         if namespace is not self._root.node:
-            if namespace.parent is None or not self.can_expand(namespace):
+            if not self.can_expand(namespace):
                 raise ValueError("the namespace above is not expanded")
             parent = self._listings[namespace.parent]
             listing = self._listings.get(namespace)
@@ -250,7 +250,7 @@ class VisibleRows:
 
     def end_sibling(self, row: Row, *, last: bool) -> Row:
         """Return the first, or the last, row of the same namespace."""
-        listing = self._listing_with(row)
+        listing = self._listings.get(row.above)
         return row if listing is None else _row_at(listing, listing.child_count - 1 if last else 0)
 
     @_until_reset
@@ -262,7 +262,7 @@ class VisibleRows:
         The search starts at `row`, or with `after` at the one after it, and goes on from the first to the last.
         """
         self._renumber()
-        listing = self._listing_with(row)
+        listing = self._listings.get(row.above)
         position = None if listing is None else _position(listing, row)
         if listing is None or position is None:
             return None
@@ -361,7 +361,7 @@ class VisibleRows:
 
     def _index(self, row: Row) -> int | None:
         """Return the number of a row as it is listed now, though ordinals may have changed since."""
-        listing = self._listing_with(row)
+        listing = self._listings.get(row.above)
         position = None if listing is None else _position(listing, row)
         if listing is None or position is None:
             return None
@@ -381,9 +381,6 @@ class VisibleRows:
             if below is None:
                 return listing, position
             listing = below
-
-    def _listing_with(self, row: Row) -> Listing | None:
-        return None if row.above is None else self._listings.get(row.above)
 
 
 def _position(listing: Listing, row: Row) -> int | None:

@@ -9,10 +9,10 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 2. *Open*: expanding `shop:` divides its suffixes at the next separator. It then has the children `user:` and `cart:`,
    which keep `1`, `2` and `1`. That is done chunk by chunk in slices, so that children can be listed from the first
    slice on, and keys added meanwhile are split down to the new children, see `routing`.
-3. *Drop*: beyond a memory budget, the largest unopened namespaces lose their suffixes and keep the count, see `memory`.
+3. *Drop*: beyond a memory budget, the largest unopened namespaces lose their suffixes and keep the count (`routing`).
    Opening one then needs a scan of its prefix. A `Refill` takes the keys of that scan.
 4. *Settle*: SCAN may return a key twice. When a scan has ended, repeats are found and removed, from the counts too, see
-   `repeats`.
+   `packed_names`.
 
 Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
 estimate. A view registers a `Changes` with `watch` and reads it when it next refreshes; nothing is called back.
@@ -28,11 +28,9 @@ from typing import Protocol
 from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
-from rtui.keyspace.store.memory import CHILD_BYTES, NAMESPACE_BYTES, Memory, free_some
 from rtui.keyspace.store.namespace import Estimated, Namespace
-from rtui.keyspace.store.packed_names import PackedNames
-from rtui.keyspace.store.repeats import remove_inline_repeats, remove_repeats
-from rtui.keyspace.store.routing import Router
+from rtui.keyspace.store.packed_names import PackedNames, remove_inline_repeats, remove_repeats
+from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
 from rtui.keyspace.text.segments import Segment, Separators
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import structs
 
-from rtui.analysis.facts import DEFAULT_LFU_DECAY_MINUTES, DEFAULT_LFU_LOG_FACTOR, Frequency, IdleBasis, LfuSettings
+from rtui.analysis.facts import Frequency, IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord, SlotLoad, Summary
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
@@ -37,8 +37,8 @@ async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) ->
     factor, decay = await querier.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
     log_factor, decay_minutes = parse_setting(factor), parse_setting(decay)
     return LfuSettings(
-        DEFAULT_LFU_LOG_FACTOR if log_factor is None else log_factor,
-        DEFAULT_LFU_DECAY_MINUTES if decay_minutes is None else decay_minutes,
+        LfuSettings().log_factor if log_factor is None else log_factor,
+        LfuSettings().decay_minutes if decay_minutes is None else decay_minutes,
         assumed=log_factor is None or decay_minutes is None,
     )
 

@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Protocol, cast
 
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import type_of
 from rtui.server import guard

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S
 from rtui.keyspace.text.identifiers import Identifiers

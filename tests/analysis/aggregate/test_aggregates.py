@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import KEYS_BETWEEN_COARSENING, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
-from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.analysis.report.tables.cells import plain

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.keyspace.text.segments import Separators
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.batch import InspectedBatch
 from rtui.analysis.aggregate.presets import names, preset
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import LIST_NAME_BYTES, Ranking, TopKeys, fitting
 from rtui.analysis.report.document import KeyRecord
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope

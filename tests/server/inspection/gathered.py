@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.scan.cursor import dialect_of

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.batch import InspectedBatch
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence

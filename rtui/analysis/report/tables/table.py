@@ -223,7 +223,7 @@ def written(figure: Figure, spell: humanize.NumberFormat, mark: Mark = Mark.EXAC
 def written_keys(figure: Figure, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a number of keys outside of a table, whole: an estimate with its interval, another number with `mark`."""
     if isinstance(figure, Estimate):
-        return humanize.estimated_keys(figure)
+        return humanize.estimated(figure, humanize.short_count)
     return humanize.count(round(figure), mark)
 
 
@@ -276,7 +276,11 @@ def _mix(cell: Mix, display: Display) -> SafeText:
         return display.name(cell[0][0], limit=64) or EMPTY_NAME
     parts = []
     for name, figure in cell[:_NAMES_IN_A_MIX]:
-        text = humanize.estimated_keys(figure) if isinstance(figure, Estimate) else humanize.short_count(figure)
+        text = (
+            humanize.estimated(figure, humanize.short_count)
+            if isinstance(figure, Estimate)
+            else humanize.short_count(figure)
+        )
         parts.append(f"{display.name(name, limit=64) or EMPTY_NAME} {text}")
     if len(cell) > _NAMES_IN_A_MIX:
         parts.append(f"{len(cell) - _NAMES_IN_A_MIX} more")
