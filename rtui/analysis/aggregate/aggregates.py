@@ -305,7 +305,7 @@ def _stats(tally: Tally, types: Iterable[tuple[bytes, int]], figures: Figures, *
         memory_bytes=memory_bytes,
         share_memory=share_memory,
         memory_known_keys=0 if memory is None else memory.count,
-        memory=None if memory is None else figures.memory_quantiles(memory),
+        memory=None if memory is None else figures.quantiles(memory, are_bytes=True),
         no_ttl_keys=None if ttl is None else figures.keys(ttl.no_ttl_keys),
         no_ttl_share=None if ttl is None else figures.share(ttl.no_ttl_keys, ttl.known_keys),
         no_ttl_memory_bytes=no_ttl_bytes,

@@ -228,12 +228,8 @@ class Figures:
         """Return their share of the bytes of all keys."""
         return self.share(total, self._memory_bytes)
 
-    def memory_quantiles(self, sketch: Sketch) -> Quantiles:
-        """Return the spread of their bytes."""
-        return self.quantiles(sketch)
-
-    def quantiles(self, sketch: Sketch) -> Quantiles:
-        """Return the spread of other sizes, such as lengths."""
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False) -> Quantiles:
+        """Return the spread of lengths, or of the bytes of keys."""
         p50, p90, p99 = sketch.quantiles(SHARES)
         return Quantiles(mean=sketch.mean, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
@@ -272,10 +268,6 @@ class SampleFigures(Figures):
             return at_least
         return estimates.count(count, self._keys, self._population) or at_least
 
-    def share_keys(self, count: int) -> Figure:
-        """Estimate by Wilson's interval."""
-        return estimates.share(count, self._keys, self._population)
-
     def share(self, count: int, of: int) -> Figure:
         """Estimate by Wilson's interval; the share of no keys may be any."""
         return estimates.share(count, of, self._part(of))
@@ -288,30 +280,21 @@ class SampleFigures(Figures):
         """Estimate by `SampleBytes`."""
         return self._bytes.share(sums())
 
-    def memory_quantiles(self, sketch: Sketch) -> Quantiles:
-        """Estimate the mean by `SampleBytes`, the quantiles as those of other sizes."""
-        mean = self._bytes.mean(sums_of(sketch), sketch.count, self.keys(sketch.count))
-        return self._spread(sketch, mean)
-
-    def quantiles(self, sketch: Sketch) -> Quantiles:
+    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False) -> Quantiles:
         """Estimate by order statistics: the sizes between which a quantile of the whole lies."""
-        whole = self._part(sketch.count)
-        squares = sketch.sum_of_squares()
-        return self._spread(sketch, estimates.mean(sketch.sum, squares, sketch.count, whole, largest=sketch.max))
-
-    def _spread(self, sketch: Sketch, mean: Estimate | None) -> Quantiles:
-        whole = self._part(sketch.count)
-        p50, p90, p99 = (
-            estimates.quantile(sketch.quantiles, sketch.count, share, whole) or _NOTHING for share in SHARES
-        )
+        n, whole = sketch.count, self._part(sketch.count)
+        if are_bytes:
+            mean = self._bytes.mean(sums_of(sketch), n, self.keys(n))
+        else:
+            mean = estimates.mean(sketch.sum, sketch.sum_of_squares(), n, whole, largest=sketch.max)
+        p50, p90, p99 = (estimates.quantile(sketch.quantiles, n, share, whole) or _NOTHING for share in SHARES)
         return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
     def _part(self, count: int) -> int | None:
         """Return about how many keys of the keyspace there are for so many of the sample; None where not known."""
         if self._population is None or not self._keys:
             return None if self._population is None else count
-        whole = self._population.value if isinstance(self._population, Estimate) else self._population
-        return max(count, round(count * whole / self._keys))
+        return max(count, round(count * _number(self._population) / self._keys))
 
 
 def sums_of(sketch: Sketch) -> SizeSums:
