@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from rtui.keyspace.text.display import SafeText, display
-
 SLOTS = 16384
 """The number of slots of every cluster, of Redis and of Valkey."""
 
@@ -73,11 +71,6 @@ class SlotExplanation:
     hashed: bytes
     rule: TagRule
     tag: HashTag | None
-
-    def sentence(self, *, limit: int = 64) -> SafeText:
-        """Return the explanation in words; hashed bytes longer than `limit` characters are shortened."""
-        what = f'"{display(self.hashed, limit=limit)}"' if self.rule is TagRule.TAG else "whole key"
-        return SafeText(f"slot {self.slot} = CRC16({what}) 0x{self.crc:04x} mod {SLOTS}; {self.rule.value}")
 
 
 def explain(key: bytes) -> SlotExplanation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
@@ -141,3 +142,13 @@ def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
                 waiting.append(child)
             elif isinstance(child, bytes):
                 assert count_inline(child) == len(unpack_inline(child))
+
+
+def find(store: NamespaceStore, path: Iterable[Segment]) -> Namespace | None:
+    """Return the namespace at this path, None if it is not listed."""
+    node = store.root
+    for name, separator in path:
+        if node.children is None or name + separator not in node.children:
+            return None
+        node = node.child(name + separator)
+    return node

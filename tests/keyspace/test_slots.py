@@ -84,17 +84,6 @@ def test_explanation_holds_together(key: bytes) -> None:
         assert explanation.hashed == key
 
 
-def test_sentence_says_all_of_it_safely() -> None:
-    assert explain(b"{user1000}.following").sentence() == (
-        'slot 3443 = CRC16("user1000") 0x4d73 mod 16384; '
-        "only the tag between the first { and the first } after it is hashed"
-    )
-    assert "CRC16(whole key)" in explain(b"plain").sentence()
-    assert "nothing lies between" in explain(b"foo{}{bar}").sentence()
-    assert "␛[31m" in explain(b"{\x1b[31m}").sentence()
-    assert len(explain(b"{" + b"x" * 1_000_000 + b"}").sentence()) < 200
-
-
 @pytest.fixture(params=["redis70", "valkey"])
 def cluster_of_one(request: pytest.FixtureRequest) -> Server:
     """A node that has every slot, of either product."""

@@ -23,6 +23,7 @@ from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Target
+from tests.keyspace.naive import find
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import target_of
@@ -87,7 +88,7 @@ async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> N
         shop, user, log = Segment(b"shop", b":"), Segment(b"user", b":"), Segment(b"log", b":")
         await until(session, lambda: session.status.sampled >= 2000)
         assert session.store.keys < MANY / 2
-        root = {path: session.store.find(path) for path in ((shop,), (log,))}
+        root = {path: find(session.store, path) for path in ((shop,), (log,))}
         for node in root.values():
             assert node is not None
             assert isinstance(node.estimate, Estimate)
@@ -98,11 +99,11 @@ async def test_an_overview_before_the_count(valkey: Server, tmp_path: Path) -> N
         assert overview[1][0] is not None
         assert overview[0][0].value == pytest.approx(2 * MANY, rel=0.1)
         assert overview[1][0].value == pytest.approx(MANY, rel=0.1)
-        node = session.store.find((shop,))
+        node = find(session.store, (shop,))
         assert node is not None
         assert (node.count, node.estimate) == (2 * MANY, None)
         await session.open_namespace(node)
-        inner = session.store.find((shop, user))
+        inner = find(session.store, (shop, user))
         assert inner is not None
         assert inner.count == 2 * MANY
 
@@ -233,8 +234,8 @@ async def test_beyond_the_memory_budget_a_scan_of_the_prefix_opens(valkey: Serve
         await whole(session)
         assert session.store.memory.dropped
         assert session.store.keys == MANY + 500
-        big = session.store.find((Segment(b"big", b":"),))
-        small = session.store.find((Segment(b"small[", b":"),))
+        big = find(session.store, (Segment(b"big", b":"),))
+        small = find(session.store, (Segment(b"small[", b":"),))
         assert big is not None
         assert small is not None
         closed = [node for node in (big, small) if session.store.needs_scan(node)]

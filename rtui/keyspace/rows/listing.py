@@ -100,19 +100,13 @@ class Listing:
         """The number of rows, those of expanded children at any depth included."""
         return self.name_count + self.key_count + self._below
 
-    def ordinal_of(self, child: Namespace) -> int:
-        """Return the ordinal of a child, -1 if it is not listed; still the old one until `renumber` is called."""
-        if self.node.labels is self._labels:
-            return child.ordinal
-        return self._labels.index(child.label) if child.label in self._labels else -1
-
     def key_at(self, ordinal: int) -> bytes | None:
         """Return the name of the key with this ordinal, None if there is none."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def position_of(self, child: Namespace) -> int:
         """Return the position of a child that is listed."""
-        return self.name_order.position_of(self.ordinal_of(child))
+        return self.name_order.position_of(child.ordinal)
 
     def offset(self, position: int) -> int:
         """Return the offset of the row at this position."""

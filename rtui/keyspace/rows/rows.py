@@ -70,16 +70,6 @@ class Row:
         return self.namespace if self.kind is RowKind.KEY else self.namespace.parent
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
-    """What a refresh did."""
-
-    changed: bool
-    """Whether there are rows that were not there, or that moved."""
-    shift: int
-    """How many more rows are above the anchor; negative if there are fewer. 0 if the anchor is not listed any more."""
-
-
 def _until_reset(
     work: Callable[Concatenate[VisibleRows, P], Slices[T]],
 ) -> Callable[Concatenate[VisibleRows, P], Slices[T | None]]:
@@ -101,7 +91,6 @@ class VisibleRows:
         self.sort_order = sort
         self._changes = store.watch()
         self._listings: dict[Namespace | None, Listing] = {}
-        self._moved = False
         self._begin()
 
     def __len__(self) -> int:
@@ -139,9 +128,17 @@ class VisibleRows:
         self._renumber()
         listing = self._listings.get(row.above)
         if listing is not None and row.kind is RowKind.KEY and listing.key_at(row.ordinal) != row.name:
-            again = finish(self.key_row(row.namespace, row.name))
-            return None if again is None else self._index(again)
-        return self._index(row)
+            row = finish(self.key_row(row.namespace, row.name)) or row
+        position = None if listing is None else _position(listing, row)
+        if listing is None or position is None:
+            return None
+        index = listing.offset(position)
+        while listing.parent is not None:
+            if not listing.attached:
+                return None
+            index += 1 + listing.parent.offset(listing.parent.position_of(listing.node))
+            listing = listing.parent
+        return index
 
     def row_of(self, namespace: Namespace) -> Row:
         """Return the row of a namespace, whether it is visible or not."""
@@ -269,20 +266,14 @@ class VisibleRows:
         found = yield from listing.find(prefix, position + after, ignore_case, Slicer(self.store.clock))
         return None if found is None else _row_at(listing, found)
 
-    def refresh(self, anchor: Row | None = None) -> Refreshed:
+    def refresh(self) -> None:
         """List what the store got since the last time; the cost grows with the expanded namespaces that changed."""
-        before = None if anchor is None else self._index(anchor)
-        rows = self._root.size
         self._renumber()
-        moved, self._moved = self._moved, False
         grown, self._changes.grown = self._changes.grown, set()
         for node in grown:
             listing = self._listings.get(node)
             if listing is not None:
                 listing.list_new()
-        after = None if anchor is None or before is None else self.index_of(anchor)
-        shift = 0 if before is None or after is None else after - before
-        return Refreshed(moved or rows != self._root.size, shift)
 
     def sort(self, order: Sort) -> Slices[None]:
         """Sort the children of all expanded namespaces, in slices; all rows move to their new places at the end."""
@@ -340,12 +331,10 @@ class VisibleRows:
         """Follow ordinals that changed in the store, or begin again if it was reset."""
         if self.store.root is not self._root.node:
             self._begin()
-            self._moved = True
         reshaped = self._changes.reshaped
         if not reshaped:
             return
         self._changes.reshaped = set()
-        self._moved = True
         for node in reshaped:
             listing = self._listings.get(node)
             if listing is None:
@@ -358,20 +347,6 @@ class VisibleRows:
                 removed += gone.expanded
             if were_sorted and listing.key_order is ARRIVAL:
                 self._arrange_at_once(listing)
-
-    def _index(self, row: Row) -> int | None:
-        """Return the number of a row as it is listed now, though ordinals may have changed since."""
-        listing = self._listings.get(row.above)
-        position = None if listing is None else _position(listing, row)
-        if listing is None or position is None:
-            return None
-        index = listing.offset(position)
-        while listing.parent is not None:
-            if not listing.attached:
-                return None
-            index += 1 + listing.parent.offset(listing.parent.position_of(listing.node))
-            listing = listing.parent
-        return index
 
     def _locate(self, index: int) -> tuple[Listing, int]:
         """Return the listing and the position in it of a row by number."""
@@ -386,7 +361,7 @@ class VisibleRows:
 def _position(listing: Listing, row: Row) -> int | None:
     """Return the position of a row among the children listed, None if it is not among them."""
     if row.kind is RowKind.NAMESPACE:
-        ordinal = listing.ordinal_of(row.namespace)
+        ordinal = row.namespace.ordinal
         return listing.name_order.position_of(ordinal) if 0 <= ordinal < listing.name_count else None
     is_there = listing.key_at(row.ordinal) == row.name
     return listing.name_count + listing.key_order.position_of(row.ordinal) if is_there else None

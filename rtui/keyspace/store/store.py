@@ -21,7 +21,7 @@ estimate. A view registers a `Changes` with `watch` and reads it when it next re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol
@@ -189,15 +189,6 @@ class NamespaceStore:
         for follower in list(self._followers):
             yield from follower.settle()
         return removed or 0
-
-    def find(self, path: Iterable[Segment]) -> Namespace | None:
-        """Return the namespace at this path, None if it is not listed."""
-        node = self.root
-        for name, separator in path:
-            if node.children is None or name + separator not in node.children:
-                return None
-            node = node.child(name + separator)
-        return node
 
     def begin(self, node: Namespace) -> None:
         """Make an unopened namespace a listed one; its suffixes are pending."""

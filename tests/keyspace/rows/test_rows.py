@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rtui.keyspace.rows.ordering import Sort, natural
-from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Refreshed, Row, RowKind, VisibleRows
+from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import SHARD_ABOVE, Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
@@ -105,23 +105,21 @@ class Browsing(RuleBasedStateMachine):
 
     @rule()
     def reset(self) -> None:
-        anchor = self.rows.row(0) if len(self.rows) else None
         self.store.reset()
         self.keys.clear()
-        assert self.rows.refresh(anchor).changed
+        self.rows.refresh()
         assert len(self.rows) == 0
 
     @rule(data=st.data())
     def refresh(self, data: st.DataObject) -> None:
         before = everything(self.rows)
         anchor = data.draw(st.sampled_from(before)) if before else None
-        change = self.rows.refresh(anchor)
+        self.rows.refresh()
         after = everything(self.rows)
         known = set(before)
         assert [row for row in after if row in known] == before
-        assert change.changed == (len(after) > len(before))
         if anchor is not None:
-            assert after.index(anchor) == before.index(anchor) + change.shift
+            assert self.rows.index_of(anchor) == after.index(anchor)
 
     @invariant()
     def store_is_right(self) -> None:
@@ -197,9 +195,11 @@ def test_what_arrives_is_listed_after_its_kind_until_sorted_again() -> None:
     rows = rows_over([b"b:1", b"k2"])
     rows.store.add([b"a:1", b"a:2", b"k1"])
     key = rows.row(1)
-    assert rows.refresh(key) == Refreshed(changed=True, shift=1)
+    rows.refresh()
+    assert rows.index_of(key) == 2
     assert names(rows) == [b"b", b"a", b"k2", b"k1"]
-    assert rows.refresh(key) == Refreshed(changed=False, shift=0)
+    rows.refresh()
+    assert rows.index_of(key) == 2
     finish(rows.sort(Sort.COUNT))
     assert names(rows) == [b"a", b"b", b"k1", b"k2"]
     finish(rows.sort(Sort.NAME))
@@ -221,7 +221,8 @@ def test_what_disappears_leaves_the_others_in_place() -> None:
     assert names(rows) == [b"a", b"b", b"c", b"1", b"d", b"e", b"k"]
     anchor = rows.row(4)
     store.drop_estimates()
-    assert rows.refresh(anchor) == Refreshed(changed=True, shift=-1)
+    rows.refresh()
+    assert rows.index_of(anchor) == 3
     assert names(rows) == [b"a", b"c", b"1", b"d", b"e", b"k"]
     assert not rows.is_expanded(store.root.child(b"a:"))
 
@@ -474,7 +475,8 @@ def test_rows_of_a_store_that_was_reset_are_gone_at_once() -> None:
     assert [row.key() for row in shown] == [b"a:", b"a:b:", b"k"]
     rows.collapse(a)
     rows.store.add([b"z"])
-    assert rows.refresh(shown[0]) == Refreshed(changed=True, shift=0)
+    rows.refresh()
+    assert rows.index_of(shown[0]) is None
     assert names(rows) == [b"z"]
 
 

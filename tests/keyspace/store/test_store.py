@@ -11,7 +11,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment, Separators
-from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Ticking, check_store, kept_below
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Ticking, check_store, find, kept_below
 
 
 def filled(*keys: bytes) -> NamespaceStore:
@@ -75,11 +75,11 @@ def test_empty_segments_are_real() -> None:
     open_everything(store)
     assert store.root.count == 6
     assert list(store.root.keys or ()) == [b""]
-    empty = store.find(path(b""))
+    empty = find(store, path(b""))
     assert empty is not None
     assert (empty.name, empty.path(), empty.count) == (b"", b":", 3)
     assert sorted(empty.keys or ()) == [b"", b"a"]
-    a = store.find(path(b"a"))
+    a = find(store, path(b"a"))
     assert a is not None
     assert (list(a.keys or ()), labels(a)) == ([b""], [b":"])
 
@@ -88,10 +88,10 @@ def test_a_hash_tag_is_one_segment_only_where_redis_hashes_it() -> None:
     store = filled(b"{user:1}:cart", b"x{a}:{b:c}", b"y:{d:e}:f")
     open_everything(store)
     assert b"{user:1}:" in labels(store.root)
-    tagged = store.find(path(b"x{a}"))
+    tagged = find(store, path(b"x{a}"))
     assert tagged is not None
     assert labels(tagged) == [b"{b:"]
-    after = store.find(path(b"y", b"{d:e}"))
+    after = find(store, path(b"y", b"{d:e}"))
     assert after is not None
     assert after.count == 1
 
@@ -101,7 +101,7 @@ def test_a_namespace_is_the_same_object_each_time() -> None:
     node = store.root.namespace_at(0)
     store.add([b"a:b:d", b"a:x"])
     assert store.root.namespace_at(0) is node
-    assert store.find(path(b"a")) is node
+    assert find(store, path(b"a")) is node
     assert (node.count, node.ordinal, node.segments()) == (3, 0, path(b"a"))
 
 
@@ -304,7 +304,7 @@ def test_what_is_expected_is_listed_before_any_key() -> None:
     store.add([b"shop:user:1", b"shop:cart:1"])
     finish(store.open(shop))
     assert Counter(labels(shop)) == Counter([b"user:", b"gone:", b"cart:"])
-    user = store.find(path(b"shop", b"user"))
+    user = find(store, path(b"shop", b"user"))
     assert user is not None
     assert (user.count, user.estimate) == (1, Guess(value=60))
 
