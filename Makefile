@@ -19,7 +19,7 @@ run: ## Browse the demo keyspace, or a server: make run ARGS='-h 10.0.0.5'
 test: ## Run all tests, as CI does
 	$(PYTHON) -m pytest -q -n auto $(ARGS)
 
-test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, no pictures
+test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, nothing slow
 	$(PYTHON) -m pytest -q -n auto --fast $(ARGS)
 
 lint: ## Lint, and check the format

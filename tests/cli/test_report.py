@@ -386,6 +386,7 @@ def test_ctrl_c_twice_leaves_at_once_and_writes_nothing(valkey: Server, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_connecting_leaves(valkey: Server, tmp_path: Path) -> None:
     valkey.freeze()
     try:

@@ -151,29 +151,44 @@ async def browse(proxy: FaultProxy, server: Server) -> None:
 async def details(proxy: FaultProxy, server: Server) -> None:
     names = sorted(server.admin.scan_iter(count=1000))
     wanted = [name for name in names if not name.startswith(b"key:")] or names[:1]
+    if proxy.fault is not None:
+        words = b" ".join(proxy.fault[0])
+        wanted = [name for name in wanted if words in ASKED.get(name, ())] or wanted
     async with opened(proxy, server) as connection:
         if connection is None:
             return
         capabilities = Capabilities()
         for ask in (_facts_of_rows, _facts_and_values):
             try:
-                await ask(connection, wanted, capabilities)
+                await ask(proxy, connection, wanted, capabilities)
             except RtuiError as failed:
                 assert failed.happened
 
 
-async def _facts_of_rows(connection: Connection, names: list[bytes], capabilities: Capabilities) -> None:
+ASKED: dict[bytes, set[bytes]] = {}
+"""The commands that a look at each key takes: while one of them is answered wrongly, only such keys are looked at."""
+
+
+async def _facts_of_rows(
+    proxy: FaultProxy, connection: Connection, names: list[bytes], capabilities: Capabilities
+) -> None:
     for row in await row_facts(connection, names, capabilities):
         for fact in (row.ttl_ms, row.memory_bytes):
             assert not isinstance(fact, int) or fact >= 0
 
 
-async def _facts_and_values(connection: Connection, names: list[bytes], capabilities: Capabilities) -> None:
+async def _facts_and_values(
+    proxy: FaultProxy, connection: Connection, names: list[bytes], capabilities: Capabilities
+) -> None:
     for name in names:
+        seen_before, proxy.seen = proxy.seen, set()
         facts = await key_facts(connection, name, capabilities)
         for fact in (facts.length, facts.memory_bytes, facts.idle_s, facts.ttl_ms):
             assert not isinstance(fact, int) or fact >= 0
         await key_preview(connection, facts, capabilities=capabilities)
+        if proxy.fault is None:
+            ASKED.setdefault(name, set()).update(proxy.seen)
+        proxy.seen |= seen_before
 
 
 async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None) -> None:

@@ -13,6 +13,7 @@ from tests.server.targets import eventually
 from tests.servers import Server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 1, 30_000])
 async def test_every_key_is_seen_once_although_it_came_late(valkey: Server, tmp_path: Path, before: int) -> None:
     valkey.admin.mset({f"early:{number}": "x" for number in range(before)} or {"only": "x"})

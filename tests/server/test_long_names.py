@@ -53,6 +53,7 @@ def peak_bytes(most: int) -> Iterator[None]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 async def test_pages_become_small_where_names_are_long(long_names: Server) -> None:
     sizes: list[int] = []
     async with connected(target_of(long_names)) as connection:
@@ -74,6 +75,7 @@ class Weighed(NamespaceStore):
         super().add(keys)
 
 
+@pytest.mark.slow
 async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) -> None:
     store = Weighed()
     async with connected(target_of(long_names)) as connection:
@@ -91,6 +93,7 @@ async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) 
     assert 0 < store.first < FIRST_PAGE_KEYS * LONG
 
 
+@pytest.mark.slow
 async def test_a_sample_ends_with_its_bytes(long_names: Server) -> None:
     async with lane_to(target_of(long_names)) as lane:
         with peak_bytes(SAMPLE_BYTES + 2 * FIRST_PAGE_KEYS * LONG):
@@ -101,6 +104,7 @@ async def test_a_sample_ends_with_its_bytes(long_names: Server) -> None:
     assert abs(taken.total.value - COUNT) < 3 * reach, "which an interval of 95 % misses once in 10^8"
 
 
+@pytest.mark.slow
 async def test_an_answer_without_end_ends_the_connection(long_names: Server) -> None:
     async with lane_to(target_of(long_names), max_reply_bytes=8 << 20) as lane:
         assert await lane.run(guard.ping()) == [b"PONG"]

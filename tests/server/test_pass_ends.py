@@ -58,6 +58,7 @@ async def test_an_estimate_that_may_not_scan_fails_and_shows_no_figure(valkey: S
     assert (keys.value, keys.high) == (0, math.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(b"SCAN",), (b"TYPE",), (b"MEMORY", b"USAGE")], ids=lambda words: words[0].decode())
 @pytest.mark.parametrize("estimate_keys", [None, 1_000])
 async def test_a_busy_server_is_waited_for(
@@ -207,6 +208,7 @@ async def test_a_fault_of_rtui_ends_the_pass_in_sight_and_another_can_begin(
 # the count of a pass beside the server's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [b":30000\r\n", b":100\r\n"], ids=["more", "fewer"])
 async def test_another_number_of_keys_than_the_server_counts_is_noted(
     size: bytes, valkey: Server, tmp_path: Path
@@ -285,6 +287,7 @@ def test_more_keys_gone_than_went_are_told() -> None:
     assert too_many_gone(BEGIN, SizeSnapshot(97, "b", 0, 0, 1), 4) is None
 
 
+@pytest.mark.slow
 async def test_answers_that_make_no_sense_are_counted_in_a_note(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
