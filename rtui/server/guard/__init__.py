@@ -149,17 +149,13 @@ def getrange(key: bytes, start: int, end: int) -> Command:
     return build_command(b"GETRANGE", key, b"%d" % start, b"%d" % end)
 
 
-def hscan(
-    key: bytes, cursor: int, *, count: int, novalues: bool = False, evidence: CollectionEvidence | None = None
-) -> Command:
+def hscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence, novalues: bool = False) -> Command:
     """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
     after = [b"NOVALUES"] if novalues else []
     return build_command(b"HSCAN", key, b"%d" % cursor, b"COUNT", b"%d" % count, *after, evidence=evidence)
 
 
-def hrandfield(
-    key: bytes, count: int, *, withvalues: bool = False, evidence: CollectionEvidence | None = None
-) -> Command:
+def hrandfield(key: bytes, count: int, *, evidence: CollectionEvidence, withvalues: bool = False) -> Command:
     """Read up to 50 random fields, none twice."""
     return build_command(b"HRANDFIELD", key, b"%d" % count, *([b"WITHVALUES"] if withvalues else []), evidence=evidence)
 

@@ -149,11 +149,8 @@ class TypeEvidence(Evidence):
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
         """Permit a free type for any number of keys, and a watched one for a few."""
         cost = self.memory_cost
-        if cost.policy is MemoryUsagePolicy.NEVER or (
-            cost.policy is MemoryUsagePolicy.WATCHED and keys > most_watched(self.proved)
-        ):
-            return cost.why
-        return ""
+        too_many = cost.policy is MemoryUsagePolicy.WATCHED and keys > most_watched(self.proved)
+        return cost.why if too_many or cost.policy is MemoryUsagePolicy.NEVER else ""
 
 
 @final
