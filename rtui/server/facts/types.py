@@ -14,7 +14,7 @@ from typing import Final
 from rtui.keyspace import types
 from rtui.server import guard
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
-from rtui.server.facts.preview.descriptions import description_from, read_json, read_nothing
+from rtui.server.facts.preview.descriptions import describe_json, description_from, read_nothing
 from rtui.server.facts.preview.hashes import read_hash
 from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
@@ -42,7 +42,7 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
     types.STREAM.name: TypeQueries(guard.xlen, read_stream),
     types.ARRAY.name: TypeQueries(guard.arcount, read_array),
     types.VECTOR_SET.name: TypeQueries(guard.vcard, description_from(guard.vinfo)),
-    types.JSON.name: TypeQueries(preview=read_json),
+    types.JSON.name: TypeQueries(preview=describe_json),
     types.TIME_SERIES.name: TypeQueries(preview=description_from(guard.ts_info)),
     types.BLOOM_FILTER.name: TypeQueries(preview=description_from(guard.bf_info)),
     types.VALKEY_BLOOM_FILTER.name: TypeQueries(preview=description_from(guard.bf_info)),
@@ -53,13 +53,10 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
 }
 """By the name that TYPE answers."""
 
-UNDECLARED: Final = TypeQueries()
-"""What is asked of any other type."""
-
 
 def queries_of(type_name: bytes | None) -> TypeQueries:
-    """Return what is asked of a type; `UNDECLARED` for a type without an entry and for None."""
-    return UNDECLARED if type_name is None else QUERIES.get(type_name, UNDECLARED)
+    """Return what is asked of a type; the defaults for a type without an entry and for None."""
+    return QUERIES.get(type_name or b"", TypeQueries())
 
 
 def length_commands() -> dict[bytes, KeyCommand]:

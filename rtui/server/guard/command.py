@@ -116,11 +116,11 @@ def build_command(*argv: bytes, consent: Consent | None = None, evidence: Eviden
     if spec.needs_consent and not isinstance(consent, Consent):
         raise GuardError(f"{spec.name} changes something in the server: it takes the user's consent")
     _require_evidence(spec, evidence, argv[len(spec.words) :])
-    packed = pack(argv)
+    packed = pack_request(argv)
     return Command(_TOKEN, spec.name, SecretBytes(packed) if spec.has_secret else packed)
 
 
-def pack(argv: Sequence[bytes]) -> bytes:
+def pack_request(argv: Sequence[bytes]) -> bytes:
     """Write one request as the array of bulk strings that every server version reads."""
     return b"*%d\r\n" % len(argv) + b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
 
@@ -148,7 +148,7 @@ class KeyCommand:
     def __init__(self, name: str) -> None:
         words = tuple(name.encode().split(b" "))
         self.spec: Spec = next(spec for spec in TABLE if spec.words == words)
-        self._before_length = b"\r\n*%d\r\n%b$" % (len(words) + 1, pack(words).partition(b"\r\n")[2])
+        self._before_length = b"\r\n*%d\r\n%b$" % (len(words) + 1, pack_request(words).partition(b"\r\n")[2])
         self._headers: list[bytes] = []
 
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:

@@ -30,7 +30,7 @@ MAX_INDEX: Final = (1 << 63) - 1
 _DECIMAL: Final = re.compile(rb"(?:0|-?[1-9][0-9]{0,19})\Z")
 
 
-def decimal(text: bytes) -> int | None:
+def parse_decimal(text: bytes) -> int | None:
     """Read a number as Redis writes it: no plus, no leading zeros, no spaces; None when it is anything else."""
     return int(text) if _DECIMAL.match(text) else None
 
@@ -79,7 +79,7 @@ class Integer:
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
         """Take one number within the range."""
-        number = decimal(args[at]) if at < len(args) else None
+        number = parse_decimal(args[at]) if at < len(args) else None
         return at + 1 if number is not None and self.low <= number <= self.high else NO_MATCH
 
 
@@ -107,7 +107,7 @@ class IndexRange:
         """Take two numbers that are in order and near enough to each other."""
         if at + 1 >= len(args):
             return NO_MATCH
-        first, last = decimal(args[at]), decimal(args[at + 1])
+        first, last = parse_decimal(args[at]), parse_decimal(args[at + 1])
         if first is None or last is None or not 0 <= first <= last <= MAX_INDEX:
             return NO_MATCH
         return at + 2 if last - first < self.most else NO_MATCH
@@ -177,7 +177,7 @@ class Repeated:
     def take(self, args: tuple[bytes, ...], at: int) -> int:
         """Take exactly as many as the number says, or without one as many as fit, up to `most`."""
         if self.counted:
-            number = decimal(args[at]) if at < len(args) else None
+            number = parse_decimal(args[at]) if at < len(args) else None
             if number is None or not 1 <= number <= self.most:
                 return NO_MATCH
             return take_all((self.element,) * number, args, at + 1)

@@ -28,8 +28,8 @@ from rtui.server.guard.spec import (
     Repeated,
     Spec,
     any_bytes,
-    decimal,
     keyword,
+    parse_decimal,
 )
 
 CLIENT_NAME: Final = "rtui"
@@ -85,7 +85,7 @@ _STREAM_ID: Final = re.compile(rb"(?:[-+]|\(?[0-9]{1,20}(?:-[0-9]{1,20})?)\Z")
 
 
 def _is_cursor(text: bytes) -> bool:
-    number = decimal(text)
+    number = parse_decimal(text)
     return number is not None and 0 <= number <= MAX_CURSOR
 
 

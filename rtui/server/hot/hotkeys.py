@@ -25,7 +25,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
 
-MAX_KEYS: Final = 1000
+MAX_LISTED_KEYS: Final = 1000
 """Most keys of one list that are read: Valkey keeps up to so many, Redis 64."""
 
 NAME_BYTES: Final = 4 << 20
@@ -68,7 +68,7 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
     """Read a reply; None where there is no session, or where its shape is not known."""
     if not isinstance(reply, list):
         return None
-    maps = [mapping(one) for one in reply[:MAX_KEYS]]
+    maps = [mapping(one) for one in reply[:MAX_LISTED_KEYS]]
     if maps and b"tracking-active" in maps[0]:
         return _session(maps[0])
     window = []
@@ -105,7 +105,7 @@ def _session(fields: dict[bytes, Reply]) -> HotSession:
 def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
     found = [
         (key, value)
-        for key, reported in islice(pairs(reply), MAX_KEYS)
+        for key, reported in islice(pairs(reply), MAX_LISTED_KEYS)
         if isinstance(key, bytes) and (value := _number(reported)) is not None
     ]
     found.sort(key=lambda pair: (-pair[1], pair[0]))

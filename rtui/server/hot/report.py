@@ -143,14 +143,14 @@ async def slot_loads(querier: Querier) -> tuple[tuple[SlotLoad, ...], tuple[str,
         return (), ()
     (reply,) = await querier.run(guard.slot_stats("cpu-usec", limit=MAX_SLOTS))
     if not isinstance(reply, ServerError):
-        return parse_slots(reply), ()
+        return parse_slot_loads(reply), ()
     (reply,) = await querier.run(guard.slot_stats("key-count", limit=MAX_SLOTS))
     if not isinstance(reply, ServerError):
-        return parse_slots(reply), (KEYS_ONLY,)
+        return parse_slot_loads(reply), (KEYS_ONLY,)
     return (), (f"What this node counts of its slots could not be had: {reply}.",)
 
 
-def parse_slots(reply: Reply) -> tuple[SlotLoad, ...]:
+def parse_slot_loads(reply: Reply) -> tuple[SlotLoad, ...]:
     """Read slots with their counters, without those that have no load or another shape."""
     loads = []
     for row in reply[:MAX_SLOTS] if isinstance(reply, list) else []:

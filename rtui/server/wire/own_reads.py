@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-MAX_KEYS: Final = 20_000
+MAX_REMEMBERED_KEYS: Final = 20_000
 """Keys that are remembered; those that rtui has not read for longest go first."""
 
 MAX_READS: Final = 4
@@ -77,7 +77,7 @@ class OwnReads:
             max(uses_s, default=None),
             counter if before.counter is None else before.counter,
         )
-        while len(self._reads) > MAX_KEYS:
+        while len(self._reads) > MAX_REMEMBERED_KEYS:
             self._reads.popitem(last=False)
 
     def get(self, key: bytes) -> OwnRead | None:

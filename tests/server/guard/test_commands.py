@@ -24,7 +24,7 @@ from rtui.server.guard.command import (
     build_batch,
     build_command,
     find_spec,
-    pack,
+    pack_request,
 )
 from rtui.server.guard.evidence import (
     PROBE_KEY,
@@ -512,4 +512,4 @@ def test_no_two_entries_admit_the_same_line() -> None:
 
 @given(st.lists(st.binary(max_size=50), min_size=1, max_size=8))
 def test_requests_read_back(argv: list[bytes]) -> None:
-    assert parsed(pack(argv)) == [argv]
+    assert parsed(pack_request(argv)) == [argv]

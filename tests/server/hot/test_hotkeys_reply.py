@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.guard.evidence import Metric
-from rtui.server.hot.hotkeys import MAX_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
+from rtui.server.hot.hotkeys import MAX_LISTED_KEYS, NAME_BYTES, HotSession, WindowKey, parse_hotkeys
 from rtui.server.wire.replies import Reply, as_resp2
 
 WINDOW = (
@@ -82,10 +82,10 @@ def test_slots_that_were_chosen(slots: Reply, count: int) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    flat: list[Reply] = [part for index in range(MAX_KEYS + 5) for part in (b"%d" % index, index)]
+    flat: list[Reply] = [part for index in range(MAX_LISTED_KEYS + 5) for part in (b"%d" % index, index)]
     found = parse_hotkeys([[b"tracking-active", 1, b"by-cpu-time-us", flat]])
     assert isinstance(found, HotSession)
-    assert len(found.measured[Metric.CPU]) == MAX_KEYS
+    assert len(found.measured[Metric.CPU]) == MAX_LISTED_KEYS
 
 
 @pytest.mark.parametrize("size", [1 << 16, 1 << 20])

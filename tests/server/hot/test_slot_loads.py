@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slots import key_slot
-from rtui.server.hot.report import KEYS_ONLY, parse_slots, slot_loads
+from rtui.server.hot.report import KEYS_ONLY, parse_slot_loads, slot_loads
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Secret
@@ -62,9 +62,9 @@ REPLIES = st.recursive(
 
 @given(REPLIES)
 def test_any_reply_is_read_without_an_error(reply: Reply) -> None:
-    assert all(0 <= load.slot < 16_384 for load in parse_slots(reply))
+    assert all(0 <= load.slot < 16_384 for load in parse_slot_loads(reply))
 
 
 def test_only_known_metrics_and_slots_with_load() -> None:
     reply: Reply = [[1, [b"key-count", 2, b"\x1b[31m", 3]], [2, [b"key-count", 0]], [70_000, [b"key-count", 1]]]
-    assert [(load.slot, load.values) for load in parse_slots(reply)] == [(1, {"key-count": 2})]
+    assert [(load.slot, load.values) for load in parse_slot_loads(reply)] == [(1, {"key-count": 2})]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.wire.own_reads import MAX_KEYS, RESOLUTION_S, IdleTime, OwnReads
+from rtui.server.wire.own_reads import MAX_REMEMBERED_KEYS, RESOLUTION_S, IdleTime, OwnReads
 
 NOW_S = 1_790_000_000.0
 
@@ -95,8 +95,8 @@ def test_the_counter_is_the_one_before_the_first_read() -> None:
 
 def test_no_more_is_remembered_than_the_bound() -> None:
     own_reads = OwnReads()
-    for number in range(MAX_KEYS + 10):
+    for number in range(MAX_REMEMBERED_KEYS + 10):
         own_reads.add(b"key:%d" % number, NOW_S)
-    assert len(own_reads) == MAX_KEYS
+    assert len(own_reads) == MAX_REMEMBERED_KEYS
     assert own_reads.get(b"key:0") is None
-    assert own_reads.get(b"key:%d" % (MAX_KEYS + 9)) is not None
+    assert own_reads.get(b"key:%d" % (MAX_REMEMBERED_KEYS + 9)) is not None

@@ -55,7 +55,7 @@ def summary_of(reply: Reply) -> tuple[tuple[str, PreviewCell], ...]:
     )
 
 
-async def read_json(reader: ValueReader) -> Preview:
+async def describe_json(reader: ValueReader) -> Preview:
     """Read the type of a JSON document's root, and its size where it has one."""
     shown = reader.preview(PreviewKind.DESCRIPTION)
     (reply,) = await reader.begin(guard.json_type(reader.key))

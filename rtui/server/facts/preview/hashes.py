@@ -21,7 +21,7 @@ from rtui.server import guard
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, Unread
 from rtui.server.facts.preview.value_reader import (
     CAUTIOUS_ITEMS,
-    PAGE_BYTES,
+    MAX_PAGE_BYTES,
     PAGE_ITEMS,
     Refused,
     ValueReader,
@@ -46,8 +46,8 @@ VALUES_BYTES: Final = 256 * 1024
 MAX_TTL_FIELDS: Final = 1_000
 """Fields of one page whose time to live is asked."""
 
-COLUMNS: Final = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
-TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
+_COLUMNS: Final = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
+_TTL_COLUMN: Final = PreviewColumn("TTL", Meaning.DURATION_MS)
 
 _NO_FIELD_TTLS: Final = frozenset((b"listpack", b"ziplist"))
 """Encodings in which no field can expire: one that can moves the hash into another encoding."""
@@ -88,7 +88,7 @@ async def _read_sample(reader: ValueReader) -> Preview:
     reader.require_sample("HRANDFIELD")
     count = min(MAX_RANDOM, _name_count(reader))
     if count > evidence.look_ups:
-        withvalues = isinstance(memory_bytes, int) and memory_bytes <= PAGE_BYTES
+        withvalues = isinstance(memory_bytes, int) and memory_bytes <= MAX_PAGE_BYTES
         command = guard.hrandfield(reader.key, count, withvalues=withvalues, evidence=evidence)
         found = expect_items((await reader.begin(command))[0])
         values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
@@ -112,7 +112,7 @@ async def _read_sample(reader: ValueReader) -> Preview:
 def _name_count(reader: ValueReader) -> int:
     """How many names to ask for: names are taken to be small unless fields are huge on average."""
     mean = reader.facts.mean_element_bytes
-    return PAGE_ITEMS if mean is None or mean <= PAGE_BYTES else CAUTIOUS_ITEMS
+    return PAGE_ITEMS if mean is None or mean <= MAX_PAGE_BYTES else CAUTIOUS_ITEMS
 
 
 async def _read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
@@ -168,6 +168,6 @@ def _values(found: list[Reply]) -> dict[bytes, PreviewCell]:
 def _shown(reader: ValueReader, values: Mapping[bytes, PreviewCell], ttls: Mapping[bytes, int]) -> Preview:
     return replace(
         reader.preview(PreviewKind.HASH),
-        columns=(*COLUMNS, TTL_COLUMN) if ttls else COLUMNS,
+        columns=(*_COLUMNS, _TTL_COLUMN) if ttls else _COLUMNS,
         rows=tuple((name, value, ttls.get(name)) if ttls else (name, value) for name, value in values.items()),
     )

@@ -32,7 +32,7 @@ MAX_ENTRIES: Final = 50
 MAX_SEQUENCE: Final = (1 << 64) - 1
 MAX_DETAILED_GROUPS: Final = 10
 
-COLUMNS: Final = (
+_COLUMNS: Final = (
     PreviewColumn("entry", Meaning.STREAM_ID),
     PreviewColumn("field", Meaning.NAME),
     PreviewColumn("value", Meaning.VALUE),
@@ -92,7 +92,7 @@ async def read_stream(reader: ValueReader) -> Preview:
             for name, value in described.items()
             if isinstance(value, (bytes, int)) and not name.startswith(b"radix-tree")
         ),
-        columns=COLUMNS,
+        columns=_COLUMNS,
         rows=tuple(row for entry in found for row in _rows(entry)),
         sections=sections,
         next_page=next_page,

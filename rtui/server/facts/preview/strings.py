@@ -145,7 +145,7 @@ def signature_of(head: bytes) -> str | None:
 MAX_JSON_BYTES: Final = 64 * 1024
 """Longest text that is laid out: what one window of a string can hold."""
 
-MAX_LINES: Final = 5_000
+MAX_JSON_LINES: Final = 5_000
 """Lines after which the layout ends; the rest is left to the raw window."""
 
 MAX_INDENT: Final = 32
@@ -186,7 +186,7 @@ def json_lines(data: bytes) -> tuple[bytes, ...] | None:
             depth += opens
             lines.append(line)
             line = b"  " * min(depth, MAX_INDENT)
-            if len(lines) >= MAX_LINES:
+            if len(lines) >= MAX_JSON_LINES:
                 return (*lines, "…".encode())
     return (*lines, line)
 

@@ -28,7 +28,7 @@ from rtui.server.wire.replies import Reply, ServerError
 PAGE_ITEMS: Final = 100
 CAUTIOUS_ITEMS: Final = FEW_ELEMENTS
 
-PAGE_BYTES: Final = 1 << 20
+MAX_PAGE_BYTES: Final = 1 << 20
 """What a page may bring, by the memory of an average element."""
 
 STRING_WINDOW_BYTES: Final = 4 * 1024
@@ -88,9 +88,9 @@ class ValueReader:
         memory_bytes, mean = self.facts.memory_bytes, self.facts.mean_element_bytes
         if isinstance(memory_bytes, Unknown):
             return CAUTIOUS_ITEMS
-        if memory_bytes <= PAGE_BYTES:
+        if memory_bytes <= MAX_PAGE_BYTES:
             return PAGE_ITEMS
-        return CAUTIOUS_ITEMS if mean is None else min(PAGE_ITEMS, MAX_ELEMENTS, int(PAGE_BYTES // mean))
+        return CAUTIOUS_ITEMS if mean is None else min(PAGE_ITEMS, MAX_ELEMENTS, int(MAX_PAGE_BYTES // mean))
 
     def require_items(self, element: str) -> int:
         """Return `max_items`; raises Refused, in terms of `element`, when a single one is too much."""
@@ -179,7 +179,7 @@ class ValueReader:
 NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")
 """Why nothing is shown of a reply of another shape."""
 
-MAX_DIGITS: Final = 20
+_MAX_DIGITS: Final = 20
 
 
 def items(reply: Reply) -> list[Reply]:
@@ -215,7 +215,7 @@ def cell(reply: Reply) -> PreviewCell:
 
 def integer(reply: Reply) -> int | None:
     """Return a number; one that does not fit into 64 bits with a sign comes as text."""
-    if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= MAX_DIGITS:
+    if isinstance(reply, bytes) and reply.isdigit() and len(reply) <= _MAX_DIGITS:
         return int(reply)
     return reply if isinstance(reply, int) else None
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rtui.server.facts.preview.strings import (
     DENSE_BYTES,
-    MAX_LINES,
+    MAX_JSON_LINES,
     is_text,
     json_lines,
     may_be_bitmap,
@@ -69,7 +69,7 @@ def test_what_is_not_a_bounded_json_document_is_not_laid_out(data: bytes) -> Non
 def test_deep_and_wide_json_stays_bounded() -> None:
     deep = json_lines(b"[" * 500 + b"1," * 20_000 + b"1" + b"]" * 500)
     assert deep is not None
-    assert len(deep) == MAX_LINES + 1
+    assert len(deep) == MAX_JSON_LINES + 1
     assert deep[-1] == "…".encode()
     assert max(map(len, deep)) <= 100
 
