@@ -70,7 +70,20 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
         return None
     maps = [mapping(one) for one in reply[:MAX_LISTED_KEYS]]
     if maps and b"tracking-active" in maps[0]:
-        return _session(maps[0])
+        fields = maps[0]
+        started_ms = _number(fields.get(b"collection-start-time-unix-ms"))
+        slots = 0  # listed one by one or as first and last; none where all are measured
+        for run in items(fields.get(b"selected-slots")):
+            ends = [slot for end in (run if isinstance(run, list) else [run]) if (slot := _number(end)) is not None]
+            slots += max(ends) - min(ends) + 1 if ends else 0
+        return HotSession(
+            is_active=_number(fields.get(b"tracking-active")) != 0,
+            sample_ratio=max(1, _number(fields.get(b"sample-ratio")) or 1),
+            started_s=None if started_ms is None else started_ms / 1000,
+            lasted_s=(_number(fields.get(b"collection-duration-ms")) or 0) / 1000,
+            slots=slots or SLOTS,
+            measured={metric: _pairs(fields[name]) for metric, name in _LISTS.items() if name in fields},
+        )
     window = []
     for one in maps:
         key, db, qps = one.get(b"key"), _number(one.get(b"db")), _number(one.get(b"qps"))
@@ -84,22 +97,6 @@ def parse_hotkeys(reply: Reply) -> HotSession | HotWindow | None:
 
 def _number(reply: Reply) -> int | None:
     return reply if isinstance(reply, int) and reply >= 0 else None
-
-
-def _session(fields: dict[bytes, Reply]) -> HotSession:
-    started_ms = _number(fields.get(b"collection-start-time-unix-ms"))
-    slots = 0  # listed one by one or as first and last; none where all are measured
-    for one in items(fields.get(b"selected-slots")):
-        ends = [slot for end in (one if isinstance(one, list) else [one]) if (slot := _number(end)) is not None]
-        slots += max(ends) - min(ends) + 1 if ends else 0
-    return HotSession(
-        is_active=_number(fields.get(b"tracking-active")) != 0,
-        sample_ratio=max(1, _number(fields.get(b"sample-ratio")) or 1),
-        started_s=None if started_ms is None else started_ms / 1000,
-        lasted_s=(_number(fields.get(b"collection-duration-ms")) or 0) / 1000,
-        slots=slots or SLOTS,
-        measured={metric: _pairs(fields[name]) for metric, name in _LISTS.items() if name in fields},
-    )
 
 
 def _pairs(reply: Reply) -> tuple[tuple[bytes, int], ...]:
@@ -136,12 +133,20 @@ async def server_source(querier: Querier, *, now_s: float, looked_since_s: float
     found = parse_hotkeys(reply)
     if isinstance(found, HotSession):
         return _of_session(found, now_s, looked_since_s)
-    if isinstance(found, tuple):
-        (info,) = await querier.run(guard.info("hotkeys")) if found else [None]
-        return _of_window(found, info)
-    if reply is None:
-        return HotReport(better=(f"No hot-key session has been run on this server; {HOW_TO_START} starts one.",))
-    return HotReport(better=("The server's hot-key report has a shape that is not known.",))
+    if found:
+        (info,) = await querier.run(guard.info("hotkeys"))
+        window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms") or 0
+        length = f"the last window of {duration(window_ms)}" if window_ms > 0 else "the last window"
+        about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
+        keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in found)
+        return HotReport(HotSource.SERVER, about, 0.0, lists=(HotList("Accesses", "queries/s", keys),))
+    if found is not None:
+        reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
+    elif reply is None:
+        reason = f"No hot-key session has been run on this server; {HOW_TO_START} starts one."
+    else:
+        reason = "The server's hot-key report has a shape that is not known."
+    return HotReport(better=(reason,))
 
 
 def reports_hot_keys(server: ServerIdentity) -> bool:
@@ -184,19 +189,6 @@ def _of_session(session: HotSession, now_s: float, looked_since_s: float | None)
         about.append("what rtui asked meanwhile is counted with the rest")
     age_s = 0.0 if session.is_active else None if ended_s is None else max(0.0, now_s - ended_s)
     return HotReport(HotSource.SERVER if lists else HotSource.NONE, ", ".join(about), age_s, better, lists)
-
-
-def _of_window(window: HotWindow, info: Reply) -> HotReport:
-    if not window:
-        reason = "The server tracks no hot keys, or saw none in its last window; its setting hotkeys-top-k turns it on."
-        return HotReport(better=(reason,))
-    keys = tuple(HotKey(KeyRecord(one.key, note=f"in database {one.db}"), float(one.qps)) for one in window)
-    window_ms = parse_number(parse_info(info), "hotkeys_last_window_duration_ms")
-    length = (
-        f"the last window of {duration(window_ms)}" if window_ms is not None and window_ms > 0 else "the last window"
-    )
-    about = f"accesses in {length}, estimated by the server from a sample, keys that do not exist included"
-    return HotReport(HotSource.SERVER, about, 0.0, lists=(HotList("Accesses", "queries/s", keys),))
 
 
 TITLE: Final = "No hot-key session"
