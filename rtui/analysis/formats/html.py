@@ -12,11 +12,10 @@ from hashlib import sha256
 from importlib.resources import files
 
 from rtui.analysis import humanize
-from rtui.analysis.formats.html_charts import icicle, timeline
-from rtui.analysis.formats.html_markup import Markup, element, joined, section, share_styles
+from rtui.analysis.formats.html_parts import Markup, element, icicle, joined, section, share_styles, timeline
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
-from rtui.analysis.report.tables.table import MARKS, written, written_keys
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, written, written_keys
 
 
 def write_html(report: Report) -> str:
@@ -61,9 +60,9 @@ def _header(report: Report) -> Markup:
     product = f"{head.server.product} {head.server.version}".strip()
     server = " · ".join(part for part in (product, head.server.role) if part)
     kind = head.coverage.kind
-    figures = [("keys", written_keys(stats.keys, MARKS[kind]))]
+    figures = [("keys", written_keys(stats.keys, COVERAGE_MARKS[kind]))]
     if stats.memory_bytes is not None:
-        figures.append(("memory of keys", written(stats.memory_bytes, humanize.size, MARKS[kind])))
+        figures.append(("memory of keys", written(stats.memory_bytes, humanize.size, COVERAGE_MARKS[kind])))
     if stats.no_ttl_share is not None:
         figures.append(("never expire", written(stats.no_ttl_share, humanize.share)))
     figures.append(("server time", humanize.seconds(round(head.cost.server_us / 1e6, 1))))

@@ -7,7 +7,7 @@ import math
 from msgspec import Struct, field
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.members import Figure, Name, Number, Text
+from rtui.analysis.report.members import Figure, Name, Number, Text, as_estimate
 
 
 class ExpiryBin(Struct, frozen=True):
@@ -95,10 +95,7 @@ class ExpiryReport(Struct, frozen=True):
 def _sum(parts: list[tuple[Figure, float]]) -> Figure:
     """Add parts of figures: whole numbers as such where nothing is cut, estimates with their intervals."""
     if any(isinstance(figure, Estimate) for figure, _ in parts):
-        known = [
-            (figure if isinstance(figure, Estimate) else Estimate(figure, figure, figure)).scaled(part)
-            for figure, part in parts
-        ]
+        known = [as_estimate(figure).scaled(part) for figure, part in parts]
         value = math.fsum(one.value for one in known)
         below = math.hypot(*(one.value - one.low for one in known))
         above = math.hypot(*(one.high - one.value for one in known))

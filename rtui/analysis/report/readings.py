@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.estimates import Estimate, wilson
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report
-from rtui.analysis.report.members import Figure
+from rtui.analysis.report.members import Figure, as_estimate
 
 Bound: TypeAlias = Fraction | float
 """An end of an interval: an exact number, or infinity."""
@@ -60,7 +60,7 @@ class Reading:
     @property
     def value(self) -> int | float:
         """The figure as one number."""
-        return self.figure.value if isinstance(self.figure, Estimate) else self.figure
+        return as_estimate(self.figure).value
 
     @property
     def is_exact(self) -> bool:
@@ -70,8 +70,8 @@ class Reading:
 
 def reading(figure: Figure, *, at_least: bool = False) -> Reading:
     """Return the reading of a count or a sum; with `at_least` there may be more."""
-    low, high = (figure.low, figure.high) if isinstance(figure, Estimate) else (float(figure), float(figure))
-    return Reading(figure, low, math.inf if at_least else high)
+    known = as_estimate(figure)
+    return Reading(figure, float(known.low), math.inf if at_least else float(known.high))
 
 
 def share_reading(figure: Figure, *, of_seen: bool = False) -> Reading:
@@ -227,7 +227,7 @@ class ReportSide:
         """The most keys of a namespace that the report does not have; 0 where every key was seen."""
         if coverage.kind is CoverageKind.ESTIMATE:
             total = report.summary.root.stats.keys if coverage.total_keys is None else coverage.total_keys
-            self.unseen_keys = wilson(0, coverage.keys).high * (total.high if isinstance(total, Estimate) else total)
+            self.unseen_keys = wilson(0, coverage.keys).high * as_estimate(total).high
 
     def read(self, node: Node) -> Readings:
         """Return the readings of a namespace of this report."""

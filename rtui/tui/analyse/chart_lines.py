@@ -13,9 +13,9 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.cells import highest, lowest, plain
-from rtui.analysis.report.tables.table import written
+from rtui.analysis.report.members import Figure, as_estimate
+from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, written
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.layout import MARGIN, TERMINAL, bar, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
@@ -40,16 +40,12 @@ def paragraph(text: SafeText, width: int, role: Role) -> list[Line]:
 SHORT_FROM: Final = 1_000_000
 """Counts from here on are shortened beside a bar."""
 
-MARKS: Final = {
-    CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST, CoverageKind.ESTIMATE: Mark.ABOUT,
-}  # fmt: skip
-
 
 def keys_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
     """Return a count of keys: `114,000`, `≥ 114,000`, `≈ 114k (112–116k)`; estimates claim few digits."""
     if figure is None:
         return fmt.NOTHING
-    mark = MARKS[coverage]
+    mark = COVERAGE_MARKS[coverage]
     if isinstance(figure, Estimate) or mark is Mark.ABOUT or figure >= SHORT_FROM:
         return written(figure, fmt.short_count, mark)
     return fmt.count(round(figure), mark)
@@ -57,7 +53,7 @@ def keys_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
 
 def size_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
     """Return a sum of bytes: `260 MiB`, `≥ 260 MiB`, `≈ 260 MiB (240–330 MiB)`."""
-    return fmt.NOTHING if figure is None else written(figure, fmt.size, MARKS[coverage])
+    return fmt.NOTHING if figure is None else written(figure, fmt.size, COVERAGE_MARKS[coverage])
 
 
 def share_text(figure: Figure | None) -> SafeText:
@@ -69,8 +65,9 @@ def without(total: Figure, part: Figure) -> Figure:
     """Return a number of keys less a part of them, at least 0."""
     if not isinstance(total, Estimate) and not isinstance(part, Estimate):
         return max(0, total - part)
-    low, high = lowest(total) - highest(part), highest(total) - lowest(part)
-    return Estimate(max(0.0, low), max(0.0, plain(total) - plain(part)), max(0.0, high))
+    whole, less = as_estimate(total), as_estimate(part)
+    low, value, high = whole.low - less.high, whole.value - less.value, whole.high - less.low
+    return Estimate(max(0.0, low), max(0.0, value), max(0.0, high))
 
 
 def share_within(part: Figure, total: Figure) -> Figure:
@@ -78,8 +75,9 @@ def share_within(part: Figure, total: Figure) -> Figure:
     value = min(1.0, plain(part) / max(1.0, plain(total)))
     if not isinstance(total, Estimate) and not isinstance(part, Estimate):
         return value
-    low = 0.0 if isinf(highest(total)) else lowest(part) / max(1.0, highest(total))
-    high = 1.0 if isinf(highest(part)) else highest(part) / max(1.0, lowest(total))
+    known, whole = as_estimate(part), as_estimate(total)
+    low = 0.0 if isinf(whole.high) else known.low / max(1.0, whole.high)
+    high = 1.0 if isinf(known.high) else known.high / max(1.0, whole.low)
     return Estimate(min(low, value), value, min(1.0, max(high, value)))
 
 

@@ -19,9 +19,8 @@ from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.namespaces import namespaces
-from rtui.analysis.report.tables.table import Path, find, label, noun_of, path_of, written
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, noun_of, path_of, written
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import MARKS
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
 from rtui.tui.kit.layout import display
 from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, literal
@@ -81,7 +80,7 @@ class MemoryPanel(Panel[MemoryState]):
 
     def chart(self, report: Report, state: MemoryState, size: Size) -> list[Line]:
         """Return the icicle from the zoomed namespace down."""
-        weight, mark = weight_of(report), MARKS[report.head.coverage.kind]
+        weight, mark = weight_of(report), COVERAGE_MARKS[report.head.coverage.kind]
         total = weight(report.summary.root) or 1.0
         selected = state.subject if isinstance(state.subject, tuple) else None
 

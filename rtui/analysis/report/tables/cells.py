@@ -7,7 +7,7 @@ from math import isinf
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
-from rtui.analysis.report.members import Figure
+from rtui.analysis.report.members import Figure, as_estimate
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 
 _REASONS = {
@@ -16,7 +16,6 @@ _REASONS = {
     ColumnState.NOT_ASKED: Reason.NOT_ASKED,
     ColumnState.SOME: Reason.NOT_ASKED,
 }
-
 
 KEYS = Column("keys", "keys", Unit.KEYS, 11)
 SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
@@ -87,12 +86,12 @@ def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate
     """Return the share of a histogram that lies from a bin on; None where there is nothing in it."""
     if bins is None:
         return None
-    above, below = bins[index:], bins[:index]
-    value = _share(sum(map(plain, above)), sum(map(plain, below)))
+    above, below = list(map(as_estimate, bins[index:])), list(map(as_estimate, bins[:index]))
+    value = _share(sum(one.value for one in above), sum(one.value for one in below))
     if value is None or not any(isinstance(one, Estimate) for one in bins):
         return value
-    low = _share(sum(map(lowest, above)), sum(map(highest, below)))
-    high = _share(sum(map(highest, above)), sum(map(lowest, below)))
+    low = _share(sum(one.low for one in above), sum(one.high for one in below))
+    high = _share(sum(one.high for one in above), sum(one.low for one in below))
     return Estimate(value if low is None else low, value, value if high is None else high)
 
 
@@ -117,13 +116,3 @@ def _share(part: float, rest: float) -> float | None:
 def plain(figure: Figure) -> float:
     """Return the number itself, without its interval."""
     return figure.value if isinstance(figure, Estimate) else figure
-
-
-def lowest(figure: Figure) -> float:
-    """Return the lower end of an estimate, or the exact number."""
-    return figure.low if isinstance(figure, Estimate) else figure
-
-
-def highest(figure: Figure) -> float:
-    """Return the upper end of an estimate, or the exact number."""
-    return figure.high if isinstance(figure, Estimate) else figure

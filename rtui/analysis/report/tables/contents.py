@@ -79,32 +79,34 @@ def _sample(coverage: Coverage) -> str:
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:
     """Yield headings and texts, some empty."""
-    server, coverage, cost = head.server, head.coverage, head.cost
-    left_out: list[str] = []
-    yield (
-        "made",
-        f"{humanize.moment(head.made_at_s)} UTC" + (f" by rtui {head.rtui_version}" if head.rtui_version else ""),
-    )
+    server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
+    by = f" by rtui {head.rtui_version}" if head.rtui_version else ""
+    yield "made", f"{humanize.moment(head.made_at_s)} UTC{by}"
     named = " · ".join(part for part in (f"{server.product} {server.version}".strip(), server.role) if part)
     yield "server", " · ".join(part for part in (server.label, named, f"db{server.db}") if part)
     if server.used_memory_bytes is not None:
         limit = f" of {humanize.size(server.maxmemory_bytes)}" if server.maxmemory_bytes else ""
-        yield (
-            "used memory",
-            f"{humanize.size(server.used_memory_bytes)}{limit}, {server.maxmemory_policy or 'policy not known'}",
-        )
+        policy = server.maxmemory_policy or "policy not known"
+        yield "used memory", f"{humanize.size(server.used_memory_bytes)}{limit}, {policy}"
     yield "coverage", coverage_text(coverage)
+    left_out: list[str] = []
     if coverage.vanished:
         left_out.append(f"{humanize.keys(coverage.vanished)} gone before inspection")
     if coverage.unread:
-        left_out.append(
-            f"of {humanize.keys(coverage.unread)} only the name is known, which is too long to be asked for"
-        )
+        unread = humanize.keys(coverage.unread)
+        left_out.append(f"of {unread} only the name is known, which is too long to be asked for")
     if coverage.repeats_possible:
         left_out.append("keys may have been counted twice, since the server resized its table")
     yield "left out", ", ".join(left_out)
-    yield "scope", ", ".join(_scope(head))
-    yield "pace", head.scope.pace
+    asked = [] if scope.match is None else [f"keys that match {display(scope.match)}"]
+    if scope.kind is not None:
+        asked.append(f"keys of type {display(scope.kind, limit=64)}")
+    asked.append("separators " + " ".join(display(one, limit=16) for one in scope.separators))
+    if scope.depth is not None:
+        asked.append(humanize.counted(scope.depth, "level"))
+    lists = f"lists of {humanize.count(scope.top)}"
+    yield "scope", ", ".join((*asked, lists, f"big by {display_text(scope.preset, limit=64)}"))
+    yield "pace", scope.pace
     share = humanize.share(cost.server_share)
     source = "as it counts itself" if cost.is_measured else "by round trips"
     yield (
@@ -119,19 +121,6 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
             yield display_text(name, limit=40), f"{column.state}: {column.reason}" if column.reason else column.state
     for note in head.notes:
         yield "note", note
-
-
-def _scope(head: Head) -> Iterator[str]:
-    scope = head.scope
-    if scope.match is not None:
-        yield f"keys that match {display(scope.match)}"
-    if scope.kind is not None:
-        yield f"keys of type {display(scope.kind, limit=64)}"
-    yield "separators " + " ".join(display(one, limit=16) for one in scope.separators)
-    if scope.depth is not None:
-        yield humanize.counted(scope.depth, "level")
-    yield f"lists of {humanize.count(scope.top)}"
-    yield f"big by {display_text(scope.preset, limit=64)}"
 
 
 def tables(report: Report) -> list[Table]:

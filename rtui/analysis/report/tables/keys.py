@@ -7,7 +7,7 @@ from typing import Literal
 from rtui.analysis import humanize
 from rtui.analysis.report.document import CoverageKind, HotSource, Report
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.table import MARKS, AtLeast, Cell, Column, Table, Unit, written_keys
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit, written_keys
 from rtui.keyspace.text.display import display, display_text
 
 KEY = Column("key", "key", Unit.NAME, 0)
@@ -72,7 +72,7 @@ def _note(report: Report) -> str:
     if not over:
         none = "None of them" if unseen else "No key"
         return f"{unseen}{none} is above the thresholds of {name}."
-    mark = MARKS[report.head.coverage.kind]
+    mark = COVERAGE_MARKS[report.head.coverage.kind]
     counts = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
     return f"{unseen}Keys above the thresholds of {name}: {counts}."
 

@@ -1,7 +1,7 @@
-"""Tables: typed columns, raw cells, the order of their rows and their texts, the same on the screen and in every file.
+"""The kit of all tables: typed columns, raw cells, the order of rows and their texts, on the screen and in every file.
 
-A cell as text is exact, at least, estimated with its 95 % interval, or unknown: `1,204`, `≥ 1,204`,
-`≈ 1.20k (1.10–1.30k)`, `–` or `denied`.
+A cell as text is exact, at least (where not all was seen), estimated with its 95 % interval, or unknown: `1,204`,
+`≥ 1,204`, `≈ 1.20k (1.10–1.30k)`, `–` or `denied`.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Table:
         return self.subjects[row] if self.subjects else None
 
 
-MARKS: Final = {
+COVERAGE_MARKS: Final = {
     CoverageKind.EXACT: Mark.EXACT,
     CoverageKind.PARTIAL: Mark.AT_LEAST,
     CoverageKind.ESTIMATE: Mark.ABOUT,
