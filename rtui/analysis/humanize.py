@@ -53,7 +53,7 @@ def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str 
     return SafeText(f"{count(number, mark)} {noun(number, singular, plural)}")
 
 
-def noun(number: float, singular: str, plural: str = "") -> str:
+def noun(number: float | Estimate, singular: str, plural: str = "") -> str:
     """Return a noun as it follows a number: `key` after 1, else `keys`, `entries`, `matches`, or `plural`."""
     if number == 1:
         return singular
@@ -118,6 +118,16 @@ def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
     if first is not None and last is not None and first[2] == last[2]:
         low = SafeText(first[1])
     return SafeText(f"{low}–{high}")
+
+
+def written(figure: float | Estimate, format_number: NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a figure of a report: an estimate with its interval, another number with `mark`."""
+    return estimated(figure, format_number) if isinstance(figure, Estimate) else format_number(figure, mark)
+
+
+def written_keys(figure: float | Estimate, mark: Mark = Mark.EXACT) -> SafeText:
+    """Return a number of keys, whole: an estimate with its interval, another number with `mark`."""
+    return estimated(figure, short_count) if isinstance(figure, Estimate) else count(round(figure), mark)
 
 
 def power_of_two(value: int) -> SafeText:

@@ -108,12 +108,6 @@ NAME_LIMIT: Final = 80
 SECTIONS: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
 """The fates that are listed, in this order; the others are counted."""
 
-_OUTCOMES: Final = {
-    Outcome.REACHED: "REACHED",
-    Outcome.NOT_REACHED: "not reached",
-    Outcome.UNKNOWN: "CAN'T BE JUDGED",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class FateSection:
@@ -162,7 +156,10 @@ def comparison_lines(
         sections=tuple(sections),
         rest=", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number),
         notes=comparison.notes,
-        judgements=tuple(f"{_OUTCOMES[one.outcome]}  {one.expression}  {one.why}" for one in judgements),
+        judgements=tuple(
+            f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
+            for one in judgements
+        ),
     )
 
 

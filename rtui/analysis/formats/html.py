@@ -15,7 +15,7 @@ from rtui.analysis import humanize
 from rtui.analysis.formats.html_parts import Markup, element, icicle, joined, section, share_styles, timeline
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
-from rtui.analysis.report.tables.table import COVERAGE_MARKS, written, written_keys
+from rtui.analysis.report.tables.table import COVERAGE_MARKS
 
 
 def write_html(report: Report) -> str:
@@ -60,11 +60,11 @@ def _header(report: Report) -> Markup:
     product = f"{head.server.product} {head.server.version}".strip()
     server = " · ".join(part for part in (product, head.server.role) if part)
     kind = head.coverage.kind
-    figures = [("keys", written_keys(stats.keys, COVERAGE_MARKS[kind]))]
+    figures = [("keys", humanize.written_keys(stats.keys, COVERAGE_MARKS[kind]))]
     if stats.memory_bytes is not None:
-        figures.append(("memory of keys", written(stats.memory_bytes, humanize.size, COVERAGE_MARKS[kind])))
+        figures.append(("memory of keys", humanize.written(stats.memory_bytes, humanize.size, COVERAGE_MARKS[kind])))
     if stats.no_ttl_share is not None:
-        figures.append(("never expire", written(stats.no_ttl_share, humanize.share)))
+        figures.append(("never expire", humanize.written(stats.no_ttl_share, humanize.share)))
     figures.append(("server time", humanize.seconds(round(head.cost.server_us / 1e6, 1))))
     figures.append(("took", humanize.seconds(round(head.cost.elapsed_s, 1))))
     warnings = [] if kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]

@@ -26,10 +26,7 @@ from rtui.analysis.report.tables.table import (
     cell_interval,
     cell_reason,
     cell_text,
-    noun_of,
     sort_key,
-    written,
-    written_keys,
 )
 from rtui.keyspace.text.display import SafeText, display, display_text
 
@@ -225,10 +222,10 @@ def _drawn(box: _Box, cells: Cells) -> Markup:
     if size is not None:
         facts.append(size)
     if stats.share_memory is not None:
-        facts.append(written(stats.share_memory, humanize.share))
+        facts.append(humanize.written(stats.share_memory, humanize.share))
     colour = "tx"
     if stats.no_ttl_share is not None:
-        facts.append(f"{written(stats.no_ttl_share, humanize.share)} never expire")
+        facts.append(f"{humanize.written(stats.no_ttl_share, humanize.share)} never expire")
         colour = f"t{max(0, min(_NO_TTL_STEPS, round(plain(stats.no_ttl_share) * _NO_TTL_STEPS)))}"
     if box.node.kind is NodeKind.OTHER:
         name = OTHER
@@ -277,10 +274,10 @@ def timeline(report: Report) -> Markup:
         element(
             "li",
             element("b", f"{humanize.moment(one.start_s)[:16]} – {humanize.moment(one.end_s)[11:16]}"),
-            f" · {written_keys(one.keys, mark)} {noun_of(one.keys, 'key')} of ",
+            f" · {humanize.written_keys(one.keys, mark)} {humanize.noun(one.keys, 'key')} of ",
             element("code", one.label),
-            f", {written(one.share, humanize.share)} of it"
-            + ("" if one.memory_bytes is None else f", {written(one.memory_bytes, humanize.size, mark)}"),
+            f", {humanize.written(one.share, humanize.share)} of it"
+            + ("" if one.memory_bytes is None else f", {humanize.written(one.memory_bytes, humanize.size, mark)}"),
         )
         for one in found[:20]
     )
@@ -311,8 +308,8 @@ def _chart(report: Report, title: str, start: float, width: float) -> Markup:
         )
     ]
     calm = [at for at in range(BARS) if at not in steep]
-    noun = noun_of(whole.keys, "key")
-    keys = f"{written_keys(whole.keys, COVERAGE_MARKS[report.head.coverage.kind])} {noun}"
+    noun = humanize.noun(whole.keys, "key")
+    keys = f"{humanize.written_keys(whole.keys, COVERAGE_MARKS[report.head.coverage.kind])} {noun}"
     drawing = element(
         "svg",
         element("title", f"{title}: {keys} {'expires' if noun == 'key' else 'expire'}"),
@@ -322,7 +319,7 @@ def _chart(report: Report, title: str, start: float, width: float) -> Markup:
         preserveAspectRatio="none",
         role="img",
     )
-    top = f"{keys} · the highest bar is {written(highest, humanize.short_count)}"
+    top = f"{keys} · the highest bar is {humanize.written(highest, humanize.short_count)}"
     times = [humanize.moment(at) for at in (start, start + width / 2, end)]
     axis = (element("span", time[11:16] if width <= DAY_S else time[:10]) for time in times)
     return element(

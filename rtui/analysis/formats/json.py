@@ -122,7 +122,7 @@ def document(report: Report) -> dict[str, Any]:
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
     file = FileContents(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
-    found: dict[str, Any] = _json(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
+    found: dict[str, Any] = json_value(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
     return found
 
 
@@ -154,14 +154,6 @@ def read_json(text: str | bytes) -> Report:
         raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
 
 
-def json_schema() -> dict[str, Any]:
-    """Return what is in the file as JSON Schema."""
-    described = msgspec.json.schema(FileContents, schema_hook=_described)
-    del described["$defs"]["Estimate"]["properties"]["high"]["default"]  # infinity, which JSON does not have
-    found: dict[str, Any] = _json(described)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **found}
-
-
 def name_text(name: bytes) -> str:
     r"""Return bytes as text without loss: readable UTF-8 as it is, all else as `\xNN` and the like (see above)."""
     if name.isascii():
@@ -173,17 +165,17 @@ def name_text(name: bytes) -> str:
     return "".join(pieces)
 
 
-def _json(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value of `to_builtins` as JSON has it: bytes as the text of a name, without bounds that are infinite."""
     if isinstance(value, dict):
         if value.get("high") == inf:
             del value["high"]
         return {
-            name_text(name) if isinstance(name, bytes) else name: one if type(one) in _PLAIN else _json(one)
+            name_text(name) if isinstance(name, bytes) else name: one if type(one) in _PLAIN else json_value(one)
             for name, one in value.items()
         }
     if isinstance(value, list | tuple):
-        return [one if type(one) in _PLAIN else _json(one) for one in value]
+        return [one if type(one) in _PLAIN else json_value(one) for one in value]
     return name_text(value) if isinstance(value, bytes) else value
 
 
@@ -274,16 +266,6 @@ def _read(kind: type, value: Any) -> Any:
     if kind is Text:
         return display_text(value, limit=TEXT_LIMIT)
     return unescape(f'"{value}"'.encode())
-
-
-def _described(kind: type) -> dict[str, Any]:
-    """Return the JSON Schema of names, texts and slot counts."""
-    if kind is SlotCounts:
-        item = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
-        return {"type": "array", "items": item, "minItems": SLOTS, "maxItems": SLOTS}
-    if kind is Text:
-        return {"type": "string", "maxLength": TEXT_LIMIT}
-    return {"type": "string", "description": r"bytes: readable UTF-8 as it is, then \\, \", \n, \r, \t and \xNN"}
 
 
 _PLACE: Final = re.compile(r" - at `\$?\.?(key in )?(.*)`$", re.DOTALL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -13,7 +12,7 @@ from typing import Final
 
 from rtui.analysis.report.comparison import Comparison, NamespaceChange
 from rtui.analysis.report.document import CoverageKind, NodeKind
-from rtui.analysis.report.readings import Bound, Change, Interval
+from rtui.analysis.report.readings import Change, Interval
 from rtui.keyspace.text.display import SafeText, display_text
 
 
@@ -134,12 +133,7 @@ class Judgement:
     """A safe sentence without a full stop."""
 
 
-_RELATIONS: Final[dict[str, Callable[[Bound, Bound], bool]]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
+_RELATIONS: Final = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
 def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -> Judgement:

@@ -15,7 +15,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind
 from rtui.analysis.report.members import Figure, as_estimate
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.table import COVERAGE_MARKS, written
+from rtui.analysis.report.tables.table import COVERAGE_MARKS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.layout import MARGIN, TERMINAL, bar, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, line_width, literal, right, width_of
@@ -47,18 +47,18 @@ def keys_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
         return fmt.NOTHING
     mark = COVERAGE_MARKS[coverage]
     if isinstance(figure, Estimate) or mark is Mark.ABOUT or figure >= SHORT_FROM:
-        return written(figure, fmt.short_count, mark)
+        return fmt.written(figure, fmt.short_count, mark)
     return fmt.count(round(figure), mark)
 
 
 def size_text(figure: Figure | None, coverage: CoverageKind) -> SafeText:
     """Return a sum of bytes: `260 MiB`, `≥ 260 MiB`, `≈ 260 MiB (240–330 MiB)`."""
-    return fmt.NOTHING if figure is None else written(figure, fmt.size, COVERAGE_MARKS[coverage])
+    return fmt.NOTHING if figure is None else fmt.written(figure, fmt.size, COVERAGE_MARKS[coverage])
 
 
 def share_text(figure: Figure | None) -> SafeText:
     """Return a share: `38%`, `≈38% (33–44%)`; never a lower bound, since more keys may lower it."""
-    return fmt.NOTHING if figure is None else written(figure, fmt.share)
+    return fmt.NOTHING if figure is None else fmt.written(figure, fmt.share)
 
 
 def without(total: Figure, part: Figure) -> Figure:

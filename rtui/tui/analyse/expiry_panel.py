@@ -30,7 +30,7 @@ from rtui.analysis.report.tables.expiry import (
     no_ttl,
     ttl_histogram,
 )
-from rtui.analysis.report.tables.table import label, noun_of, written
+from rtui.analysis.report.tables.table import label
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HorizontalBar,
@@ -234,7 +234,7 @@ def _headline(report: Report, width: int) -> Line:
         expiring: Figure = round(sum(map(plain, stats.ttl)))
         if is_estimate:
             expiring = without(stats.keys, stats.no_ttl_keys or 0)
-        verb = literal(" key expires") if noun_of(expiring, "key") == "key" else literal(" keys expire")
+        verb = literal(" key expires") if fmt.noun(expiring, "key") == "key" else literal(" keys expire")
         pieces.append(Piece(2, (Span(keys_text(expiring, coverage), Role.STRONG), Span(verb, Role.MUTED))))
     if stats.soonest_expiry_s is not None:
         away_s = stats.soonest_expiry_s - report.head.made_at_s
@@ -311,7 +311,7 @@ def _cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Li
         ]
         if cliff.memory_bytes is not None:
             pieces.append(Piece(2, (Span(size_text(cliff.memory_bytes, coverage)),)))
-        expected = SafeText(f"{written(cliff.expected_keys, fmt.short_count)} expected")
+        expected = SafeText(f"{fmt.written(cliff.expected_keys, fmt.short_count)} expected")
         pieces.append(Piece(3, (Span(expected, Role.MUTED),)))
         more = _beside_mark(GUTTER_CELLS + axis.cell_of(cliff.start_s), pieces, width)
         if len(lines) + len(more) <= max(1, height):

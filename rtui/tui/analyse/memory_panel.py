@@ -19,7 +19,7 @@ from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.namespaces import namespaces
-from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, noun_of, path_of, written
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
 from rtui.tui.kit.layout import display
@@ -86,8 +86,8 @@ class MemoryPanel(Panel[MemoryState]):
 
         def size_text(node: Node) -> SafeText:
             if has_memory(report):
-                return written(node.stats.memory_bytes or 0, fmt.size, mark)
-            return SafeText(f"{written(node.stats.keys, fmt.short_count, mark)} {noun_of(node.stats.keys, 'key')}")
+                return fmt.written(node.stats.memory_bytes or 0, fmt.size, mark)
+            return SafeText(f"{fmt.written(node.stats.keys, fmt.short_count, mark)} {fmt.noun(node.stats.keys, 'key')}")
 
         rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight)
         return icicle_lines(rows, size, lambda node: weight(node) / total, size_text, selected=selected)

@@ -10,7 +10,7 @@ from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, Report
-from rtui.analysis.report.tables.table import Subject, label, noun_of, written
+from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.analysis_run import ESTIMATE_KEYS
@@ -140,8 +140,8 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
         return Span(literal("≈ estimate"), Role.ACCENT), Span(sample, Role.MUTED)
     percent = "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
     total = coverage.keys if coverage.total_keys is None else coverage.total_keys
-    of_total = "" if coverage.total_keys is None else f" of {written(total, fmt.short_count)}"
-    seen = SafeText(f" · {fmt.short_count(coverage.keys)}{of_total} {noun_of(total, 'key')}")
+    of_total = "" if coverage.total_keys is None else f" of {fmt.written(total, fmt.short_count)}"
+    seen = SafeText(f" · {fmt.short_count(coverage.keys)}{of_total} {fmt.noun(total, 'key')}")
     return Span(SafeText(f"≥ partial{percent}"), Role.WARN), Span(seen, Role.MUTED)
 
 

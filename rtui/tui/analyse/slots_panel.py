@@ -17,7 +17,7 @@ from rtui.analysis.report.document import CoverageKind, Report, SlotTag
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
-from rtui.analysis.report.tables.table import Subject, written
+from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HorizontalBar,
@@ -285,7 +285,7 @@ class SlotTexts:
         for one in found:
             part = fmt.share(one.load / total if total else 0)
             if is_sampled and total:
-                part = written(share(one.load, total), fmt.share)
+                part = fmt.written(share(one.load, total), fmt.share)
             name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
             bars.append(HorizontalBar(name, (loads.text(one.load), part), one.load, Role.MUTED, role))
         cluster = [(), tuple(head), *bar_lines(bars, width)]
@@ -302,7 +302,7 @@ class SlotTexts:
         load = sum(loads.values[cell.start : cell.stop])
         factor = sum(owned) / own_slots if total and own_slots else 0.0
         if loads.coverage is CoverageKind.ESTIMATE and factor and not loads.is_bytes:
-            return load, written(share(load, total).scaled(factor), ratio_text)
+            return load, fmt.written(share(load, total).scaled(factor), ratio_text)
         return load, ratio_text(load / total * factor if factor else 0.0)
 
 

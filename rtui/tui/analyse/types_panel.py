@@ -11,7 +11,6 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.table import written
 from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
@@ -104,7 +103,7 @@ def _type_lines(report: Report, width: int) -> list[Line]:
             if one.unit == "bytes":
                 lengths = joined([size_text(figure, CoverageKind.EXACT) for figure in spread])
             else:
-                counts = joined([written(figure, fmt.short_count) for figure in spread])
+                counts = joined([fmt.written(figure, fmt.short_count) for figure in spread])
                 lengths = SafeText(f"{counts} {display_text(one.unit, limit=12)}")
         figures = (keys_text(one.stats.keys, coverage), size, lengths)
         name, role = display(one.name, limit=NAME_CELLS) or literal("(no name)"), type_role(one.name)

@@ -6,12 +6,36 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import rtui.analysis.formats
+from rtui.analysis.formats.json import FORMAT, TEXT_LIMIT, FileContents, json_value
+from rtui.analysis.report.members import SlotCounts, Text
+from rtui.keyspace.slots import SLOTS
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(rtui.analysis.formats.__file__).parent / "report.schema.json").read_text("utf-8")
 )
 """What is published beside the form."""
+
+
+def generated() -> dict[str, Any]:
+    """Return what the published schema has to be, made of the Structs of the file."""
+    described = msgspec.json.schema(FileContents, schema_hook=_described)
+    del described["$defs"]["Estimate"]["properties"]["high"]["default"]  # infinity, which JSON does not have
+    found: dict[str, Any] = json_value(described)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **found}
+
+
+def _described(kind: type) -> dict[str, Any]:
+    """Return the JSON Schema of names, texts and slot counts."""
+    if kind is SlotCounts:
+        item = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
+        return {"type": "array", "items": item, "minItems": SLOTS, "maxItems": SLOTS}
+    if kind is Text:
+        return {"type": "string", "maxLength": TEXT_LIMIT}
+    return {"type": "string", "description": r"bytes: readable UTF-8 as it is, then \\, \", \n, \r, \t and \xNN"}
+
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -14,7 +14,7 @@ from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl, 
 from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots
 from rtui.analysis.report.tables.namespaces import outline
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
-from rtui.analysis.report.tables.table import Column, Table, Unit, written_keys
+from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import display, display_text
 
@@ -38,7 +38,7 @@ def headline(report: Report) -> str:
     stats = report.summary.root.stats
     kind = report.head.coverage.kind
     mark = Mark.AT_LEAST if kind is CoverageKind.PARTIAL else Mark.EXACT
-    keys = f"{written_keys(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
+    keys = f"{humanize.written_keys(stats.keys, mark)} {'key' if stats.keys == 1 else 'keys'}"
     if stats.memory_bytes is None:
         return f"{keys} · {kind}"
     memory = stats.memory_bytes
@@ -74,7 +74,7 @@ def coverage_sentence(coverage: Coverage) -> str:
 def _sample(coverage: Coverage) -> str:
     if coverage.total_keys is None:
         return f"{humanize.keys(coverage.keys)} chosen at random"
-    return f"{humanize.count(coverage.keys)} of {written_keys(coverage.total_keys)} keys, chosen at random"
+    return f"{humanize.count(coverage.keys)} of {humanize.written_keys(coverage.total_keys)} keys, chosen at random"
 
 
 def _lines(head: Head) -> Iterator[tuple[str, str]]:

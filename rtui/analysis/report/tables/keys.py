@@ -7,7 +7,7 @@ from typing import Literal
 from rtui.analysis import humanize
 from rtui.analysis.report.document import CoverageKind, HotSource, Report
 from rtui.analysis.report.tables.cells import Cells, plain
-from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit, written_keys
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display, display_text
 
 KEY = Column("key", "key", Unit.NAME, 0)
@@ -60,7 +60,7 @@ def looked_at(report: Report) -> str:
     coverage, keys = report.head.coverage, report.summary.root.stats.keys
     if coverage.kind is not CoverageKind.ESTIMATE:
         return ""
-    return f"Only {humanize.count(coverage.keys)} of {written_keys(keys)} keys were looked at"
+    return f"Only {humanize.count(coverage.keys)} of {humanize.written_keys(keys)} keys were looked at"
 
 
 def _note(report: Report) -> str:
@@ -73,7 +73,7 @@ def _note(report: Report) -> str:
         none = "None of them" if unseen else "No key"
         return f"{unseen}{none} is above the thresholds of {name}."
     mark = COVERAGE_MARKS[report.head.coverage.kind]
-    counts = ", ".join(f"{display(kind, limit=64)} {written_keys(count, mark)}" for kind, count in over)
+    counts = ", ".join(f"{display(kind, limit=64)} {humanize.written_keys(count, mark)}" for kind, count in over)
     return f"{unseen}Keys above the thresholds of {name}: {counts}."
 
 

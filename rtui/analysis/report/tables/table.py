@@ -210,23 +210,6 @@ def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeTe
     return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
 
 
-def noun_of(figure: float | Estimate, singular: str) -> str:
-    """Return the noun behind a figure: singular behind an exact 1 only, since an estimate may be of more."""
-    return humanize.noun(0 if isinstance(figure, Estimate) else figure, singular)
-
-
-def written(figure: Figure, spell: humanize.NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a figure outside of a table: an estimate with its interval, another number with `mark`."""
-    return humanize.estimated(figure, spell) if isinstance(figure, Estimate) else spell(figure, mark)
-
-
-def written_keys(figure: Figure, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a number of keys outside of a table, whole: an estimate with its interval, another number with `mark`."""
-    if isinstance(figure, Estimate):
-        return humanize.estimated(figure, humanize.short_count)
-    return humanize.count(round(figure), mark)
-
-
 def cell_interval(cell: Cell, column: Column) -> SafeText | None:
     """Return the 95 % interval of an estimate: `1.10–1.30k`; None where the cell is none."""
     return humanize.interval(cell, _bound_format(column.unit)) if isinstance(cell, Estimate) else None
