@@ -46,7 +46,28 @@ class Profiles:
             known = ", ".join(sorted(key for key, value in tables.items() if isinstance(value, dict))) or "none"
             raise self._wrong(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
         self._check(name, profile)
-        return self._target_of(name, profile)
+        found = Target()
+        if "url" in profile:
+            try:
+                found = parse_target(profile["url"])
+            except TargetError as error:
+                raise self._wrong(
+                    f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
+                ) from None
+        changes: dict[str, Any] = {
+            key: profile[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in profile
+        }
+        if "socket" in profile:
+            changes["socket_path"] = str(self._resolved(profile["socket"]))
+        if "password" in profile:
+            changes["password"] = Secret(profile["password"])
+        tls: dict[str, Any] = {key: str(self._resolved(profile[key])) for key in _TLS_PATHS if key in profile}
+        tls |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
+        if tls or profile.get("tls"):
+            if found.socket_path is not None:
+                raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+            changes["tls"] = replace(found.tls or Tls(), **tls)
+        return replace(found, name=display_text(name), **changes)
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -90,30 +111,6 @@ class Profiles:
             )
         if "socket" in profile and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & profile.keys():
             raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
-
-    def _target_of(self, name: str, profile: Mapping[str, Any]) -> Target:
-        found = Target()
-        if "url" in profile:
-            try:
-                found = parse_target(profile["url"])
-            except TargetError as error:
-                raise self._wrong(
-                    f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
-                ) from None
-        changes: dict[str, Any] = {
-            key: profile[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in profile
-        }
-        if "socket" in profile:
-            changes["socket_path"] = str(self._resolved(profile["socket"]))
-        if "password" in profile:
-            changes["password"] = Secret(profile["password"])
-        tls: dict[str, Any] = {key: str(self._resolved(profile[key])) for key in _TLS_PATHS if key in profile}
-        tls |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
-        if tls or profile.get("tls"):
-            if found.socket_path is not None:
-                raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
-            changes["tls"] = replace(found.tls or Tls(), **tls)
-        return replace(found, name=display_text(name), **changes)
 
     def _resolved(self, path: str) -> Path:
         """Return a path of the file: `~` is the home folder, a relative one starts at the file's folder."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -77,7 +78,14 @@ class EmbeddedServer:
             if not line:
                 raise self._died()
             self.pid = int(line)
-            self._wait_ready()
+            until = time.monotonic() + START_TIMEOUT_S
+            while not self._is_ready():
+                if self._supervisor.poll() is not None:
+                    raise self._died()
+                if time.monotonic() > until:
+                    said = f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s."
+                    raise DemoUnavailable(said, "The machine may be overloaded; try again.")
+                time.sleep(POLL_S)
         except BaseException:
             self.stop()
             raise
@@ -118,23 +126,12 @@ class EmbeddedServer:
     def __exit__(self, *raised: object) -> None:
         self.stop()
 
-    def _wait_ready(self) -> None:
-        until = time.monotonic() + START_TIMEOUT_S
-        while True:
-            try:
-                with self.connect() as probe:
-                    probe.settimeout(START_TIMEOUT_S)
-                    probe.sendall(b"PING\r\n")
-                    if probe.recv(64).startswith(b"+PONG"):
-                        return
-            except OSError:
-                pass
-            if self._supervisor.poll() is not None:
-                raise self._died()
-            if time.monotonic() > until:
-                said = f"The embedded server did not answer within {START_TIMEOUT_S:.0f} s."
-                raise DemoUnavailable(said, "The machine may be overloaded; try again.")
-            time.sleep(POLL_S)
+    def _is_ready(self) -> bool:
+        with suppress(OSError), self.connect() as probe:
+            probe.settimeout(START_TIMEOUT_S)
+            probe.sendall(b"PING\r\n")
+            return probe.recv(64).startswith(b"+PONG")
+        return False
 
     def _died(self) -> DemoUnavailable:
         assert self._supervisor.stderr is not None  # noqa: S101 -- it is a pipe

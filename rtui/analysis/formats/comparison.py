@@ -270,7 +270,7 @@ def _record(change: NamespaceChange) -> dict[str, Any]:
         "namespace": change.label,
         "namespace_quoted": quoted(change.raw),
         "kind": change.path[-1].kind.value if change.path else "all",
-        "level": change.level,
+        "level": len(change.path),
         "fate": change.fate.value,
         "keys": _change(change.keys),
         "memory_bytes": _change(change.memory),

@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.contents import about, headline, tables
-from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_text
+from rtui.analysis.report.tables.table import Table, Unit, cell_text
 from rtui.keyspace.text.display import display_text
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&$@]|:(?=//|\w+:)|(?<=www)\.)")
@@ -37,18 +37,16 @@ def _table(table: Table) -> Iterator[str]:
     yield table_line([escaped(column.title) for column in table.columns])
     yield table_line(["--:" if column.numeric else ":--" for column in table.columns])
     for row in table.rows:
-        yield table_line([_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)])
+        cells = []
+        for cell, column in zip(row, table.columns, strict=True):
+            is_name = column.unit is Unit.NAME and isinstance(cell, bytes) and cell
+            cells.append(code(cell_text(cell, column)) if is_name else escaped(cell_text(cell, column)))
+        yield table_line(cells)
 
 
 def table_line(cells: Sequence[str]) -> str:
     """Return a line of a table."""
     return f"| {' | '.join(cells)} |"
-
-
-def _cell(cell: Cell, column: Column) -> str:
-    """Return a cell: names as code, all else as text."""
-    text = cell_text(cell, column)
-    return code(text) if column.unit is Unit.NAME and isinstance(cell, bytes) and cell else escaped(text)
 
 
 def escaped(text: str) -> str:

@@ -53,11 +53,6 @@ class NamespaceChange:
     children: tuple[NamespaceChange, ...] = ()
 
     @property
-    def level(self) -> int:
-        """0 for the whole keyspace, 1 for a first segment."""
-        return len(self.path)
-
-    @property
     def raw(self) -> bytes:
         """How its keys begin, names and separators as they are: `shop:session:`."""
         return b"".join(node.name + node.separator for node in self.path)
@@ -110,14 +105,14 @@ class NamespaceChange:
     def walk(self, depth: int | None = None) -> Iterator[NamespaceChange]:
         """Yield this namespace and all below it, down to a level."""
         yield self
-        if depth is None or self.level < depth:
+        if depth is None or len(self.path) < depth:
             for child in self.children:
                 yield from child.walk(depth)
 
     def outlined(self, depth: int | None = None) -> Iterator[NamespaceChange]:
         """Yield the same, but nothing below what came or went, and of a chain with the same keys only the last."""
         whole = self.is_new or self.is_gone
-        deeper = not whole and (depth is None or self.level < depth)
+        deeper = not whole and (depth is None or len(self.path) < depth)
         only = self.children[0] if self.path and len(self.children) == 1 else None
         is_link = only is not None and (only.keys, only.memory, only.no_ttl) == (self.keys, self.memory, self.no_ttl)
         if not (deeper and is_link):

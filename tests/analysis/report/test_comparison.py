@@ -105,7 +105,7 @@ def test_a_key_and_a_namespace_of_one_name_are_two() -> None:
 def test_names_are_found_as_bytes_and_as_shown() -> None:
     diff = compare(made_report(), made_report())
     assert found(diff, "\x1b[31mred\udcff") is found(diff, "␛[31mred\\xff")
-    assert found(diff, "shop:user:{id}").level == 3
+    assert len(found(diff, "shop:user:{id}").path) == 3
     assert diff.find("shop:nobody") is None
 
 
@@ -200,7 +200,7 @@ def test_other_separators_leave_only_the_totals() -> None:
 def test_namespaces_are_compared_as_far_down_as_both_reports_go() -> None:
     made = made_report()
     diff = compare(made, replace(made, head=replace(made.head, scope=Scope(depth=1))))
-    assert max(change.level for change in diff.root.walk()) == 1
+    assert max(len(change.path) for change in diff.root.walk()) == 1
 
 
 def test_notes_say_what_differs_beside_the_keys() -> None:
