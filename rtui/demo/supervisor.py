@@ -44,21 +44,6 @@ def _die_with_parent() -> None:
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
-def _start(program: str, folder: Path, alive: int) -> subprocess.Popen[bytes]:
-    options = [word for name, value in SETTINGS for word in (f"--{name}", value)]
-    places = ("--unixsocket", str(folder / SOCKET_NAME), "--dir", str(folder))
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            [program, *options, *places],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            pass_fds=(alive,),
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- this process has one thread
-        )
-
-
 def main(program: str, folder: Path) -> int:
     """Print the server's process id, wait until rtui or the server ends, stop the server and remove the folder.
 
@@ -70,7 +55,18 @@ def main(program: str, folder: Path) -> int:
     ended, alive = os.pipe()
     server = None
     try:
-        server = _start(program, folder, alive)
+        options = [word for name, value in SETTINGS for word in (f"--{name}", value)]
+        places = ("--unixsocket", str(folder / SOCKET_NAME), "--dir", str(folder))
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(
+                [program, *options, *places],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                pass_fds=(alive,),
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 -- this process has one thread
+            )
         os.close(alive)
         os.write(1, b"%d\n" % server.pid)
         ready, _, _ = select.select([0, ended], [], [])

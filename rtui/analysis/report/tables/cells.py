@@ -7,15 +7,10 @@ from math import isinf
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
-from rtui.analysis.report.members import Figure, as_estimate
+from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure, as_estimate
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 
-_REASONS = {
-    ColumnState.DENIED: Reason.DENIED,
-    ColumnState.UNSUPPORTED: Reason.UNSUPPORTED,
-    ColumnState.NOT_ASKED: Reason.NOT_ASKED,
-    ColumnState.SOME: Reason.NOT_ASKED,
-}
+_LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
 
 KEYS = Column("keys", "keys", Unit.KEYS, 11)
 SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
@@ -32,9 +27,10 @@ class Cells:
     def unknown(self, fact: str) -> Unknown | None:
         """Return why a fact is not known of any key; None where it is known of others."""
         column = self._columns.get(fact)
-        if column is None or column.state not in _REASONS:
+        if column is None or column.state is ColumnState.COMPLETE:
             return None
-        return Unknown(_REASONS[column.state], column.reason)
+        reason = Reason.NOT_ASKED if column.state is ColumnState.SOME else Reason[column.state.name]
+        return Unknown(reason, column.reason)
 
     def amount(self, value: Figure | None, fact: str = "") -> Cell:
         """Return a count or a sum: at least so much where not all was seen."""
@@ -59,6 +55,29 @@ class Cells:
         if value is None or isinstance(value, Estimate) or isinstance(keys, Estimate):
             return self.amount(value, "memory")
         return AtLeast(value) if self.is_partial or stats.memory_known_keys < keys else value
+
+    def figures(self, stats: Stats) -> dict[str, Cell]:
+        """Return the totals of a set of keys by the ids of their columns."""
+        mean, p50, p90, p99, largest = self.quantiles(stats.memory, "memory")
+        counters = None if stats.frequency is None else stats.frequency[::-1]
+        return {
+            "keys": self.amount(stats.keys),
+            "share_of_keys": stats.share_keys,
+            "memory": self.memory(stats),
+            "share_of_memory": self.known(stats.share_memory, "memory"),
+            "memory_mean": mean,
+            "memory_p50": p50,
+            "memory_p90": p90,
+            "memory_p99": p99,
+            "memory_max": largest,
+            "no_ttl_keys": self.amount(stats.no_ttl_keys, "ttl"),
+            "no_ttl_share": self.known(stats.no_ttl_share, "ttl"),
+            "no_ttl_memory": self.amount(stats.no_ttl_memory_bytes, "memory"),
+            "soonest_expiry": stats.soonest_expiry_s,
+            "idle_30d_share": self.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle"),
+            "cold_share": self.known(share_above(counters, len(counters or ()) - 1), "frequency"),
+            "types": stats.types or self.unknown("type"),
+        }
 
     def lasting(self, stats: Stats) -> tuple[Cell, Cell]:
         """Return the keys that never expire and their bytes: at least so many where some are not known."""

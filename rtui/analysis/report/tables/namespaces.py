@@ -7,12 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rtui.analysis import humanize
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
-from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S
-from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_above
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display
-
-_LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
 
 NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
 _MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
@@ -73,24 +70,8 @@ def _table(report: Report, paths: Iterable[tuple[Node, ...]], note: str = "") ->
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Path] = []
     for nodes in paths:
-        stats = nodes[-1].stats
-        mean, _, _, p99, _ = cells.quantiles(stats.memory, "memory")
-        if use is _IDLE:
-            unused = cells.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle")
-        else:
-            counters = None if stats.frequency is None else stats.frequency[::-1]
-            unused = cells.known(share_above(counters, len(counters or ()) - 1), "frequency")
-        figures = (
-            cells.amount(stats.keys),
-            cells.memory(stats),
-            cells.known(stats.share_memory if share is _SHARE else stats.share_keys, "memory"),
-            mean,
-            cells.known(stats.no_ttl_share, "ttl"),
-            p99,
-            unused,
-            stats.types or cells.unknown("type"),
-        )
-        rows.append((namespace_cell(nodes), *figures))
+        figures = cells.figures(nodes[-1].stats)
+        rows.append((namespace_cell(nodes), *(figures[column.id] for column in columns[1:])))
         subjects.append(path_of(nodes))
     return Table("namespaces", "Namespaces", columns, tuple(rows), tuple(subjects), note)
 
@@ -118,20 +99,9 @@ def namespace_figures(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     subjects: list[Path] = []
     for nodes in report.summary.root.walk():
-        node, stats = nodes[-1], nodes[-1].stats
-        figures = (
-            cells.amount(stats.keys),
-            stats.share_keys,
-            cells.memory(stats),
-            cells.known(stats.share_memory, "memory"),
-            *cells.quantiles(stats.memory, "memory"),
-            cells.amount(stats.no_ttl_keys, "ttl"),
-            cells.known(stats.no_ttl_share, "ttl"),
-            cells.amount(stats.no_ttl_memory_bytes, "memory"),
-            stats.soonest_expiry_s,
-            stats.types or cells.unknown("type"),
-        )
+        figures = cells.figures(nodes[-1].stats)
         named = namespace_cell(nodes) if len(nodes) > 1 else b""
-        rows.append((len(nodes) - 1, named, str(node.kind), *figures))
+        found = (figures[column.id] for column in _COLUMNS[3:])
+        rows.append((len(nodes) - 1, named, str(nodes[-1].kind), *found))
         subjects.append(path_of(nodes))
     return Table("namespaces", "Namespaces at every level", _COLUMNS, tuple(rows), tuple(subjects))

@@ -35,26 +35,13 @@ _COUNTER = Column("counter", "counter", Unit.TEXT, 12, "The access counter of th
 def types(report: Report) -> Table:
     """Return what each type of keys adds up to."""
     cells = Cells(report)
+    totals = (KEYS, SHARE_OF_KEYS, _MEMORY, _SHARE_OF_MEMORY, _MEAN, _P50, _P99, _MAX, _NO_TTL)
     rows: list[tuple[Cell, ...]] = []
     for one in report.summary.types:
-        stats = one.stats
-        mean, p50, _, p99, largest = cells.quantiles(stats.memory, "memory")
-        _, length_p50, _, length_p99, longest = cells.quantiles(one.length, "length")
-        rows.append(
-            (
-                one.name,
-                cells.amount(stats.keys),
-                stats.share_keys,
-                cells.memory(stats),
-                cells.known(stats.share_memory, "memory"),
-                *(mean, p50, p99, largest),
-                cells.known(stats.no_ttl_share, "ttl"),
-                one.unit,
-                *(length_p50, length_p99, longest),
-            )
-        )
-    memory = (_MEMORY, _SHARE_OF_MEMORY, _MEAN, _P50, _P99, _MAX)
-    columns = (_TYPE, KEYS, SHARE_OF_KEYS, *memory, _NO_TTL, _UNIT, _LENGTH_P50, _LENGTH_P99, _LENGTH_MAX)
+        figures = cells.figures(one.stats)
+        _, p50, _, p99, longest = cells.quantiles(one.length, "length")
+        rows.append((one.name, *(figures[column.id] for column in totals), one.unit, p50, p99, longest))
+    columns = (_TYPE, *totals, _UNIT, _LENGTH_P50, _LENGTH_P99, _LENGTH_MAX)
     return Table("types", "Types", columns, tuple(rows))
 
 
