@@ -27,8 +27,8 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Unknown
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.namespaces import namespace_figures
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
+from rtui.analysis.report.tables.totals import namespace_figures
 from rtui.keyspace.text.display import display, quoted
 
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")

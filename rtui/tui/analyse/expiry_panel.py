@@ -23,14 +23,9 @@ from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report
 from rtui.analysis.report.expiry import Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.expiry import (
-    about_to_expire,
-    cliffs,
-    expiry,
-    no_ttl,
-    ttl_histogram,
-)
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl
 from rtui.analysis.report.tables.table import label
+from rtui.analysis.report.tables.totals import ttl_histogram
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HorizontalBar,

@@ -18,8 +18,8 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.namespaces import namespaces
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
+from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
 from rtui.tui.kit.layout import display

@@ -11,7 +11,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
+from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
     HorizontalBar,

@@ -13,9 +13,8 @@ from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import EncodingReport, NodeKind, Report
 from rtui.analysis.report.tables.cells import share_above
 from rtui.analysis.report.tables.contents import about, headline, tables
-from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, spans, ttl_histogram
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
-from rtui.analysis.report.tables.namespaces import namespaces, outline
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import (
     AtLeast,
@@ -31,7 +30,7 @@ from rtui.analysis.report.tables.table import (
     label,
     path_of,
 )
-from rtui.analysis.report.tables.types import encodings, types
+from rtui.analysis.report.tables.totals import encodings, namespaces, outline, spans, ttl_histogram, types
 from rtui.keyspace.text.display import HOSTILE, Display
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE

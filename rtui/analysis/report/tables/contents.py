@@ -10,12 +10,19 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
-from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl, ttl_histogram
+from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl
 from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots
-from rtui.analysis.report.tables.namespaces import outline
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import Column, Table, Unit
-from rtui.analysis.report.tables.types import encodings, frequency_histogram, idle_histogram, keysizes, types
+from rtui.analysis.report.tables.totals import (
+    encodings,
+    frequency_histogram,
+    idle_histogram,
+    keysizes,
+    outline,
+    ttl_histogram,
+    types,
+)
 from rtui.keyspace.text.display import display, display_text
 
 CLUSTER_NODES: Final = 3

@@ -1,19 +1,18 @@
-"""Tables of expiry: keys without TTL by namespace, time to live, cliffs, and keys about to expire."""
+"""Tables of expiry: keys without TTL by namespace, cliffs, and keys about to expire."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from math import exp
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
-from rtui.analysis.report.members import HOUR_S, TTL_EDGES_S
-from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of
+from rtui.analysis.report.members import HOUR_S
+from rtui.analysis.report.tables.cells import KEYS, Cells, plain
 from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
-from rtui.analysis.report.tables.namespaces import NAMESPACE, below_root, namespace_cell
 from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Subject, Table, Unit, find, path_of
+from rtui.analysis.report.tables.totals import NAMESPACE, below_root, namespace_cell
 
 SOON_S: Final = HOUR_S
 """A big or hot key whose life ends within this time is about to expire."""
@@ -22,7 +21,6 @@ _NO_TTL = Column("no_ttl_keys", "no TTL", Unit.KEYS, 11, "Keys that never expire
 _NO_TTL_SHARE = Column("no_ttl_share", "share", Unit.SHARE, 5, "Of the keys whose TTL is known")
 _NO_TTL_MEMORY = Column("no_ttl_memory", "no TTL bytes", Unit.BYTES, 12, "Memory of the keys that never expire")
 _SOONEST = Column("soonest_expiry", "soonest (UTC)", Unit.TIME, 19, "When the first of its keys expires")
-_SPAN = Column("ttl", "TTL", Unit.TEXT, 12, "What is left of their life")
 _FROM = Column("start", "from (UTC)", Unit.TIME, 19)
 _TO = Column("end", "to (UTC)", Unit.TIME, 19)
 _OF_NAMESPACE = Column("share_of_namespace", "share", Unit.SHARE, 5, "Of all keys of the namespace")
@@ -46,20 +44,6 @@ def no_ttl(report: Report) -> Table:
     """Return the namespaces of every level with keys that never expire; most such keys first."""
     paths = [nodes for nodes in below_root(report) if _lasting(nodes[-1].stats)]
     return _by_namespace(report, "no_ttl", "Namespaces with keys that never expire", paths)
-
-
-def ttl_histogram(report: Report) -> Table:
-    """Return how many keys have how much of their life left."""
-    cells = Cells(report)
-    stats = report.summary.root.stats
-    titles = spans(TTL_EDGES_S)
-    rows = [
-        (title, cells.amount(figure, "ttl"), share_of(figure, stats.keys))
-        for title, figure in zip(titles, stats.ttl or (), strict=False)
-    ]
-    if stats.no_ttl_keys is not None:
-        rows.append(("no TTL", cells.amount(stats.no_ttl_keys, "ttl"), share_of(stats.no_ttl_keys, stats.keys)))
-    return Table("ttl_histogram", "Time to live", (_SPAN, KEYS, SHARE_OF_KEYS), tuple(rows))
 
 
 def cliffs(report: Report) -> Table:
@@ -108,13 +92,6 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
     sampled = looked_at(report)
     subjects = tuple(one.key for _, one, _ in soonest)
     return Table("about_to_expire", title, columns, rows, subjects, f"{sampled}." if sampled else "")
-
-
-def spans(edges_s: Sequence[int]) -> list[str]:
-    """Return what lies between borders in seconds, in words: `under 1m`, `1m – 10m`, …, `1y and more`."""
-    texts = [humanize.seconds(edge) for edge in edges_s]
-    between = [f"{low} – {high}" for low, high in pairwise(texts)]
-    return [f"under {texts[0]}", *between, f"{texts[-1]} and more"]
 
 
 def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
