@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
 
@@ -208,6 +208,14 @@ class NodeKind(StrEnum):
     """What was beyond the budget of nodes."""
 
 
+class Step(NamedTuple):
+    """One level of a path: what tells a namespace from its siblings."""
+
+    name: bytes
+    separator: bytes
+    kind: NodeKind
+
+
 class Node(Struct, frozen=True):
     """A namespace or key pattern and everything below it."""
 
@@ -221,6 +229,11 @@ class Node(Struct, frozen=True):
     """Most memory first (most keys where memory is not known)."""
     distinct: Count | None = None
     """For a pattern, at least how many different names it stands for, if they were counted."""
+
+    @property
+    def step(self) -> Step:
+        """What tells it from its siblings."""
+        return Step(self.name, self.separator, self.kind)
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
         """Yield the path of every node from this one down, itself first."""

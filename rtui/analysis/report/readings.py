@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from rtui.analysis.estimates import Estimate, wilson
-from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report
+from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Step
 from rtui.analysis.report.members import Figure, as_estimate
 
 Bound: TypeAlias = Fraction | float
@@ -161,19 +161,6 @@ def _growth(before: Bound, after: Bound) -> Bound:
     return after / before - 1
 
 
-class Identity(NamedTuple):
-    """What tells a namespace from its siblings."""
-
-    kind: NodeKind
-    name: bytes
-    separator: bytes
-
-    @property
-    def is_of_many(self) -> bool:
-        """Whether it is the pattern for too many different names: which they are differs from report to report."""
-        return self.kind is NodeKind.PATTERN and self.name == b"{*}"
-
-
 @dataclass(frozen=True, slots=True)
 class Slack:
     """The most keys and bytes that may belong to a namespace though its report counts them elsewhere."""
@@ -257,16 +244,16 @@ class ReportNamespace:
     """What may belong to this namespace, or to one below it, of the other report's namespaces."""
 
     @cached_property
-    def children(self) -> dict[Identity, Node]:
+    def children(self) -> dict[Step, Node]:
         """The namespaces directly below in this report."""
         below = () if self.node is None else self.node.children
-        return {Identity(child.kind, child.name, child.separator): child for child in below}
+        return {child.step: child for child in below}
 
-    def below(self, name: Identity, apart: Collection[Identity]) -> ReportNamespace:
+    def below(self, name: Step, apart: Collection[Step]) -> ReportNamespace:
         """Return a namespace one level down; `apart` are the names that the other report does not have."""
         child = self.children.get(name)
         slack = self.slack
-        is_collective = name.kind is NodeKind.OTHER or name.is_of_many
+        is_collective = name.kind is NodeKind.OTHER or _is_of_many(name)
         if is_collective:
             slack = sum((self.side.read(self.children[one]).as_slack() for one in apart if one != name), slack)
         if self._overflow is not None:
@@ -293,5 +280,10 @@ class ReportNamespace:
     @cached_property
     def _of_many(self) -> Slack:
         """What the patterns of many names here hold."""
-        patterns = [child for name, child in self.children.items() if name.is_of_many]
+        patterns = [child for name, child in self.children.items() if _is_of_many(name)]
         return sum((self.side.read(child).as_slack() for child in patterns), Slack())
+
+
+def _is_of_many(name: Step) -> bool:
+    """Tell whether it is the pattern for too many different names: which they are differs from report to report."""
+    return name.kind is NodeKind.PATTERN and name.name == b"{*}"

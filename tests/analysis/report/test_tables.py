@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.report.document import EncodingReport, NodeKind, Report
+from rtui.analysis.report.document import EncodingReport, NodeKind, Report, Step
 from rtui.analysis.report.tables.cells import share_above
 from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry
@@ -20,7 +20,6 @@ from rtui.analysis.report.tables.table import (
     AtLeast,
     Cell,
     Column,
-    Step,
     Table,
     Unit,
     cell_interval,

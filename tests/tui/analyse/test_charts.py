@@ -25,10 +25,10 @@ from rtui.analysis.report.document import (
     Report,
     SlotLoad,
     SlotTag,
+    Step,
     TypeReport,
 )
 from rtui.analysis.report.members import DAY_S, HOUR_S
-from rtui.analysis.report.tables.table import Step
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel

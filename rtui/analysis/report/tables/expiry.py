@@ -7,11 +7,11 @@ from math import exp
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
+from rtui.analysis.report.document import KeyRecord, Node, Report, Stats, Step
 from rtui.analysis.report.members import HOUR_S
 from rtui.analysis.report.tables.cells import KEYS, Cells, plain
 from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
-from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Subject, Table, Unit, find, path_of
+from rtui.analysis.report.tables.table import Cell, Column, Path, Subject, Table, Unit, find, path_of
 from rtui.analysis.report.tables.totals import NAMESPACE, below_root, namespace_cell
 
 SOON_S: Final = HOUR_S

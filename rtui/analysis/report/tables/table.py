@@ -11,37 +11,23 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import CoverageKind, Node, NodeKind
+from rtui.analysis.report.document import CoverageKind, Node, Step
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.text.display import Display, SafeText
-
-
-class Step(NamedTuple):
-    """One level: what tells a node from its siblings."""
-
-    name: bytes
-    separator: bytes
-    kind: NodeKind
-
 
 Path: TypeAlias = tuple[Step, ...]
 """The levels from the first one on; empty for the whole keyspace."""
 
 
-def step_of(node: Node) -> Step:
-    """Return what tells a node from its siblings."""
-    return Step(node.name, node.separator, node.kind)
-
-
 def path_of(nodes: Sequence[Node]) -> Path:
     """Return the path of nodes as `Node.walk` gives them, the root first."""
-    return tuple(map(step_of, nodes[1:]))
+    return tuple(node.step for node in nodes[1:])
 
 
 def find(root: Node, path: Sequence[Step | bytes]) -> tuple[Node, ...] | None:
@@ -51,7 +37,7 @@ def find(root: Node, path: Sequence[Step | bytes]) -> tuple[Node, ...] | None:
     """
     nodes = [root]
     for wanted in path:
-        found = [child for child in nodes[-1].children if wanted in (child.name, step_of(child))]
+        found = [child for child in nodes[-1].children if wanted in (child.name, child.step)]
         if not found:
             return None
         nodes.append(max(found, key=lambda child: (len(child.children), child.separator != b"")))

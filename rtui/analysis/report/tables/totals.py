@@ -8,10 +8,10 @@ from itertools import pairwise
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Node, NodeKind, Report
+from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of
-from rtui.analysis.report.tables.table import Cell, Column, Path, Step, Table, Unit, find, label, path_of
+from rtui.analysis.report.tables.table import Cell, Column, Path, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display
 
 NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
