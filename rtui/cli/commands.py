@@ -46,17 +46,6 @@ def _record(spec: Spec) -> dict[str, object]:
     }
 
 
-def _details(spec: Spec) -> list[str]:
-    """Return the bounds but those that all keys have, the evidence, and the first version if that is a recent one."""
-    details = [bound for bound in spec.bounds if bound not in KEY.bounds]
-    if spec.evidence is not None:
-        details.append(f"only when known: {spec.evidence.words}")
-    if spec.since >= OLDEST["redis"]:
-        valkey = "" if spec.since_valkey in (None, FIRST_VALKEY) else f", Valkey {_version(spec.since_valkey)}"
-        details.append(f"since Redis {_version(spec.since)}{valkey}")
-    return details
-
-
 def _print_table(specs: list[Spec]) -> None:
     from rich.console import Console  # noqa: PLC0415 - only here, so that --json starts fast
     from rich.table import Table  # noqa: PLC0415
@@ -72,7 +61,13 @@ def _print_table(specs: list[Spec]) -> None:
             first = Text(spec.usage.replace("|", " | "), style="bold")
             for mark, applies in ((TOUCHES, spec.touches), (BULK, spec.in_bulk), (CONSENT, spec.needs_consent)):
                 first.append(f" {mark}" if applies else "", "not bold")
-            for detail in _details(spec):
+            details = [bound for bound in spec.bounds if bound not in KEY.bounds]
+            if spec.evidence is not None:
+                details.append(f"only when known: {spec.evidence.words}")
+            if spec.since >= OLDEST["redis"]:
+                valkey = "" if spec.since_valkey in (None, FIRST_VALKEY) else f", Valkey {_version(spec.since_valkey)}"
+                details.append(f"since Redis {_version(spec.since)}{valkey}")
+            for detail in details:
                 first.append(f"\n{detail}", style="not bold dim")
             table.add_row(first, Text(spec.cost), Text(spec.why))
     console = Console(highlight=False, emoji=False, markup=False)

@@ -23,7 +23,7 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, HOUR_S
-from rtui.analysis.report.tables.cells import Cells, plain
+from rtui.analysis.report.tables.cells import KEYS, Cells, plain
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
 from rtui.analysis.report.tables.table import (
     COVERAGE_MARKS,
@@ -41,11 +41,9 @@ from rtui.keyspace.text.display import SafeText, display, display_text
 _VOID: Final = frozenset({"meta", "rect", "path", "line", "input"})
 """Elements without an end."""
 
-_TEXT_LIMIT: Final = 4096
-
 
 class Markup(str):
-    """Text of a page with its tags; only `element` and `joined` make it."""
+    """Text of a page with its tags, which is not escaped again."""
 
     __slots__ = ()
 
@@ -72,7 +70,7 @@ def joined(parts: Iterable[str]) -> Markup:
 
 def safe(text: str) -> Markup:
     """Return text escaped, without control or invisible characters."""
-    return Markup(escape(display_text(text, limit=_TEXT_LIMIT)))
+    return Markup(escape(display_text(text, limit=4096)))
 
 
 SHARE_STEPS: Final = 20
@@ -126,16 +124,10 @@ def _cell(cell: Cell, column: Column) -> Markup:
     return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
 
 
-def share_styles() -> Markup:
-    """Return the styles that say how long the line under a share is."""
-    rules = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
-    return joined(map(Markup, rules))
-
-
 MOST_CELLS: Final = 1500
 """Namespaces that are drawn, the largest; a page stays well below a megabyte."""
 
-MOST_ROWS: Final = 16
+MOST_LEVELS: Final = 16
 ROW_HEIGHT_PX: Final = 26
 
 THIN: Final = 0.003
@@ -149,7 +141,6 @@ _NO_TTL_STEPS: Final = 4
 _LABEL_LIMIT: Final = 60
 
 _BYTES = Column("memory", "bytes", Unit.BYTES)
-_KEYS = Column("keys", "keys", Unit.KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +196,13 @@ def _weight(stats: Stats) -> float:
 
 
 def _boxes(root: Node) -> Iterator[_Box]:
-    """Yield the place of every namespace, each before those below it, down to MOST_ROWS."""
+    """Yield the place of every namespace, each before those below it, down to MOST_LEVELS."""
     waiting = [_Box(root, 0, 0.0, 1.0, b"")]
     while waiting:
         box = waiting.pop()
         yield box
         total = max(_weight(box.node.stats), sum(_weight(child.stats) for child in box.node.children))
-        if box.depth + 1 >= MOST_ROWS or total <= 0:
+        if box.depth + 1 >= MOST_LEVELS or total <= 0:
             continue
         left = box.left
         for child in box.node.children:
@@ -224,7 +215,7 @@ def _boxes(root: Node) -> Iterator[_Box]:
 def _drawn(box: _Box, cells: Cells) -> Markup:
     """Return one namespace: a box, its name and size, and all about it on hover."""
     stats, is_tiny = box.node.stats, box.width < _TINY
-    keys = cell_text(cells.amount(stats.keys), _KEYS)
+    keys = cell_text(cells.amount(stats.keys), KEYS)
     size = None if stats.memory_bytes is None else cell_text(cells.memory(stats), _BYTES)
     facts = [f"{keys} {humanize.noun(plain(stats.keys), 'key')}"]
     if size is not None:
@@ -350,7 +341,8 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
 
 def write_html(report: Report) -> str:
     """Return the page; it ends with a line feed."""
-    style, script = joined((_inline("page.css"), share_styles())), _inline("page.js")
+    shares = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
+    style, script = Markup(_inline("page.css") + "".join(shares)), _inline("page.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"

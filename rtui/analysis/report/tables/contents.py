@@ -28,16 +28,12 @@ from rtui.keyspace.text.display import display, display_text
 CLUSTER_NODES: Final = 3
 """Primaries of the cluster that a standalone server is imagined as: the fewest there can be."""
 
-_SLOTS_SHOWN: Final = 20
-
-_WHAT = Column("what", "", Unit.TEXT, 12)
-_TEXT = Column("said", "", Unit.TEXT, 0)
-
 
 def about(report: Report) -> Table:
     """Return the head of the report in words, a line each."""
     rows = tuple((what, text) for what, text in _lines(report.head) if text)
-    return Table("about", "About this report", (_WHAT, _TEXT), rows)
+    columns = (Column("what", "", Unit.TEXT, 12), Column("said", "", Unit.TEXT))
+    return Table("about", "About this report", columns, rows)
 
 
 def headline(report: Report) -> str:
@@ -147,7 +143,7 @@ def tables(report: Report) -> list[Table]:
         no_ttl(report),
         idle_histogram(report),
         frequency_histogram(report),
-        slots(report, _SLOTS_SHOWN),
+        slots(report, top=20),
         slot_tags(report),
         *([cluster_of(report, CLUSTER_NODES)] if is_standalone and any(report.summary.slots.keys) else []),
         keysizes(report),
