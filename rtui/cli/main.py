@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, NoReturn
 
 import click
@@ -26,13 +27,12 @@ DEFAULT_COMMAND: Final = "browse"
 INTERRUPTED: Final = 130
 """Exit code after Ctrl-C or SIGTERM, as in shells."""
 
-_NAME: Final = re.compile(r"[a-z]+")
 _SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
 _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
 
 class Subcommands(click.Group):
-    """A group whose commands are the modules beside this one that define `command`."""
+    """A group whose commands are the modules beside this one that begin with the command's name and summary."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
@@ -41,16 +41,10 @@ class Subcommands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load the subcommand of this name; return None if there is none."""
-        if not _NAME.fullmatch(cmd_name) or cmd_name == "main":
+        if cmd_name not in self.list_commands(ctx):
             return None
-        try:
-            module = importlib.import_module(f"rtui.cli.{cmd_name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"rtui.cli.{cmd_name}":
-                raise
-            return None
-        found = getattr(module, "command", None)
-        return found if isinstance(found, click.Command) else None
+        command: click.Command = importlib.import_module(f"rtui.cli.{cmd_name}").command
+        return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `browse` unless the first argument is a subcommand, --help or --version."""
@@ -76,6 +70,7 @@ class Subcommands(click.Group):
             formatter.write_dl([(name, summary(name) or "") for name in self.list_commands(ctx)])
 
 
+@cache
 def summary(name: str) -> str | None:
     """Return the summary of a subcommand from the first line of its module; None for other modules."""
     first = (pkgutil.get_data("rtui.cli", f"{name}.py") or b"").partition(b"\n")[0].decode()
