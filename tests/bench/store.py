@@ -15,7 +15,7 @@ from time import process_time
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import Slices
-from rtui.keyspace.store.filtered import FilteredView
+from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.store import NamespaceStore
 from tests.bench.row import Row, in_ms
 
@@ -50,7 +50,7 @@ def main() -> None:
     say("add 1,000,000 keys of 28 bytes", f"{seconds:8.3f} s, {size_bytes / KEYS:.1f} bytes a key resident")
     rows = VisibleRows(store)
     say("expand 600,000 of them", drive(rows.expand(rows.row(0).namespace), rows))
-    say("filter them, 1 in 256 matches", drive(FilteredView(store, b"ab:").work()))
+    say("filter them, 1 in 256 matches", drive(FilteredStore(store, b"ab:").work()))
     store.repeats_possible = True
     say("look for repeats among them", drive(store.settle()))
     rows = leaves()

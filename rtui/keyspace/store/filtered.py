@@ -11,50 +11,46 @@ from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
 
 
-class FilteredView:
-    """A filtered view of a store: `work` searches the keys it has, and later keys are matched when they are added.
+class FilteredStore(NamespaceStore):
+    """The matches of a filter, counted and listed like any keyspace, within the memory budget of the store searched.
 
-    The full name of a key is searched, its namespaces and separators included. Names that the store dropped for its
-    memory budget cannot be searched; there are `not_searched` of them.
+    `work` searches the keys that store has, and later keys are matched when they are added. The full name of a key is
+    searched, its namespaces and separators included. Names that the store dropped for its memory budget cannot be
+    searched; there are `not_searched` of them.
     """
-
-    store: NamespaceStore
-    """The matches, counted and listed like any keyspace, and with the memory budget of the store they come from."""
-    not_searched: int
-    """Keys of which only the count is known."""
 
     def __init__(self, source: NamespaceStore, needle: bytes, *, ignore_case: bool = False) -> None:
         """With `ignore_case`, ASCII letters match in either case."""
-        self.store = NamespaceStore(source.separators, budget_bytes=source.budget_bytes, clock=source.clock)
+        super().__init__(source.separators, budget_bytes=source.budget_bytes, clock=source.clock)
         self.needle = needle.lower() if ignore_case else needle
         self.ignore_case = ignore_case
         self.not_searched = 0
+        """Keys of which only the count is known."""
         self._source = source
         self._working = True
         source.follow(self)
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Search keys that the store got; the store calls this."""
+        """Keep those of these keys that match; the store searched calls this with the keys it got."""
         self._add_matching(keys)
-        if self._working:
-            self.store.repeats_possible = True
+        self.repeats_possible = self.repeats_possible or self._working
 
     def reset(self) -> None:
-        """Begin anew with a store that was reset; the store calls this."""
-        self.store.reset()
+        """Begin anew with a store that was reset; the store searched calls this."""
+        super().reset()
         self.not_searched = 0
 
-    def settle(self) -> Slices[None]:
-        """Remove repeats after the store did; the store calls this."""
-        self.store.repeats_possible = True
-        yield from self.store.settle()
+    def settle(self) -> Slices[int]:
+        """Remove repeats; the store searched calls this after it did."""
+        self.repeats_possible = True
+        return (yield from super().settle())
 
     def work(self) -> Slices[None]:
         """Search all keys that the store has, in slices; matches can be listed from the first slice on."""
         root = self._source.root
         yield from only_while(lambda: self._source.root is root, self._search_all())
         self._working = False
-        yield from self.store.settle()
+        yield from super().settle()
 
     def _search_all(self) -> Slices[None]:
         slicer = Slicer(self._source.clock)
@@ -71,7 +67,7 @@ class FilteredView:
             if node.children is None:
                 continue
             if unopened:  # It was opened meanwhile, and its names are searched again as listed ones.
-                self.store.repeats_possible = True
+                self.repeats_possible = True
             yield from self._source.open(node)
             self.not_searched += node.unlisted
             if node.keys is not None:
@@ -104,12 +100,10 @@ class FilteredView:
                 if rests:
                     indices = sorted({*indices, *(index for rest in rests for index in folded.starting(rest))})
                 names = [chunk[index] for index in indices]
-            self._add([prefix + name for name in names])
+            super().add([prefix + name for name in names])
+            self.complete = self._source.complete
             yield from slicer.pause()
 
     def _add_matching(self, keys: Sequence[bytes]) -> None:
-        self._add([key for key in keys if self.needle in (key.lower() if self.ignore_case else key)])
-
-    def _add(self, keys: list[bytes]) -> None:
-        self.store.add(keys)
-        self.store.complete = self._source.complete
+        super().add([key for key in keys if self.needle in (key.lower() if self.ignore_case else key)])
+        self.complete = self._source.complete

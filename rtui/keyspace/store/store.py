@@ -24,7 +24,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Protocol
 from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
@@ -44,19 +43,6 @@ class Changes:
     """Namespaces whose children have other ordinals now."""
 
 
-class Follower(Protocol):
-    """What gets all keys that a store gets, such as a filtered view of it."""
-
-    def add(self, keys: Sequence[bytes]) -> None:
-        """Take the keys that the store got."""
-
-    def reset(self) -> None:
-        """Forget everything, as the store did."""
-
-    def settle(self) -> Slices[None]:
-        """Remove repeats, as the store did."""
-
-
 class NamespaceStore:
     """A tree of namespaces with counts, filled in batches and opened in slices; see the top of this module."""
 
@@ -70,7 +56,7 @@ class NamespaceStore:
         self.clock = clock
         self.budget_bytes = budget_bytes
         self._watchers: WeakSet[Changes] = WeakSet()
-        self._followers: WeakSet[Follower] = WeakSet()
+        self._followers: WeakSet[NamespaceStore] = WeakSet()
         self.complete = False
         """Whether the counts are totals; set by the scan."""
         self.repeats_possible = False
@@ -89,8 +75,8 @@ class NamespaceStore:
         self._watchers.add(changes)
         return changes
 
-    def follow(self, follower: Follower) -> None:
-        """Pass on all keys that are added, for as long as the caller holds the follower."""
+    def follow(self, follower: NamespaceStore) -> None:
+        """Pass on all keys that are added to a filter of this store, for as long as the caller holds it."""
         self._followers.add(follower)
 
     def reset(self) -> None:

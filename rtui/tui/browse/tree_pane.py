@@ -21,7 +21,7 @@ from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, VisibleRows
 from rtui.keyspace.slices import Slices
-from rtui.keyspace.store.filtered import FilteredView
+from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -44,7 +44,7 @@ class NameFilter:
     def __init__(self, store: NamespaceStore) -> None:
         self.all_rows = VisibleRows(store)
         self._before: tuple[VisibleRows, Row | None] | None = None
-        self._filtered: FilteredView | None = None
+        self._filtered: FilteredStore | None = None
         self.rows = self.all_rows
         self.needle: bytes | None = None
         self.cursor: Row | None = None
@@ -67,7 +67,7 @@ class NameFilter:
     @property
     def revision(self) -> int:
         """Grows with each name that is found."""
-        return 0 if self._filtered is None else self._filtered.store.revision
+        return 0 if self._filtered is None else self._filtered.revision
 
     def choose(self, needle: bytes, cursor: Row | None) -> None:
         """Show the rows with these bytes in their names, all of them for none; `cursor` is where to come back to."""
@@ -75,8 +75,8 @@ class NameFilter:
             self.cursor = cursor
         self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         if needle:
-            self._filtered = FilteredView(self.all_rows.store, needle, ignore_case=needle == needle.lower())
-            self.rows = VisibleRows(self._filtered.store, sort=self.all_rows.sort_order)
+            self._filtered = FilteredStore(self.all_rows.store, needle, ignore_case=needle == needle.lower())
+            self.rows = VisibleRows(self._filtered, sort=self.all_rows.sort_order)
             self.needle, self.is_searching = needle, True
 
     async def work(self) -> None:
@@ -87,8 +87,8 @@ class NameFilter:
             if filtered is self._filtered:
                 self.is_searching = False
                 await drive(self.rows.sort(self.rows.sort_order))
-                if filtered.store.keys <= FEW_ROWS:
-                    await drive(self.rows.expand_all(filtered.store.root, most_rows=FEW_ROWS))
+                if filtered.keys <= FEW_ROWS:
+                    await drive(self.rows.expand_all(filtered.root, most_rows=FEW_ROWS))
 
 
 FACTS_REST_S = 0.1

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.store.filtered import FilteredView
+from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Ticking, check_store, kept_below
@@ -27,7 +27,7 @@ def test_finds_all_keys_that_hold_the_bytes(
     for ordinal in data.draw(st.lists(st.integers(0, 5), max_size=3)):
         if ordinal < len(store.root.labels):
             finish(store.open(store.root.namespace_at(ordinal)))
-    found = FilteredView(store, needle, ignore_case=ignore_case)
+    found = FilteredStore(store, needle, ignore_case=ignore_case)
     work = found.work()
     for _ in range(data.draw(st.integers(0, 4))):
         next(work, None)
@@ -41,17 +41,17 @@ def test_finds_all_keys_that_hold_the_bytes(
     expected = [
         key for key in (*keys, *late, *after) if (needle.lower() in key.lower() if ignore_case else needle in key)
     ]
-    check_store(found.store, expected)
+    check_store(found, expected)
     assert found.not_searched == 0
 
 
 def test_a_match_across_the_levels_of_the_tree() -> None:
     store = NamespaceStore()
     store.add([b"shop:user:1", b"shop:user:2", b"shop:cart:1", b"shopuser"])
-    found = FilteredView(store, b"op:us")
+    found = FilteredStore(store, b"op:us")
     finish(found.work())
-    assert sorted(kept_below(found.store.root)) == [b"shop:user:1", b"shop:user:2"]
-    assert found.store.keys == 2
+    assert sorted(kept_below(found.root)) == [b"shop:user:1", b"shop:user:2"]
+    assert found.keys == 2
 
 
 def test_what_was_dropped_is_not_searched() -> None:
@@ -59,10 +59,10 @@ def test_what_was_dropped_is_not_searched() -> None:
     for start in range(0, 9000, 500):
         store.add([b"big:%06d" % number for number in range(start, start + 500)])
     store.add([b"small:1"])
-    found = FilteredView(store, b"1")
+    found = FilteredStore(store, b"1")
     finish(found.work())
     assert found.not_searched == 9000
-    assert kept_below(found.store.root) == [b"small:1"]
+    assert kept_below(found.root) == [b"small:1"]
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -73,32 +73,32 @@ def test_a_match_that_begins_in_the_prefix_of_packed_names(opened: bool) -> None
     if opened:
         finish(store.open(store.root.namespace_at(0)))
     for needle, ignore_case in ((b"op:us", False), (b"P:USER", True), (b"shop:users1", True), (b":user1", False)):
-        found = FilteredView(store, needle, ignore_case=ignore_case)
+        found = FilteredStore(store, needle, ignore_case=ignore_case)
         finish(found.work())
         matching = [key for key in keys if needle in key or (ignore_case and needle.lower() in key.lower())]
-        assert sorted(kept_below(found.store.root)) == sorted(matching)
+        assert sorted(kept_below(found.root)) == sorted(matching)
 
 
 @pytest.mark.parametrize("slices", range(1, 5))
 def test_it_begins_anew_with_its_store(slices: int) -> None:
     store = NamespaceStore(clock=Ticking())
     store.add([b"a:%d" % number for number in range(5000)])
-    found = FilteredView(store, b"1")
+    found = FilteredStore(store, b"1")
     work = found.work()
     for _ in range(slices):
         next(work, None)
     store.reset()
     store.add([b"b:1", b"b:2"])
     finish(work)
-    assert kept_below(found.store.root) == [b"b:1"]
+    assert kept_below(found.root) == [b"b:1"]
 
 
 @pytest.mark.usefixtures("tiny")
 def test_repeats_are_removed_from_matches_too() -> None:
     store = NamespaceStore(clock=Ticking())
-    found = FilteredView(store, b"a")
+    found = FilteredStore(store, b"a")
     finish(found.work())
     store.add([b"a:1", b"a:1", b"b:1", b"a:2"])
     store.repeats_possible = True
     finish(store.settle())
-    assert Counter(kept_below(found.store.root)) == Counter([b"a:1", b"a:2"])
+    assert Counter(kept_below(found.root)) == Counter([b"a:1", b"a:2"])
