@@ -6,20 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widget import Widget
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.evidence import Consent
 from rtui.tui.analyse.panel import following
-from rtui.tui.kit.command_screen import FocusScreen
+from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import prose, tab
-from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, gap, left, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, literal
 
 DEFAULT: Final = Consent(duration_s=60, sample_ratio=100)
 """What is chosen at first."""
@@ -62,7 +57,7 @@ _KEPT: Final = literal(
 )
 
 
-class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None]):
+class HotSessionScreen(CardScreen[Consent | None]):
     """Dismissed with what the user agreed to by pressing `y`, with None for anything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,41 +65,22 @@ class HotSessionScreen(ModalScreen[Consent | None], FocusScreen[Consent | None])
         *(Binding(choice.key, f"next_option({at})", show=False) for at, choice in enumerate(CHOICES)),
         Binding("y", "agree", show=False),
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__("Start a hot-key session?", "consent")
         self.consent = DEFAULT
-        self.body = ScrollingPanel(id="consent-body")
-
-    @property
-    def focus_home(self) -> Widget:
-        """The text."""
-        return self.body
-
-    def compose(self) -> ComposeResult:
-        """Put the text into a card."""
-        with Vertical(id="consent-card") as card:
-            card.border_title = "Start a hot-key session?"
-            card.border_subtitle = "esc closes"
-            yield self.body
-
-    def on_mount(self) -> None:
-        """Show the default choices."""
-        self.body.focus()
-        self.body.set_content(self._lines)
 
     def action_next_option(self, at: int) -> None:
         """Take the next option of a choice."""
         field, options = CHOICES[at].field, CHOICES[at].options
         self.consent = replace(self.consent, **{field: following(options, getattr(self.consent, field))})
-        self.body.set_content(self._lines)
+        self.body.set_content(self.lines)
 
     def action_agree(self) -> None:
         """Agree."""
         self.dismiss(self.consent)
 
-    def _lines(self, width: int) -> list[Line]:
+    def lines(self, width: int) -> list[Line]:
         """Return the text for what is chosen so far."""
         lines = [*prose(_ABOUT, width, Role.TEXT), ()]
         for text in (_COST, _KEPT):

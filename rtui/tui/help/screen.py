@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
-from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import prose
-from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, gap, left, line_width, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, line_width, literal
 
 KEY_CELLS: Final = 14
 """Width of the column of keys."""
@@ -71,33 +66,18 @@ GLOSSARY: Final = (
 """Terms that need a word, and what they mean."""
 
 
-class HelpScreen(ModalScreen[None], FocusScreen[None]):
+class HelpScreen(CardScreen[None]):
     """Lists the commands; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
 
     def __init__(self, commands: Sequence[ScreenCommand]) -> None:
-        super().__init__()
+        super().__init__("Help", "help")
         self._commands = commands
-        self.body = ScrollingPanel(id="help-body")
 
-    @property
-    def focus_home(self) -> Widget:
-        """The list."""
-        return self.body
-
-    def compose(self) -> ComposeResult:
-        """Lay the list into a card."""
-        with Vertical(id="help-card") as card:
-            card.border_title = "Help"
-            card.border_subtitle = "esc closes"
-            yield self.body
-
-    def on_mount(self) -> None:
-        """Show the list."""
-        self.body.set_content(lambda width: help_lines(self._commands, width))
-        self.body.focus()
+    def lines(self, width: int) -> list[Line]:
+        """Return the list."""
+        return help_lines(self._commands, width)
 
 
 def help_lines(commands: Sequence[ScreenCommand], width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Modal screens with a short list to choose from, and copying to the clipboard, at once or by such a list."""
+"""Modal screens with a text or a short list to choose from, and copying to the clipboard, at once or by such a list."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal, LiteralString, NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Size
@@ -23,7 +24,39 @@ from rtui.server.redis_cli import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.styled_text import cut_middle, literal
+from rtui.tui.kit.line_view import ScrollingPanel
+from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, cut_middle, literal
+
+
+class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
+    """Shows a text in a card with a title; the text is scrolled with the keyboard."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
+
+    def __init__(self, title: str, name: str) -> None:
+        """`name` is the beginning of the ids of the card and of the text."""
+        super().__init__()
+        self.body = ScrollingPanel(id=f"{name}-body")
+        self._card = Vertical(self.body, id=f"{name}-card")
+        self._card.border_title, self._card.border_subtitle = title, "esc closes"
+
+    @property
+    def focus_home(self) -> Widget:
+        """The text."""
+        return self.body
+
+    def compose(self) -> ComposeResult:
+        """Show the card."""
+        yield self._card
+
+    def on_mount(self) -> None:
+        """Show the text."""
+        self.body.set_content(self.lines)
+        self.body.focus()
+
+    def lines(self, width: int) -> list[Line]:
+        """Return the text for this width."""
+        raise NotImplementedError
 
 
 class ChoiceList(OptionList):
