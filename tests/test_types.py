@@ -17,7 +17,7 @@ from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.redis_cli import copied_commands
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
@@ -49,7 +49,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("declared")
 async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_path: Path) -> None:
     async with ModuleServer(KEYS, ROARING) as server:
-        session = BrowsingSession(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
+        session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
             rows = await session.row_facts(KEYS)

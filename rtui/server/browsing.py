@@ -32,7 +32,6 @@ from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.target import Target
 from rtui.server.wire.tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
@@ -48,49 +47,27 @@ class BrowsingSession:
     Everything runs on one event loop. Only `start` raises for a server that can't be reached.
     """
 
-    @classmethod
-    def from_options(cls, options: BrowseOptions) -> BrowsingSession:
-        """Return the session that the user asked for, not started yet."""
-        return cls(
-            options.target,
-            separators=Separators(options.separators),
-            budget_bytes=options.memory_budget_bytes,
-            pace=Pace(options.pace),
-            match=options.match,
-            key_type=options.key_type,
-            resume=options.resume,
-            is_filling=options.is_filling,
-        )
-
     def __init__(
         self,
-        target: Target,
+        options: BrowseOptions,
         *,
-        separators: Separators | None = None,
-        budget_bytes: int | None = None,
-        pace: Pace = Pace.GENTLE,
-        match: bytes | None = None,
-        key_type: bytes | None = None,
-        resume: bool = True,
-        is_filling: Callable[[], bool] | None = None,
         state_folder: Path | None = None,
         connection: Connection | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`resume` goes on where a saved scan was broken off; `state_folder` is where it is saved.
+        """`state_folder` is where the position of a scan is saved; `clock` gives seconds since the epoch.
 
-        `is_filling` returns whether keys are still being loaded: the scan waits for that, the overview does not.
-        `clock` gives seconds since the epoch. Raises PatternError or GuardError for a filter beyond the bounds.
+        Raises PatternError or GuardError for a filter beyond the bounds.
         """
-        self.target = target
+        self.target = target = options.target
         self.clock = clock
         self.connection = Connection(target) if connection is None else connection
         self.capabilities = Capabilities()
-        self.store = NamespaceStore(separators, budget_bytes=budget_bytes)
-        self._only = ScanFilter(match, key_type)
-        self._resume = resume
+        self.store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
+        self._only = ScanFilter(options.match, options.key_type)
+        self._resume = options.resume
         file = SaveFile(target.label, target.db, state_folder)
-        is_filling = is_filling or (lambda: False)
+        is_filling = options.is_filling or (lambda: False)
         self._new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
         self._size: int | None = None
@@ -99,7 +76,7 @@ class BrowsingSession:
         self._spent = Cost()
         self._suspensions = 0
         """How many tasks run that the scan is suspended for."""
-        self._pass = self._new_pass(self.store, control=RunControl(pace), only=self._only)
+        self._pass = self._new_pass(self.store, control=RunControl(Pace(options.pace)), only=self._only)
         self._unfiltered: KeyspacePass | None = None
         """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
         self._refreshing: asyncio.Task[None] | None = None

@@ -1,4 +1,7 @@
-"""Writing a file whole or not at all: to a temporary file in the same folder first, renamed when it is complete."""
+"""Writing a file whole or not at all: to a temporary file in the same folder first, renamed when it is complete.
+
+A module of its own, since a report is written so by the command line, and the position of a scan by the server's side.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,6 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(descriptor)
         part.replace(path)
-    except BaseException:
+    finally:
         with suppress(OSError):
-            part.unlink()
-        raise
+            part.unlink(missing_ok=True)

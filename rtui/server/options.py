@@ -41,7 +41,7 @@ class BrowseOptions:
     """Browse an embedded server with sample keyspaces instead of `target`."""
     demo_keys: int = DEFAULT_DEMO_KEYS
     is_filling: Callable[[], bool] | None = None
-    """Whether the demo is still loading keys, so that a scan has not seen all of them."""
+    """Whether the demo is still loading keys: the scan waits for that, the overview does not."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
 

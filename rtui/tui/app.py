@@ -171,7 +171,7 @@ class RtuiApp(App[int]):
         if session is None:
             from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - likewise
 
-            session = BrowsingSession.from_options(self.options)
+            session = BrowsingSession(self.options)
         poll = self.set_interval(CONNECT_POLL_S, partial(self._show_waiting, session))
         try:
             await session.start()

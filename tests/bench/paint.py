@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,6 @@ from textual.strip import Strip
 from rtui.keyspace.rows.rows import Row
 from rtui.server.browsing import BrowsingSession
 from rtui.server.options import BrowseOptions
-from rtui.server.scan.pace import Pace
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.kit.table import TableBody
@@ -226,7 +225,7 @@ def on_stage(options: BrowseOptions, act: Callable[[Stage], None]) -> None:
 
 
 async def _play(options: BrowseOptions, act: Callable[[Stage], None], folder: Path) -> None:
-    session = BrowsingSession(options.target, pace=Pace(options.pace), resume=False, state_folder=folder)
+    session = BrowsingSession(replace(options, resume=False), state_folder=folder)
     app = WatchedApp(options, session)
     stage = Stage(app, session, asyncio.get_running_loop())
     failures: list[BaseException] = []

@@ -16,6 +16,7 @@ from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import GOES_ON
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.capability import Feature, Verdict
@@ -35,7 +36,7 @@ MANY = 30_000
 @asynccontextmanager
 async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterator[BrowsingSession]:
     """A started session, closed at the end."""
-    session = BrowsingSession(target, state_folder=folder, **{"pace": Pace.FULL, **options})
+    session = BrowsingSession(BrowseOptions(target, **{"pace": Pace.FULL, **options}), state_folder=folder)
     try:
         await session.start()
         yield session
@@ -221,7 +222,7 @@ async def test_a_refused_scan_is_told(valkey: Server, tmp_path: Path) -> None:
 
 
 async def test_nobody_there(tmp_path: Path) -> None:
-    session = BrowsingSession(Target(port=free_port()), state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(Target(port=free_port())), state_folder=tmp_path)
     with pytest.raises(ConnectFailure):
         await session.start()
     await session.close()
@@ -230,7 +231,7 @@ async def test_nobody_there(tmp_path: Path) -> None:
 async def test_beyond_the_memory_budget_a_scan_of_the_prefix_opens(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY, b"big:"))
     plant(valkey, numbered(500, b"small[:"))
-    async with browsing(target_of(valkey), tmp_path, budget_bytes=200_000) as session:
+    async with browsing(target_of(valkey), tmp_path, memory_budget_bytes=200_000) as session:
         await whole(session)
         assert session.store.memory.dropped
         assert session.store.keys == MANY + 500

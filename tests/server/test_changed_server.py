@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
@@ -182,7 +182,7 @@ async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810
     let_in(redis62, "-pttl")
     target = {"user": "poor", "password": Secret("pw")}
     async with DelayProxy(redis810.port) as proxy:
-        session = BrowsingSession(target_of(redis810, port=proxy.port, **target), resume=False)
+        session = BrowsingSession(BrowseOptions(target_of(redis810, port=proxy.port, **target), resume=False))
         await session.start()
         try:
             connection = session.connection

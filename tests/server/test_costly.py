@@ -12,7 +12,7 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.target import Target
@@ -28,7 +28,7 @@ DOCUMENTS = [b"doc:%02d" % number for number in range(40)]
 @pytest.mark.parametrize("key_type", [b"ReJSON-RL", b"MBbloom--", b"TSDB-TYPE", b"unheard-of"])
 async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, key_type: bytes) -> None:
     async with ModuleServer(DOCUMENTS, key_type) as server:
-        session = BrowsingSession(Target(port=server.port), state_folder=tmp_path, pace=Pace.FULL)
+        session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
             rows = await session.row_facts(DOCUMENTS)

@@ -10,7 +10,7 @@ from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.replies import ServerError
@@ -51,7 +51,7 @@ async def look(session: BrowsingSession, keys: list[bytes]) -> None:
 async def test_previews_that_are_denied_are_asked_once_a_connection(server: Server) -> None:
     keys = sorted(every_type.fill(server, server.client()))
     let_in(server, "+@all", *READS)
-    session = BrowsingSession(target_of(server, **POOR), resume=False)
+    session = BrowsingSession(BrowseOptions(target_of(server, **POOR), resume=False))
     await session.start()
     try:
         for _ in range(3):
@@ -70,7 +70,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.01)
     keys = sorted(every_type.fill(server, server.client()))
     let_in(server, *rules)
-    session = BrowsingSession(target_of(server, **POOR), resume=False)
+    session = BrowsingSession(BrowseOptions(target_of(server, **POOR), resume=False))
     session.connection._heartbeat_s = 0.01
     probe, rounds = session.capabilities.probe, 0
 
@@ -103,7 +103,7 @@ async def test_a_cluster_s_node_that_denies_what_it_is_asks_once(
 ) -> None:
     monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.001)
     let_in(cluster_node, "+@all", "-cluster")
-    session = BrowsingSession(target_of(cluster_node, **POOR), resume=False)
+    session = BrowsingSession(BrowseOptions(target_of(cluster_node, **POOR), resume=False))
     await session.start()
     try:
         await eventually(lambda: session.status.progress.state.is_over)
@@ -158,7 +158,7 @@ async def test_a_denied_key_is_no_denied_command(server: Server) -> None:
 async def test_a_new_connection_tries_again(valkey: Server) -> None:
     valkey.admin.set("k", "four")
     let_in(valkey, "+@all", "-pttl")
-    session = BrowsingSession(target_of(valkey, **POOR), resume=False)
+    session = BrowsingSession(BrowseOptions(target_of(valkey, **POOR), resume=False))
     await session.start()
     try:
         (before,) = await session.row_facts([b"k"])

@@ -27,7 +27,7 @@ from rtui.server.guard.table import TABLE
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.report import hot_report, lfu_settings
 from rtui.server.inspection.report_head import key_sizes
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.capability import Capabilities
@@ -117,9 +117,7 @@ def is_known(fact: object) -> bool:
 
 async def browse(proxy: FaultProxy, server: Server) -> None:
     browsing = BrowsingSession(
-        target_of(server),
-        pace=Pace.FULL,
-        resume=False,
+        BrowseOptions(target_of(server), pace="full", resume=False),
         state_folder=Path(server.folder),
         connection=connection_to(proxy, server),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server.browsing import BrowsingSession
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from tests.server.targets import eventually
 from tests.servers import Server
@@ -19,7 +20,7 @@ async def test_every_key_is_seen_once_although_it_came_late(valkey: Server, tmp_
     valkey.admin.mset({f"early:{number}": "x" for number in range(before)} or {"only": "x"})
     filling = True
     browsing = BrowsingSession(
-        Target(port=valkey.port), is_filling=lambda: filling, resume=False, state_folder=tmp_path
+        BrowseOptions(Target(port=valkey.port), is_filling=lambda: filling, resume=False), state_folder=tmp_path
     )
     await browsing.start()
     try:

@@ -9,6 +9,7 @@ import pytest
 
 from rtui.server.browsing import BrowsingSession
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size
+from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.identity import ServerIdentity
@@ -78,7 +79,7 @@ def outdated(session: BrowsingSession) -> Outdated | None:
 
 async def scanned(server: Server, folder: Path) -> BrowsingSession:
     server.admin.mset({f"user:{number}": "x" for number in range(KEYS)})
-    session = BrowsingSession(target_of(server), state_folder=folder)
+    session = BrowsingSession(BrowseOptions(target_of(server)), state_folder=folder)
     await session.start()
     await eventually(lambda: session.status.complete and session.status.progress.state is ScanState.DONE)
     return session
@@ -146,7 +147,7 @@ async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: P
 
 
 async def test_keys_that_appear_in_an_empty_database(valkey: Server, tmp_path: Path) -> None:
-    session = BrowsingSession(target_of(valkey), state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(target_of(valkey)), state_folder=tmp_path)
     await session.start()
     try:
         await eventually(lambda: session._pass.size_since == 0)

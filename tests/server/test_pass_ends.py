@@ -14,7 +14,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan import node_scan
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import SizeSnapshot, disagreement, too_many_gone
@@ -125,7 +125,7 @@ async def test_without_room_for_another_connection_the_part_is_reported(valkey: 
 
 async def test_of_requests_for_a_new_pass_the_last_one_counts_and_one_pass_runs(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(target_of(valkey), pace="full"), state_folder=tmp_path)
     await session.start()
     try:
         wanted = [session.filter(b"key:1*"), session.rescan(), session.filter(None), session.rescan()]
@@ -141,7 +141,7 @@ async def test_of_requests_for_a_new_pass_the_last_one_counts_and_one_pass_runs(
 
 async def test_a_request_whose_caller_is_cancelled_is_carried_out(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(target_of(valkey), pace="full"), state_folder=tmp_path)
     await session.start()
     try:
         asked = asyncio.create_task(session.filter(b"key:1*"))
@@ -158,7 +158,7 @@ async def test_a_scan_of_a_namespace_that_fails_is_told_and_paid(valkey: Server,
     plant(valkey, numbered(MANY, b"big:"))
     async with FaultProxy(valkey.port) as proxy:
         target = target_of(valkey, port=proxy.port)
-        session = BrowsingSession(target, pace=Pace.FULL, state_folder=tmp_path, budget_bytes=20_000)
+        session = BrowsingSession(BrowseOptions(target, pace="full", memory_budget_bytes=20_000), state_folder=tmp_path)
         await session.start()
         try:
             while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
@@ -186,7 +186,7 @@ async def test_a_fault_of_rtui_ends_the_pass_in_sight_and_another_can_begin(
     async def broken(self: KeyspacePass) -> None:
         raise KeyError("s3cret")
 
-    session = BrowsingSession(target_of(valkey), pace=Pace.FULL, state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(target_of(valkey), pace="full"), state_folder=tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(KeyspacePass, "_complete", broken)
         await session.start()
@@ -216,7 +216,7 @@ async def test_another_number_of_keys_than_the_server_counts_is_noted(
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy:
         proxy.strike((b"DBSIZE",), Fault("another size", size))
-        session = BrowsingSession(target_of(valkey, port=proxy.port), pace=Pace.FULL, state_folder=tmp_path)
+        session = BrowsingSession(BrowseOptions(target_of(valkey, port=proxy.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
             while session.status.progress.state is not ScanState.DONE:  # noqa: ASYNC110 - a screen pulls
@@ -233,7 +233,7 @@ async def test_another_number_of_keys_than_the_server_counts_is_noted(
 
 async def test_keys_that_come_and_go_meanwhile_are_no_contradiction(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
-    session = BrowsingSession(target_of(valkey), pace=Pace.GENTLE, state_folder=tmp_path)
+    session = BrowsingSession(BrowseOptions(target_of(valkey), pace="gentle"), state_folder=tmp_path)
     await session.start()
     try:
         client = valkey.client()

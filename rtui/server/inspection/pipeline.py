@@ -9,7 +9,7 @@ One page of keys goes through it like this, a round trip after the other, while 
    keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
    keys of the same type from other pages.
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
-5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Findings.add`: the aggregates.
+5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Aggregates.add`.
 
 Two things branch off. A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED query, which is
 alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked besides.
@@ -27,8 +27,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
+from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import type_of
@@ -53,22 +54,6 @@ KEY_US: Final = 3.0
 TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
 
 
-class Findings(Protocol):
-    """Where the results go."""
-
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys of one type; `asked_at_s` is seconds since the epoch."""
-
-    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
-        """Add the encodings of some keys of a type, chosen regardless of what they are."""
-
-    def add_vanished(self, count: int) -> None:
-        """Count keys that were gone before they were asked about."""
-
-    def add_unread(self, keys: Sequence[bytes]) -> None:
-        """Add keys whose names are too long to be sent in bulk."""
-
-
 class InspectionPipeline:
     """Asks about every key that it is given, and hands the results to `findings`; see the module's walk-through."""
 
@@ -78,7 +63,7 @@ class InspectionPipeline:
     def __init__(
         self,
         plan: Plan,
-        findings: Findings,
+        findings: Aggregates,
         *,
         encoding_every: int = 16,
         clock: Callable[[], float] = time.time,

@@ -14,9 +14,6 @@ from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import Lane
 
-_RECENCY: Final = {True: guard.object_freq, False: guard.object_idletime}
-"""By whether the policy is an LFU one."""
-
 _STATES: Final = {
     Verdict.DENIED: ColumnState.DENIED,
     Verdict.UNKNOWN_COMMAND: ColumnState.UNSUPPORTED,
@@ -99,9 +96,10 @@ class Plan:
     @property
     def recency(self) -> KeyCommand | None:
         """The command for idle time or frequency, whichever the server keeps; None where neither may be asked."""
-        wanted = _RECENCY[bool(self.server.is_lfu)]
-        if self.server.is_lfu is None and not self._may(wanted):
-            wanted = guard.object_freq
+        is_lfu = self.server.is_lfu
+        if is_lfu is None:
+            is_lfu = not self._may(guard.object_idletime)
+        wanted = guard.object_freq if is_lfu else guard.object_idletime
         return wanted if self._may(wanted) else None
 
     def evidence(self, key_type: bytes | None) -> TypeEvidence:

@@ -7,9 +7,8 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from random import Random
-from typing import Final
+from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
@@ -45,19 +44,11 @@ TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
 
 
-class Purpose(Enum):
-    """What a request is for."""
-
-    KEYS = "keys"
-    SIZE = "size"
-    CLOCK = "clock"
-
-
 @dataclass(slots=True)
 class Request:
     """One write under way: a SCAN of one range, queries about keys, or both; or a probe."""
 
-    purpose: Purpose
+    purpose: Literal["keys", "size", "clock"]
     sent_at: float
     """On the clock of the event loop."""
     replies: asyncio.Future[list[Reply]]
@@ -95,14 +86,14 @@ class RequestsUnderWay:
     def add(self, request: Request) -> None:
         """Keep a request that was sent."""
         self._requests.append(request)
-        self.working += request.purpose is Purpose.KEYS
+        self.working += request.purpose == "keys"
         if request.scanned is not None:
             self.scanned.add(request.scanned)
 
     def pop(self) -> None:
         """Remove the first one, which has been answered."""
         request = self._requests.popleft()
-        self.working -= request.purpose is Purpose.KEYS
+        self.working -= request.purpose == "keys"
         if request.scanned is not None and not request.is_void:
             self.scanned.discard(request.scanned)
 
@@ -277,7 +268,7 @@ class NodeScan:
                     break
                 if self._control.is_held:
                     await self._control.wait_while_held()
-                    self.probe.make_due(self._loop.time())
+                    self.probe.due_at = self._loop.time()
                 else:
                     await self._control.sleep(self.pacer.wait_s(self._loop.time()))
                 continue
@@ -285,8 +276,8 @@ class NodeScan:
             has_waited = not first.replies.done()
             if has_waited:  # no longer than until another request may be sent
                 wait_s = self.pacer.wait_s(self._loop.time())
-                has_work = self._has_queries or self._idle_range() is not None
-                if wait_s > 0 and self._may_send and has_work and requests.working < self.pacer.depth:
+                may_send = wait_s > 0 and self._may_send and requests.working < self.pacer.depth
+                if may_send and (self._has_queries or self._idle_range() is not None):
                     await asyncio.wait([first.replies], timeout=wait_s)
                     if not first.replies.done():
                         continue
@@ -313,7 +304,7 @@ class NodeScan:
         self.pacer.pace = self._control.pace
         while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
             pass
-        if self._requests.working and self.probe.is_due(now):
+        if self._requests.working and now >= self.probe.due_at:
             self._send_probe(lane, now)
 
     def _send_next(self, lane: Lane, now: float) -> bool:
@@ -334,7 +325,7 @@ class NodeScan:
             commands.append(guard.scan(one.cursor, count=count, match=self._match, key_type=self._key_type))
             one.is_started = True
         sent_count = 0 if one is None else count
-        request = Request(Purpose.KEYS, now, lane.run(*commands), one, sent_count, queries)
+        request = Request("keys", now, lane.run(*commands), one, sent_count, queries)
         self._requests.add(request)
         self.commands += sum(command.replies for command in commands)
         self.pacer.add_sent(request.cost_keys, now)
@@ -342,10 +333,10 @@ class NodeScan:
 
     def _send_probe(self, lane: Lane, now: float) -> None:
         size, clock = self.probe.commands(now)
-        self._requests.add(Request(Purpose.SIZE, now, lane.run(size)))
+        self._requests.add(Request("size", now, lane.run(size)))
         self.commands += 1
         if clock is not None:
-            self._requests.add(Request(Purpose.CLOCK, now, lane.run(clock)))
+            self._requests.add(Request("clock", now, lane.run(clock)))
             self.commands += 1
 
     def _process(self, lane: Lane, *, has_waited: bool) -> None:
@@ -364,7 +355,7 @@ class NodeScan:
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
-        if request.is_void or request.purpose is not Purpose.KEYS:
+        if request.is_void or request.purpose != "keys":
             self._requests.pop()
             if not request.is_void:
                 self._process_probe(request.purpose, replies[0], round_trip_s)
@@ -395,8 +386,8 @@ class NodeScan:
             self.delivered += len(fresh)
             self._sink(fresh)
 
-    def _process_probe(self, purpose: Purpose, reply: Reply, round_trip_s: float | None) -> None:
-        if purpose is Purpose.CLOCK:
+    def _process_probe(self, purpose: str, reply: Reply, round_trip_s: float | None) -> None:
+        if purpose == "clock":
             self.probe.observe_clock(reply, self.pacer)
             return
         if round_trip_s is not None:

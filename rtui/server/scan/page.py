@@ -8,7 +8,7 @@ that is at fault lies outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -36,17 +36,11 @@ def is_temporary(reply: Reply) -> bool:
     return isinstance(reply, ServerError) and reply.code in _TEMPORARY
 
 
-def raise_if_busy(replies: Iterable[Reply]) -> None:
-    """Raise ServerBusyError when one of the replies says that the server can't answer just now."""
-    for reply in replies:
-        if isinstance(reply, ServerError) and is_temporary(reply):
-            raise ServerBusyError(reply.text)
-
-
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
     """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else."""
-    raise_if_busy((reply,))
     if isinstance(reply, ServerError):
+        if is_temporary(reply):
+            raise ServerBusyError(reply.text)
         raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text}")
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")

@@ -58,23 +58,6 @@ class CursorSpan:
 class Range:
     """One span under way: the cursor to send next, and keys by which repeats at its borders are recognised."""
 
-    __slots__ = (
-        "_recent",
-        "_recent_keys",
-        "cursor",
-        "end",
-        "head",
-        "head_bytes",
-        "head_end",
-        "is_done",
-        "is_started",
-        "own_start",
-        "position",
-        "start",
-        "tail",
-        "tail_end",
-    )
-
     def __init__(self, span: CursorSpan, cursor: int, *, has_border: bool) -> None:
         self.start = span.start
         self.own_start = span.start

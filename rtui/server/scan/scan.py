@@ -40,13 +40,7 @@ class Scan:
         self._notes: dict[ScanNote, None] = {}
         self._nodes = [
             NodeScan(
-                node,
-                control,
-                match=match,
-                key_type=key_type,
-                sink=sink,
-                restart=self._begin_again,
-                notes=self._notes,
+                node, control, match=match, key_type=key_type, sink=sink, restart=self._begin_again, notes=self._notes
             )
             for node in nodes
         ]

@@ -33,8 +33,7 @@ class ServerClock:
         """Whether any of it is known."""
         forms = dict.fromkeys(form.encode() for name in names for form in (name, name.split("|", 1)[0]))
         self._line = re.compile(
-            rb"^cmdstat_(?:%b):calls=([0-9]{1,19}),usec=([0-9]{1,19})," % b"|".join(map(re.escape, forms)),
-            re.MULTILINE,
+            rb"^cmdstat_(?:%b):calls=([0-9]{1,19}),usec=([0-9]{1,19})," % b"|".join(map(re.escape, forms)), re.MULTILINE
         )
         self._calls: int | None = None
         self._us = 0
@@ -81,8 +80,9 @@ class ScanProbe:
         self.clock = clock
         self.size: int | None = None
         """Keys of the database by DBSIZE, None where that is refused."""
+        self.due_at = now
+        """When it is time for another probe."""
         self._largest_size = 0
-        self._due_at = now
         self._probes = 0
         self._asks_size = self._asks_clock = True
         self._calls_since = 0
@@ -100,17 +100,9 @@ class ScanProbe:
         self.size = None
         self._largest_size = 0
 
-    def make_due(self, now: float) -> None:
-        """Probe again as soon as possible."""
-        self._due_at = now
-
-    def is_due(self, now: float) -> bool:
-        """Whether it is time for another probe."""
-        return now >= self._due_at
-
     def commands(self, now: float) -> tuple[Command, Command | None]:
         """The command whose round trip is an idle one, and INFO commandstats unless it is refused."""
-        self._due_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
+        self.due_at = now + (FIRST_PROBES_S[self._probes] if self._probes < len(FIRST_PROBES_S) else PROBE_EVERY_S)
         self._probes += 1
         size = guard.dbsize() if self._asks_size else guard.ping()
         return size, guard.info("commandstats") if self._asks_clock else None

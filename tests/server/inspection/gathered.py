@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.scan.cursor import dialect_of
@@ -18,10 +21,11 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
 
-class Gathered:
+class Gathered(Aggregates):
     """Everything by key; `at` runs something once when so many keys have come in."""
 
     def __init__(self) -> None:
+        super().__init__(Separators(), scope=Scope(), started_at_s=0.0)
         self.facts: dict[bytes, dict[str, Any]] = {}
         self.times: Counter[bytes] = Counter()
         self.encodings: Counter[tuple[bytes, bytes]] = Counter()
@@ -51,8 +55,8 @@ class Gathered:
             act, self._act = self._act, None
             act()
 
-    def add_encodings(self, kind: bytes, encodings: Sequence[bytes]) -> None:
-        self.encodings.update((kind, encoding) for encoding in encodings)
+    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
+        self.encodings.update((key_type, encoding) for encoding in encodings)
 
     def add_vanished(self, count: int) -> None:
         self.vanished += count
