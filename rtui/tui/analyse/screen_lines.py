@@ -101,7 +101,7 @@ _INTRO_WITHOUT_LENGTHS: Final = literal(
 
 
 def title_line(status: AnalysisStatus, report: Report | None, width: int, label: SafeText | None = None) -> Line:
-    """Return the title bar in exactly `width` cells: the server, the keys in question, and on how many figures rest.
+    """Return the title bar in exactly `width` cells: the server, its keys in question, how exact the figures are.
 
     `label` replaces the server's own. A server is only read; a report from a file says when it was made.
     """
