@@ -9,7 +9,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.kit.command import Condition, Conditions, Group, Owner, ScreenCommand
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 
 _move = partial(ScreenCommand, group=Group.MOVE, owner=Owner.TREE)
 _tree = partial(ScreenCommand, group=Group.TREE, owner=Owner.TREE)
@@ -76,10 +76,10 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
 # fmt: on
 
 
-def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> Conditions:
+def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None) -> dict[Condition, bool]:
     """Return what holds of the scan, of the details and of the row under the cursor."""
     state, preview = status.progress.state, detail.preview
-    found = {
+    return {
         Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
         Condition.PAUSED: state is ScanState.PAUSED,
         Condition.ON_KEY: detail.key is not None,
@@ -87,4 +87,3 @@ def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None
         Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
         Condition.PAGES: preview is not None and bool(preview.next_page or preview.page.previous),
     }
-    return frozenset(condition for condition, holds in found.items() if holds)

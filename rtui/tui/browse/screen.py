@@ -18,7 +18,6 @@ from textual.worker import Worker
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.redis_cli import key_as_text
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import ColumnsScreen
@@ -29,7 +28,7 @@ from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
-from rtui.tui.kit.choice import choose_copy, copies, copy_text
+from rtui.tui.kit.choice import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.layout import display_text
@@ -71,21 +70,15 @@ class BrowseScreen(CommandScreen[None]):
     AUTO_FOCUS = "#tree"
 
     def __init__(
-        self,
-        session: Session,
-        *,
-        label: SafeText | None = None,
-        is_filling: Callable[[], bool] | None = None,
+        self, session: Session, *, label: SafeText | None = None, is_filling: Callable[[], bool] | None = None
     ) -> None:
         """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
         super().__init__()
         self.session = session
         self.tree_pane = TreePane(session, id="tree-pane")
         self.detail_pane = DetailPane(session, partial(self._run, what="details"), self.tree_pane.totals, id="detail")
-        self.title_bar = Bar(id="title")
-        self.status_bar = StatusBar(session, is_filling)
-        self.banner = Banner()
-        self.filter_input = FilterInput()
+        self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
+        self.banner, self.filter_input = Banner(), FilterInput()
         self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0
@@ -122,7 +115,8 @@ class BrowseScreen(CommandScreen[None]):
 
     def show_changes(self) -> None:
         """Show what has changed since the last call."""
-        self._follow_store()
+        if self.tree_pane.follow_store():
+            self._shown = NOTHING_SHOWN
         status, names = self.session.status, self.tree_pane.names
         if self.status_bar.has_just_been_filled():
             self.action_rescan()
@@ -133,18 +127,21 @@ class BrowseScreen(CommandScreen[None]):
         if before != self._shown:
             self.tree_pane.update_rows()
             self.detail_pane.update_namespace(complete=status.complete)
-            self.banner.show_warning(browse_banner(status))
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
         self._tick(status)
-        self._refresh_after_reconnect(status)
+        if isinstance(status.link, Online) and status.generation != self._generation:
+            self._generation = status.generation  # after a reconnection: it may be another server
+            self.tree_pane.invalidate_facts()
+            self.detail_pane.fetcher.refresh(at_once=True)
         self._offer_commands()
         is_at_rest = before == self._shown and self.status_bar.is_at_rest and not names.is_searching
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_status(self) -> None:
-        """Show who the server is and how the scan is doing."""
+        """Show who the server is, how the scan is doing, and whether what is shown still holds."""
         status = self.session.status
+        self.banner.show_warning(browse_banner(status))
         self.title_bar.set_line(lambda width: title_line(status, width, self._label))
         self.status_bar.show_status()
 
@@ -157,29 +154,16 @@ class BrowseScreen(CommandScreen[None]):
         self.tree_pane.key_tree.repaint_changes()
         self.detail_pane.tick()
         self._show_status()
-        self.banner.show_warning(browse_banner(status))
         is_fetching = any(worker.group == ROW_FACTS and worker.is_running for worker in self.workers)
         if isinstance(status.link, Online) and not is_fetching:
             self.tree_pane.refresh_expired()
             self.detail_pane.refresh_expired()
-
-    def _refresh_after_reconnect(self, status: BrowsingStatus) -> None:
-        """Fetch what is shown again after a reconnection: it may be another server."""
-        if isinstance(status.link, Online) and status.generation != self._generation:
-            self._generation = status.generation
-            self.tree_pane.invalidate_facts()
-            self.detail_pane.fetcher.refresh(at_once=True)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
         """Show at once what has changed while another screen was on top."""
         self._ticked_at_s = 0.0
         self.call_later(self.flush)
-
-    def _follow_store(self) -> None:
-        """Show the rows of the session's store if it is another one."""
-        if self.tree_pane.follow_store():
-            self._shown = NOTHING_SHOWN
 
     # messages of the tree
 
@@ -194,24 +178,21 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(KeyTree.Jumping)
     def _show_jump(self, event: KeyTree.Jumping) -> None:
-        self._jump = ()
-        if event.typed is not None:
-            self._jump = (Span(literal(" jump to "), Role.MUTED), Span(display_text(event.typed + "_"), Role.ACCENT))
+        prompt = Span(literal(" jump to "), Role.MUTED)
+        self._jump = () if event.typed is None else (prompt, Span(display_text(event.typed + "_"), Role.ACCENT))
         self._offer_commands()
 
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
+        async def fetch() -> None:
+            found = await self.session.row_facts(event.keys)
+            self.tree_pane.put_facts(found)
+            shown = self.detail_pane.detail.facts
+            if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
+                self.detail_pane.fetcher.refresh()
+
         if isinstance(self.session.status.link, Online):
-            self._run(partial(self._fetch_facts, event.keys), ROW_FACTS)
-
-    async def _fetch_facts(self, keys: list[bytes]) -> None:
-        found = await self.session.row_facts(keys)
-        self.tree_pane.put_facts(found)
-        shown = self.detail_pane.detail.facts
-        if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
-            self.detail_pane.fetcher.refresh()
-
-    # the details
+            self._run(fetch, ROW_FACTS)
 
     @on(DetailPane.Changed)
     def _detail_changed(self, event: DetailPane.Changed) -> None:
@@ -248,8 +229,7 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(FilterInput.Submitted)
     def _filter_typed(self, event: FilterInput.Submitted) -> None:
-        text = event.value.encode("utf-8", "surrogateescape")
-        is_glob = self.filter_input.is_glob
+        text, is_glob = event.value.encode("utf-8", "surrogateescape"), self.filter_input.is_glob
         self.action_leave_filter()
         if text:
             self._run(partial(self._look_up, text, is_glob=is_glob), "filter")
@@ -265,9 +245,8 @@ class BrowseScreen(CommandScreen[None]):
     async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
         """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob."""
         if await self.session.lookup(name):
-            with self.tree_pane.key_tree.prevent(
-                KeyTree.Highlighted
-            ):  # the row that the tree falls back to is not wanted
+            # the row that the tree falls back to is not wanted
+            with self.tree_pane.key_tree.prevent(KeyTree.Highlighted):
                 self._search("")
             self.detail_pane.fetcher.show_key(name)
             self.tree_pane.reveal(name)
@@ -282,7 +261,8 @@ class BrowseScreen(CommandScreen[None]):
         if match is not None or self.session.status.match is None:
             self.tree_pane.reset_for_scan()
         await self.session.filter(match)
-        self._follow_store()
+        if self.tree_pane.follow_store():
+            self._shown = NOTHING_SHOWN
         if match is None and self.session.store is before:
             self.tree_pane.reset_for_scan()
 
@@ -292,8 +272,6 @@ class BrowseScreen(CommandScreen[None]):
             self._search("")
         if self.session.status.match is not None:
             self._run(partial(self._filter_keys, None), "filter")
-
-    # panes
 
     async def action_focus_next_pane(self) -> None:
         """Focus the other pane."""
@@ -315,8 +293,6 @@ class BrowseScreen(CommandScreen[None]):
         else:
             self.action_clear_filter()
 
-    # the analysis
-
     def return_from_analysis(self, key: bytes | None) -> None:
         """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
         self._returns_to_analysis = key is not None
@@ -329,45 +305,40 @@ class BrowseScreen(CommandScreen[None]):
         """Choose columns."""
         self.app.push_screen(ColumnsScreen(self.tree_pane.key_tree.columns, self.tree_pane.key_tree.choose_columns))
 
-    @property
-    def _name_at_cursor(self) -> bytes | None:
-        """The key under the cursor, or the prefix of a namespace."""
-        row = self.tree_pane.key_tree.cursor
-        return self.detail_pane.detail.key if row is None else row.key()
+    def _copies(self) -> list[Copy]:
+        """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""
+        row, detail = self.tree_pane.key_tree.cursor, self.detail_pane.detail
+        name, facts = detail.key if row is None else row.key(), detail.facts
+        facts = facts if facts is not None and facts.key == name else None
+        return [] if name is None else copies(self.session.target, name, facts)
 
     def action_copy_name(self) -> None:
         """Copy the name as text."""
-        name = self._name_at_cursor
-        if name is not None:
-            copy_text(self, key_as_text(name))
+        if entries := self._copies():
+            copy_text(self, entries[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy."""
-        name, facts = self._name_at_cursor, self.detail_pane.detail.facts
-        if name is not None:
-            choose_copy(self, copies(self.session.target, name, facts if facts and facts.key == name else None))
+        if entries := self._copies():
+            choose_copy(self, entries)
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
         """The screen, its tree, the details and the status bar."""
-        return {
-            Owner.BROWSE: self,
-            Owner.TREE: self.tree_pane.key_tree,
-            Owner.DETAIL: self.detail_pane,
-            Owner.SCAN: self.status_bar,
-        }
+        tree = self.tree_pane.key_tree
+        return {Owner.BROWSE: self, Owner.TREE: tree, Owner.DETAIL: self.detail_pane, Owner.SCAN: self.status_bar}
 
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
         is_filtered = self.tree_pane.names.needle is not None or self.session.status.match is not None
-        extra = {
+        found = browse_conditions(self.session.status, self.detail_pane.detail, self.tree_pane.key_tree.cursor)
+        found |= {
             Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
             Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered,
         }
-        held = frozenset(condition for condition, holds in extra.items() if holds)
-        return held | browse_conditions(self.session.status, self.detail_pane.detail, self.tree_pane.key_tree.cursor)
+        return frozenset(condition for condition, holds in found.items() if holds)
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
@@ -376,8 +347,6 @@ class BrowseScreen(CommandScreen[None]):
         is_reading = self.detail_pane.body.has_focus
         commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
         self.footer_bar.show_commands(commands, self._jump)
-
-    # work
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:
         """Start a worker; newer work with the same description replaces it."""
