@@ -246,15 +246,13 @@ class RtuiApp(App[int]):
 
     def action_analyse(self) -> None:
         """Show the analysis over the tree, which then goes to the key that is chosen in it."""
-        from rtui.tui.analyse.panel import PanelStates  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
 
         browse = self.screen
         if isinstance(browse, BrowseScreen):
-            if self._panel_states is None:
-                self._panel_states = PanelStates()
             screen = AnalyseScreen(browse.session.analysis, states=self._panel_states, label=self._label)
+            self._panel_states = screen.view.states
             self.push_screen(screen, browse.return_from_analysis)
 
     def action_help(self) -> None:

@@ -77,7 +77,7 @@ class TableBody(RowsView, can_focus=True):
         super().__init__(id=id)
         self.rows = TableRows(EMPTY, TableState())
         self.column_layout = TableLayout()
-        self._is_marked: IsMarked | None = None
+        self.is_marked: IsMarked | None = None
 
     @property
     def subject(self) -> Subject:
@@ -89,13 +89,14 @@ class TableBody(RowsView, can_focus=True):
         """The texts of the row under the cursor; none where there is no row."""
         return self.rows.texts(self.cursor_line) if len(self.rows) else ()
 
-    def show(self, rows: TableRows, is_marked: IsMarked | None) -> None:
+    def show(self, rows: TableRows) -> None:
         """Show other rows: the cursor goes to its row of this table, else to the top.
 
         Before the first rows the user may have moved the cursor already; then it stays on that line.
         """
         early_line = self.cursor_line if self.rows.table is EMPTY else 0
-        self._set_rows(rows, is_marked)
+        self.rows = rows
+        set_content_height(self, len(rows))
         line = rows.line_of(rows.state.cursor_row)
         if line is None and early_line and len(rows):
             line = min(early_line, len(rows) - 1)
@@ -105,11 +106,12 @@ class TableBody(RowsView, can_focus=True):
         self.move_to(line or 0, by_user=False)
         self.refresh()
 
-    def update_rows(self, rows: TableRows, is_marked: IsMarked | None) -> None:
+    def update_rows(self, rows: TableRows) -> None:
         """Show newer rows of the same table; the cursor's row stays on its line of the screen once the user moved."""
         offset = self.cursor_line - self.scroll_offset.y
         is_in_view = 0 <= offset < self.size.height
-        self._set_rows(rows, is_marked)
+        self.rows = rows
+        set_content_height(self, len(rows))
         line = rows.line_of(rows.state.cursor_row)
         if line is not None and is_in_view and rows.state.has_moved:
             self.scroll_top_to(line - offset)
@@ -117,10 +119,6 @@ class TableBody(RowsView, can_focus=True):
             line = min(self.cursor_line, len(rows) - 1)
         self.move_to(line, by_user=False)
         self.repaint_changes()
-
-    def _set_rows(self, rows: TableRows, is_marked: IsMarked | None) -> None:
-        self.rows, self._is_marked = rows, is_marked
-        set_content_height(self, len(rows))
 
     def move_to(self, line: int, *, by_user: bool = True) -> None:
         """Put the cursor on a line and scroll it into view; before there are rows the line is only remembered."""
@@ -140,7 +138,7 @@ class TableBody(RowsView, can_focus=True):
         rows = self.rows
         if not 0 <= number < len(rows):
             return None
-        is_marked = self._is_marked is not None and self._is_marked(rows.table, rows.index(number))
+        is_marked = self.is_marked is not None and self.is_marked(rows.table, rows.index(number))
         return table_line(rows.cells(number), rows.texts(number), rows.table, self.column_layout, is_marked=is_marked)
 
     def on_resize(self) -> None:
@@ -182,7 +180,6 @@ class ReportTable(Vertical):
         self._header = LinePanel(id="table-header")
         self.body = TableBody(id="table-body")
         self._key: object = None
-        self._is_marked: IsMarked | None = None
         self._made: Order | None = None
 
     def compose(self) -> ComposeResult:
@@ -210,7 +207,7 @@ class ReportTable(Vertical):
         `made` is the order in which it comes; `holds_order` keeps rows in their places once the user has moved.
         """
         is_same = key == self._key
-        self._key, self._is_marked, self._made = key, is_marked, made
+        self._key, self.body.is_marked, self._made = key, is_marked, made
         held = self.rows.order if is_same and holds_order and state.has_moved else None
         self._show_rows(TableRows(table, state, held), is_same=is_same)
 
@@ -248,10 +245,8 @@ class ReportTable(Vertical):
 
     def _show_rows(self, rows: TableRows, *, is_same: bool) -> None:
         self._fit_columns(rows)
-        if is_same:
-            self.body.update_rows(rows, self._is_marked)
-        else:
-            self.body.show(rows, self._is_marked)
+        show = self.body.update_rows if is_same else self.body.show
+        show(rows)
         self._show_header()
 
     @on(TableBody.Resized)
