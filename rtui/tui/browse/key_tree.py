@@ -28,7 +28,7 @@ from rtui.tui.kit.styled_text import Line
 KEPT_LINES: Final = 512
 """The lines of so many rows of keys are kept for scrolling."""
 
-KEPT_NAME_BYTES: Final = 4096
+KEPT_LINE_BYTES: Final = 4096
 """The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
 
 
@@ -169,7 +169,7 @@ class TreeView(RowsView, can_focus=True):
         line = row_line(row, self.row_layout, self.totals, facts=facts)
         if len(self._key_lines) >= KEPT_LINES:
             self._key_lines.clear()
-        if len(row.name) <= KEPT_NAME_BYTES:
+        if len(row.name) <= KEPT_LINE_BYTES:
             self._key_lines[row] = facts, self.row_layout, line
         return line
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 from rtui.analysis import humanize as fmt
@@ -36,20 +37,32 @@ NAME_SHARE: Final = 0.42
 
 _BETWEEN: Final = 2
 _JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
+_ROLES: Final = {
+    Meaning.NAME: Role.HASH,
+    Meaning.STREAM_ID: Role.HASH,
+    Meaning.INDEX: Role.FAINT,
+    Meaning.SCORE: Role.LIST,
+    Meaning.DURATION_MS: Role.LIST,
+}
 _NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS})
 
 
 def preview_lines(preview: Preview, width: int) -> list[Line]:
-    """Return a page of a value for a panel of this width."""
+    """Return a page of a value for a panel of this width; where it was refused, why."""
     lines: list[Line] = [()]
-    if preview.refusal is not None:
-        lines += refusal_lines(preview.refusal, width)
+    refusal = preview.refusal
+    if refusal is not None:
+        lines.append((gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN)))
+        why = display_text(refusal.detail)
+        if refusal.reason is Reason.GONE:
+            why = literal("It has expired or was deleted since it was listed. r looks again.")
+        lines += [*(prose(why, width, Role.MUTED) if why else ()), ()]
     lines += _summary_lines(preview.summary, width)
     if preview.window is not None:
         lines += _window_lines(preview.kind, preview.window, width)
     if preview.columns and preview.rows:
         lines += table_lines(preview.columns, preview.rows, width)
-    elif preview.columns and preview.refusal is None:
+    elif preview.columns and refusal is None:
         lines += prose(literal("(empty)"), width, Role.FAINT)
     for section in preview.sections:
         title = display_text(section.title)
@@ -59,12 +72,8 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
         if section.rows:
             lines += table_lines(section.columns, section.rows, width)
         lines += _note_lines(section.notes, width)
-    lines += _note_lines(preview.notes, width)
-    if preview.touched:
-        lines += _note_lines(
-            ("Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it.",), width
-        )
-    return lines
+    touch = "Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it."
+    return lines + _note_lines([*preview.notes, *([touch] if preview.touched else [])], width)
 
 
 def page_note(preview: Preview) -> Line:
@@ -83,16 +92,6 @@ def page_note(preview: Preview) -> Line:
     if preview.next_page is not None:
         parts.append(Span(SafeText(f"{'  ' if parts else ''}n ›"), Role.ACCENT))
     return tuple(parts)
-
-
-def refusal_lines(refusal: Unknown, width: int) -> list[Line]:
-    """Return why nothing, or nothing more, is shown."""
-    lines: list[Line] = [(gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN))]
-    if refusal.reason is Reason.GONE:
-        lines += prose(literal("It has expired or was deleted since it was listed. r looks again."), width, Role.MUTED)
-    elif refusal.detail:
-        lines += prose(display_text(refusal.detail), width, Role.MUTED)
-    return [*lines, ()]
 
 
 def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: int) -> list[Line]:
@@ -157,16 +156,26 @@ def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
 
 
 def table_lines(columns: Sequence[PreviewColumn], rows: Sequence[PreviewRow], width: int) -> list[Line]:
-    """Return a table: columns as wide as they need and as fits, the last one wrapped."""
+    """Return a table: columns as wide as they need and as fits; cells that hold bytes are wrapped."""
     texts = [[cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row in rows]
     cells = _column_cells(columns, texts, width - 2 * MARGIN)
+    aligns = [right if column.meaning in _NUMBERS else left for column in columns]
     head: list[Span] = [gap(MARGIN)]
-    for column, room in zip(columns, cells, strict=True):
-        align = right if column.meaning in _NUMBERS else left
+    for column, room, align in zip(columns, cells, aligns, strict=True):
         head += [Span(align(display_text(column.title), room), Role.MUTED), gap(_BETWEEN)]
     lines: list[Line] = [tuple(head)]
     for row, found in zip(rows, texts, strict=True):
-        lines += _row_lines(columns, row, found, cells)
+        parts = [
+            wrap(text, room, CELL_LINES) if column.meaning is Meaning.VALUE else [text]
+            for text, room, column in zip(found, cells, columns, strict=False)
+        ]
+        for wrapped in zip_longest(*parts, fillvalue=literal("")):
+            line: list[Span] = [gap(MARGIN)]
+            for text, value, column, room, align in zip(wrapped, row, columns, cells, aligns, strict=False):
+                is_blank = value is None or isinstance(value, Unread)
+                role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
+                line += [Span(align(text, room), role), gap(_BETWEEN)]
+            lines.append(tuple(line))
     return lines
 
 
@@ -182,39 +191,6 @@ def _column_cells(columns: Sequence[PreviewColumn], texts: Sequence[Sequence[Saf
     rest = width - sum(size for at, size in enumerate(cells) if at != wide) - _BETWEEN * (len(columns) - 1)
     cells[wide] = max(MIN_COLUMN_CELLS, min(natural[wide], rest))
     return cells
-
-
-def _row_lines(
-    columns: Sequence[PreviewColumn], row: PreviewRow, texts: Sequence[SafeText], cells: Sequence[int]
-) -> list[Line]:
-    """Return one row; cells that hold bytes are wrapped when there is no room."""
-    parts = [
-        wrap(text, room, CELL_LINES) if column.meaning is Meaning.VALUE else [text]
-        for text, room, column in zip(texts, cells, columns, strict=False)
-    ]
-    lines: list[Line] = []
-    for index in range(max(map(len, parts), default=0)):
-        line: list[Span] = [gap(MARGIN)]
-        for at, part in enumerate(parts):
-            text = part[index] if index < len(part) else literal("")
-            align = right if columns[at].meaning in _NUMBERS else left
-            line += [Span(align(text, cells[at]), _role(columns[at], row[at])), gap(_BETWEEN)]
-        lines.append(tuple(line))
-    return lines
-
-
-def _role(column: PreviewColumn, value: PreviewCell) -> Role:
-    if value is None or isinstance(value, Unread):
-        return Role.FAINT
-    match column.meaning:
-        case Meaning.NAME | Meaning.STREAM_ID:
-            return Role.HASH
-        case Meaning.INDEX:
-            return Role.FAINT
-        case Meaning.SCORE | Meaning.DURATION_MS:
-            return Role.LIST
-        case _:
-            return Role.TEXT
 
 
 def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:

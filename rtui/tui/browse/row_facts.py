@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from rtui.analysis.facts import RowFacts
+from rtui.analysis.humanize import SECOND_MS
 from rtui.keyspace.rows.rows import Row, RowKind
 
 KEPT: Final = 4_000
@@ -23,8 +24,6 @@ HOLD_S: Final = 60.0
 
 AFTER_EXPIRY_S: Final = 2.0
 """A key is fetched again so long after its time to live has run out: it is gone, or its life was prolonged."""
-
-_SECOND_MS: Final = 1_000
 
 
 class RowFactsCache:
@@ -49,7 +48,7 @@ class RowFactsCache:
         now, shown = asked.at(self._clock()), self._counted_down.get(key)
         if shown is not None and isinstance(now.ttl_ms, int) and isinstance(shown.ttl_ms, int):
             is_same_state = (now.ttl_ms == 0) == (shown.ttl_ms == 0)
-            if is_same_state and now.ttl_ms // _SECOND_MS == shown.ttl_ms // _SECOND_MS:
+            if is_same_state and now.ttl_ms // SECOND_MS == shown.ttl_ms // SECOND_MS:
                 return shown
         self._counted_down[asked.key] = now
         return now
