@@ -86,13 +86,7 @@ def command(
     before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
-    from rtui.analysis.formats.comparison import (  # noqa: PLC0415
-        DEFAULT_TOP,
-        comparison_json,
-        comparison_lines,
-        comparison_markdown,
-        comparison_text,
-    )
+    from rtui.analysis.formats import comparison as forms  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_STREAM, ReportOutput, read_report  # noqa: PLC0415
@@ -102,10 +96,10 @@ def command(
     diff = compare(read_report(before), read_report(after))
     judgements = [judge(threshold, diff, depth) for threshold in thresholds]
     if form == "json":
-        text = comparison_json(diff, judgements, depth=depth, top=top)
+        text = forms.comparison_json(diff, judgements, depth=depth, top=top)
     else:
-        lines = comparison_lines(diff, judgements, depth=depth, top=top or DEFAULT_TOP)
-        text = comparison_text(lines) if form == "text" else comparison_markdown(lines)
+        lines = forms.comparison_lines(diff, judgements, depth=depth, top=top or forms.DEFAULT_TOP)
+        text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
     ReportOutput(STANDARD_STREAM).write(text)
     for outcome, code in ((Outcome.REACHED, 1), (Outcome.UNKNOWN, 3)):
         found = [one for one in judgements if one.outcome is outcome]

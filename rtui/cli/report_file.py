@@ -50,8 +50,8 @@ class ReportOutput:
         if self._path is None:
             return
         try:
-            path = _resolved(self._path)
-            if not _is_special(path):
+            path, is_special = _resolved(self._path)
+            if not is_special:
                 descriptor, part = create_part_file(path)
                 os.close(descriptor)
                 part.unlink()
@@ -76,8 +76,8 @@ class ReportOutput:
                 raise OutputError("standard output", error) from None
             return
         try:
-            path = _resolved(self._path)
-            if _is_special(path):
+            path, is_special = _resolved(self._path)
+            if is_special:
                 path.write_bytes(data)
             else:
                 _replace(path, data)
@@ -86,17 +86,15 @@ class ReportOutput:
             raise OutputError(str(self._path), error, kept) from None
 
 
-def _resolved(path: Path) -> Path:
-    """Return the path with links resolved. Raises OSError for a folder."""
+def _resolved(path: Path) -> tuple[Path, bool]:
+    """Return the path with links resolved, and whether it is a device, pipe or socket, which no file may replace.
+
+    Raises OSError for a folder.
+    """
     resolved = Path(os.path.realpath(path))
     if resolved.is_dir():
         raise IsADirectoryError(0, "It is a folder")
-    return resolved
-
-
-def _is_special(path: Path) -> bool:
-    """Whether this is a device, a pipe or a socket, which must not be replaced by a file."""
-    return path.exists() and not path.is_file()
+    return resolved, resolved.exists() and not resolved.is_file()
 
 
 def _replace(path: Path, data: bytes) -> None:

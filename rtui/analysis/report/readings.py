@@ -133,13 +133,13 @@ class Change:
         low = _share(self.after.low) - _share(self.before.high)
         return Interval(low, _share(self.after.high) - _share(self.before.low)).in_percent()
 
-    def level(self) -> Interval | None:
-        """Return the number after."""
-        return None if self.after is None else Interval(_exact(self.after.low), _exact(self.after.high))
-
-    def level_percent(self) -> Interval | None:
-        """Return the share after, in percent."""
-        return None if self.after is None else Interval(_share(self.after.low), _share(self.after.high)).in_percent()
+    def level(self, *, in_percent: bool) -> Interval | None:
+        """Return the number after, or the share after in percent."""
+        if self.after is None:
+            return None
+        if in_percent:
+            return Interval(_share(self.after.low), _share(self.after.high)).in_percent()
+        return Interval(_exact(self.after.low), _exact(self.after.high))
 
 
 def _exact(number: float) -> Bound:

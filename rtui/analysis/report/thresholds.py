@@ -177,7 +177,7 @@ def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison
     if threshold.unit is ThresholdUnit.POINTS:
         found = numbers.points()
     elif not threshold.is_change:
-        found = numbers.level_percent() if threshold.unit is ThresholdUnit.PERCENT else numbers.level()
+        found = numbers.level(in_percent=threshold.unit is ThresholdUnit.PERCENT)
     elif threshold.unit is ThresholdUnit.PERCENT:
         growth = numbers.growth()
         found = growth and growth.in_percent()

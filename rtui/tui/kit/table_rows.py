@@ -59,10 +59,9 @@ class TableRows:
         self.state = state
         self._texts: dict[int, tuple[SafeText, ...]] = {}
         self._identities = _identities(table)
-        columns, rows, wanted = table.columns, list(range(len(table.rows))), state.filter_text.casefold()
-        if wanted:
-            names = [at for at, column in enumerate(columns) if not column.numeric]
-            rows = [row for row in rows if any(wanted in self._texts_of(row)[at].casefold() for at in names)]
+        columns, rows = table.columns, list(range(len(table.rows)))
+        if state.filter_text:
+            rows = table.filtered_rows(state.filter_text, self._texts_of)
         by = next((at for at, column in enumerate(columns) if column.id == state.sort), None)
         if by is not None:
             rows = table.sorted_rows(rows, by, descending=columns[by].numeric is not state.is_reversed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -24,9 +23,6 @@ from rtui.analysis.report.tables.totals import (
     types,
 )
 from rtui.keyspace.text.display import display, display_text
-
-CLUSTER_NODES: Final = 3
-"""Primaries of the cluster that a standalone server is imagined as: the fewest there can be."""
 
 
 def about(report: Report) -> Table:
@@ -129,6 +125,7 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
 def tables(report: Report) -> list[Table]:
     """Return the tables of a report file below its head; some may have no rows."""
     is_standalone = not report.head.server.cluster_enabled
+    fewest_primaries = 3
     return [
         outline(report),
         types(report),
@@ -145,6 +142,6 @@ def tables(report: Report) -> list[Table]:
         frequency_histogram(report),
         slots(report, top=20),
         slot_tags(report),
-        *([cluster_of(report, CLUSTER_NODES)] if is_standalone and any(report.summary.slots.keys) else []),
+        *([cluster_of(report, fewest_primaries)] if is_standalone and any(report.summary.slots.keys) else []),
         keysizes(report),
     ]

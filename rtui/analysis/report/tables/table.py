@@ -6,7 +6,7 @@ A cell as text is exact, at least (where not all was seen), estimated with its 9
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
@@ -145,6 +145,12 @@ class Table:
     def column(self, column_id: str) -> int:
         """Return the position of a column; ValueError if there is none of that name."""
         return [column.id for column in self.columns].index(column_id)
+
+    def filtered_rows(self, wanted: str, texts_of: Callable[[int], Sequence[str]]) -> list[int]:
+        """Return positions of the rows with a text, in any case, in one of their names or texts as shown."""
+        names = [at for at, column in enumerate(self.columns) if not column.numeric]
+        text = wanted.casefold()
+        return [row for row in range(len(self.rows)) if any(text in texts_of(row)[at].casefold() for at in names)]
 
     def sorted_rows(self, rows: Iterable[int], column: int, *, descending: bool) -> list[int]:
         """Return positions of rows ordered by one column: equal ones keep their order, unknown values come last."""
