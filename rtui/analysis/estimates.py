@@ -2,7 +2,7 @@
 
 Say that 1,000 of 1,000,000 keys were sampled, and that 250 of them are of the namespace `cart`, with 50,000 bytes.
 
-* Its share is 25 %; by Wilson's score interval the truth lies between 22.4 % and 27.8 % (`wilson`, `share`). In a
+* Its share is 25 %; by Wilson's score interval the truth lies between 22.4 % and 27.8 % (`wilson`). In a
   keyspace of 2,000 keys the interval would be narrower, since half of the keys have been seen.
 * The number of its keys is that share of all: 250,000, from 224,000 to 278,000 (`count`). Where the number of all keys
   is an estimate itself, both uncertainties are added as squares.
@@ -62,7 +62,7 @@ Population: TypeAlias = int | Estimate | None
 """How many keys there are in all: exact, an estimate itself, or not known."""
 
 
-def wilson(successes: float, n: int, *, population: int | None = None) -> Estimate:
+def wilson(successes: float, n: int, population: Population = None) -> Estimate:
     """Return the share behind `successes` of `n` draws, by Wilson's score interval at 95 %.
 
     With `population` the draws were distinct members of so many, and the interval narrows as the sample nears all of
@@ -74,10 +74,11 @@ def wilson(successes: float, n: int, *, population: int | None = None) -> Estima
         return Estimate(0.0, 0.0, 1.0)
     share = successes / n
     effective = float(n)
-    if population is not None:
-        if n >= population:
+    size = _size(population)
+    if size is not None:
+        if n >= size:
             return Estimate(share, share, share)
-        effective = n * (population - 1) / (population - n)
+        effective = n * (size - 1) / (size - n)
     z2 = Z_95 * Z_95 / effective
     centre = (share + z2 / 2) / (1 + z2)
     half = math.sqrt(share * (1 - share) * z2 + z2 * z2 / 4) / (1 + z2)
@@ -116,12 +117,6 @@ class NamespaceTally:
         }
 
 
-def share(found: float, n: int, population: Population = None) -> Estimate:
-    """Return the share of keys of which `found` were among n sampled ones."""
-    size = _size(population)
-    return wilson(found, n, population=None if size is None else max(n, size))
-
-
 def count(found: float, n: int, population: Population) -> Estimate | None:
     """Return how many keys there are of which `found` were among n sampled ones: at least those.
 
@@ -130,7 +125,7 @@ def count(found: float, n: int, population: Population) -> Estimate | None:
     if population is None:
         return None
     among = population if isinstance(population, Estimate) else Estimate(population, population, population)
-    part = share(found, n, population)
+    part = wilson(found, n, population)
     below = math.hypot((part.value - part.low) * among.value, part.value * (among.value - among.low))
     above = math.hypot((part.high - part.value) * among.value, part.value * (among.high - among.value))
     value = part.value * among.value

@@ -19,7 +19,6 @@ from rtui.analysis.estimates import (
     count,
     mean,
     quantile,
-    share,
     total,
     wilson,
 )
@@ -141,7 +140,7 @@ def is_in_order(estimate: Estimate | None) -> bool:
 @given(sizes, populations, st.floats(0.01, 0.99))
 def test_every_interval_holds_its_value(some: list[int], population: Population, q: float) -> None:
     n, whole, largest = len(some), moments(some), max(some)
-    assert is_in_order(share(n // 3, n, population))
+    assert is_in_order(wilson(n // 3, n, population))
     assert is_in_order(mean(*whole, n, population, largest=largest))
     assert is_in_order(quantile(Exact(some).quantiles, len(some), q, population))
     if population is not None:
@@ -159,7 +158,7 @@ def test_a_sum_that_rounding_has_made_tiny_has_no_upper_bound() -> None:
 def test_all_keys_are_no_sample(some: list[int]) -> None:
     n, whole = len(some), moments(some)
     for estimate, truth in (
-        (share(n // 3, n, n), n // 3 / n),
+        (wilson(n // 3, n, n), n // 3 / n),
         (count(n // 3, n, n), n // 3),
         (total(*whole, n, n), whole[0]),
         (mean(*whole, n, n), whole[0] / n),
@@ -230,7 +229,7 @@ def coverage(size: Callable[[random.Random], float]) -> dict[str, float]:
             mine = [keys[i] for i in drawn if i < part]
             spread = Exact(whole)
             for name, estimate, truth in (
-                ("share", share(len(mine), DRAWN, KEYS), part / KEYS),
+                ("share", wilson(len(mine), DRAWN, KEYS), part / KEYS),
                 ("count", count(len(mine), DRAWN, KEYS), part),
                 ("total", total(*moments(whole), DRAWN, KEYS, largest=max(whole)), all_bytes),
                 ("part", total(*moments(mine), DRAWN, KEYS, largest=max(mine)), part_bytes),

@@ -270,7 +270,7 @@ class SampleFigures(Figures):
 
     def share(self, count: int, of: int) -> Figure:
         """Estimate by Wilson's interval; the share of no keys may be any."""
-        return estimates.share(count, of, self._part(of))
+        return estimates.wilson(count, of, self._part(of))
 
     def memory(self, total: int, sums: Callable[[], SizeSums]) -> Figure:
         """Estimate by `SampleBytes`."""

@@ -21,12 +21,10 @@ _CLOSE = b"}"
 
 
 class Cut(NamedTuple):
-    """Where the first separator of a suffix is: offsets into the bytes that were searched."""
+    """Where a separator is in the bytes searched: the segment ends where it starts, and the rest begins at its end."""
 
     separator_start: int
-    """The segment ends here."""
     separator_end: int
-    """The rest begins here."""
 
 
 class Segment(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.estimates import share
+from rtui.analysis.estimates import wilson
 from rtui.analysis.humanize import counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
@@ -285,7 +285,7 @@ class SlotTexts:
         for one in found:
             part = fmt.share(one.load / total if total else 0)
             if is_sampled and total:
-                part = fmt.written(share(one.load, total), fmt.share)
+                part = fmt.written(wilson(one.load, total), fmt.share)
             name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
             bars.append(HorizontalBar(name, (loads.text(one.load), part), one.load, Role.MUTED, role))
         cluster = [(), tuple(head), *bar_lines(bars, width)]
@@ -302,7 +302,7 @@ class SlotTexts:
         load = sum(loads.values[cell.start : cell.stop])
         factor = sum(owned) / own_slots if total and own_slots else 0.0
         if loads.coverage is CoverageKind.ESTIMATE and factor and not loads.is_bytes:
-            return load, fmt.written(share(load, total).scaled(factor), ratio_text)
+            return load, fmt.written(wilson(load, total).scaled(factor), ratio_text)
         return load, ratio_text(load / total * factor if factor else 0.0)
 
 

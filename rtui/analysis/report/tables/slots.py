@@ -11,7 +11,7 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
-from rtui.analysis.estimates import Estimate, binomial_tail, share
+from rtui.analysis.estimates import Estimate, binomial_tail, wilson
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
@@ -203,4 +203,4 @@ def _loads(cells: Cells) -> tuple[Column, Column]:
 
 def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
     """Return a number of keys as a share of all, so many times; in an estimate with its interval."""
-    return share(keys, total).scaled(times) if cells.is_estimate else keys / total * times
+    return wilson(keys, total).scaled(times) if cells.is_estimate else keys / total * times
