@@ -58,6 +58,11 @@ class Estimate(Struct, frozen=True):
         return self.low <= truth <= self.high
 
 
+def as_estimate(figure: float | Estimate) -> Estimate:
+    """Return a figure with its interval; that of an exact number has no width."""
+    return figure if isinstance(figure, Estimate) else Estimate(figure, figure, figure)
+
+
 Population: TypeAlias = int | Estimate | None
 """How many keys there are in all: exact, an estimate itself, or not known."""
 
@@ -124,7 +129,7 @@ def count(found: float, n: int, population: Population) -> Estimate | None:
     """
     if population is None:
         return None
-    among = population if isinstance(population, Estimate) else Estimate(population, population, population)
+    among = as_estimate(population)
     part = wilson(found, n, population)
     below = math.hypot((part.value - part.low) * among.value, part.value * (among.value - among.low))
     above = math.hypot((part.high - part.value) * among.value, part.value * (among.high - among.value))
@@ -143,7 +148,7 @@ def total(
     """
     if population is None or n == 0:
         return None
-    among = population if isinstance(population, Estimate) else Estimate(population, population, population)
+    among = as_estimate(population)
     value = sum_ / n * max(n, among.value)
     below, above = _log_reach(sum_, squares, n, population, largest)
     doubt = math.log(among.high / among.low) / 2 if among.low > 0 else 0.0
@@ -183,7 +188,7 @@ def quantile(
 
 
 def _size(population: Population) -> int | None:
-    return round(population.value) if isinstance(population, Estimate) else population
+    return None if population is None else round(as_estimate(population).value)
 
 
 def _unseen_share(n: int, population: Population) -> float:

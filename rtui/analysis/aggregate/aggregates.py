@@ -26,7 +26,7 @@ from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch, Tally
 from rtui.analysis.aggregate.top_keys import TopKeys
-from rtui.analysis.estimates import Estimate, wilson
+from rtui.analysis.estimates import Estimate, as_estimate, wilson
 from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Scope, Stats, Summary, TypeReport
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.slices import Slicer, Slices
@@ -37,10 +37,8 @@ MOST_WAITING: Final = 8_192
 """Rows that wait in buffers, all together, to be counted many at a time."""
 
 MOST_EXPIRY_BINS: Final = 65_536
-"""Bins of expiries of all patterns and types together: about 18 MB."""
-
 KEYS_BETWEEN_COARSENING: Final = 32_768
-"""After so many keys the bins of expiries are counted again."""
+"""Bins of expiries of all patterns and types together, about 18 MB; they are counted again after so many keys."""
 
 ADDED_AT_ONCE: Final = 5
 """Batches that are added when one comes, held ones first, once no summary is being made."""
@@ -343,14 +341,7 @@ def encoding_reports(
         for encoding, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
             keys, share = figures.keys(count), figures.share(count, total)
             if total < of_type:
-                share = wilson(count, total, population=of_type)
-                keys = _product(share, figures.keys(of_type))
+                share, whole = wilson(count, total, population=of_type), as_estimate(figures.keys(of_type))
+                keys = Estimate(share.low * whole.low, share.value * whole.value, share.high * whole.high)
             reports.append(EncodingReport(kind=key_type, encoding=encoding, keys=keys, share=share))
     return tuple(reports)
-
-
-def _product(share: Estimate, keys: Figure) -> Estimate:
-    """Return a share of a number of keys; where both are estimates, with the bounds of both."""
-    if isinstance(keys, Estimate):
-        return Estimate(share.low * keys.low, share.value * keys.value, share.high * keys.high)
-    return share.scaled(keys)

@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, bin_memory
 from rtui.analysis.aggregate.pattern_tree import PatternNode
-from rtui.analysis.estimates import binomial_tail
+from rtui.analysis.estimates import as_estimate, binomial_tail
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import NodeKind
 from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
@@ -50,26 +50,20 @@ LONGEST_CLIFF: Final = 16
 """A cliff is at most so many bins long."""
 
 LEAST_SHARE: Final = 0.02
-"""A cliff holds at least so much of the keys of its namespace."""
-
 LEAST_KEYS: Final = 20
-"""A cliff holds at least so many keys."""
+"""A cliff holds at least such a share of the keys of its namespace, and at least so many."""
 
 START_BINS: Final = 3
 """A cliff that begins in so many bins at the start of the pass has nothing before it that it could stand out from."""
 
 RATIO_AT_START: Final = 10.0
-"""There a cliff must stand out so many times from what follows, at once and later."""
-
 REST_AT_START: Final = 0.1
-"""There so much of what expires must do so later, or else the keys are just short-lived."""
-
+"""There a cliff must stand out so many times from what follows, at once and later; and such a share of what expires
+must do so later, or else the keys are just short-lived."""
 
 MOST_TIMELINES: Final = 12
-"""So many namespaces get a timeline, besides the whole keyspace."""
-
 FEWEST_EXPIRING: Final = 2
-"""A namespace in which fewer keys expire gets none."""
+"""So many namespaces get a timeline, besides the whole keyspace; one in which fewer keys expire gets none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +236,7 @@ def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slice
         cliffs += find_cliffs(bins, keys=node.keys, path=names, label=label, figures=figures, largest=largest)
         yield from slicer.pause()
     cliffs = [one for one in cliffs if not any(_explains(other, one) for other in cliffs)]
-    cliffs.sort(key=lambda cliff: (-_keys(cliff), cliff.start_s))
+    cliffs.sort(key=lambda cliff: (-as_estimate(cliff.keys).value, cliff.start_s))
     return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
 
 
@@ -292,8 +286,4 @@ def _explains(below: Cliff, cliff: Cliff) -> bool:
     depth = len(cliff.path)
     is_below = len(below.path) > depth and below.path[:depth] == cliff.path
     is_then = below.start_s < cliff.end_s and cliff.start_s < below.end_s
-    return is_below and is_then and 2 * _keys(below) > _keys(cliff)
-
-
-def _keys(cliff: Cliff) -> float:
-    return cliff.keys if isinstance(cliff.keys, (int, float)) else cliff.keys.value
+    return is_below and is_then and 2 * as_estimate(below.keys).value > as_estimate(cliff.keys).value

@@ -33,7 +33,7 @@ from typing import Final, NamedTuple
 from rtui.analysis import estimates
 from rtui.analysis.aggregate.expiry_bins import Bin
 from rtui.analysis.aggregate.sketch import ERROR, Sketch
-from rtui.analysis.estimates import Estimate, Population
+from rtui.analysis.estimates import Estimate, Population, as_estimate
 from rtui.analysis.report.document import Quantiles
 from rtui.analysis.report.members import Figure
 
@@ -117,11 +117,11 @@ class SampleBytes:
         """`sizes` are those of the n sampled keys; `bound` is the most that all keys can have, None where not known."""
         self._n = n
         self._population = population
-        self._unseen = population is None or _number(population) > n
+        self._unseen = population is None or as_estimate(population).value > n
         self._cap = cap_of(sizes, n)
         self._all = sizes.capped(self._cap)
         self._bound = self._all.seen if not self._unseen else inf if bound is None else max(bound, self._all.seen)
-        weight = 1.0 if population is None else max(1.0, _number(population) / max(1, n))
+        weight = 1.0 if population is None else max(1.0, as_estimate(population).value / max(1, n))
         most = (self._bound - self._all.seen) / self._all.kept if self._all.kept else 0.0
         self._more = min(weight - 1, most)
         """How many times its own capped size a key stands for besides itself."""
@@ -181,10 +181,6 @@ class SampleBytes:
     def _extrapolated(self, part: _CappedSums) -> Estimate | None:
         """Return the sum of the capped sizes of all such keys; None where the number of keys is not known."""
         return estimates.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
-
-
-def _number(population: int | Estimate) -> float:
-    return population.value if isinstance(population, Estimate) else float(population)
 
 
 def _ordered(low: float, value: float, high: float) -> Estimate:
@@ -294,7 +290,7 @@ class SampleFigures(Figures):
         """Return about how many keys of the keyspace there are for so many of the sample; None where not known."""
         if self._population is None or not self._keys:
             return None if self._population is None else count
-        return max(count, round(count * _number(self._population) / self._keys))
+        return max(count, round(count * as_estimate(self._population).value / self._keys))
 
 
 def sums_of(sketch: Sketch) -> SizeSums:

@@ -45,19 +45,15 @@ from rtui.keyspace.text.identifiers import DIGITS, MARKS, Shapes
 from rtui.keyspace.text.segments import Separators
 
 MOST_SHAPES: Final = 16_384
-"""Shapes that are remembered, all together; beyond that all are forgotten and learnt anew."""
-
 LONGEST_SHAPE: Final = 128
-"""No longer shape is remembered, in bytes."""
+"""So many shapes are remembered, none of more bytes; beyond that all are forgotten and learnt anew."""
 
 NO_FACTS: Final = (0,)
 """The row in a buffer of a key of which nothing is known."""
 
 MOST_UNPLACED_KEYS: Final = 4096
-"""At most so many keys wait before they are decided on."""
-
 MOST_UNPLACED_BYTES: Final = 4 << 20
-"""Their names have at most so many bytes together."""
+"""At most so many keys, with so many bytes of names together, wait before they are decided on."""
 
 MERGED_FROM_KEYS: Final = 10_000
 """With fewer keys than this nothing is merged before the end: shares of them say too little."""

@@ -159,7 +159,6 @@ class TopKeys:
             self._count_over(batch.key_type, batch.memory_bytes, batch.lengths)
 
     def _count_over(self, key_type: bytes, memory: Sequence[int] | None, lengths: Sequence[int] | None) -> None:
-        """Count the keys above the thresholds of their type."""
         limits = self._thresholds.limits(key_type)
         if key_type == STRING.name and lengths is None:
             lengths = memory

@@ -6,8 +6,8 @@ import math
 
 from msgspec import Struct, field
 
-from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.members import Figure, Name, Number, Text, as_estimate
+from rtui.analysis.estimates import Estimate, as_estimate
+from rtui.analysis.report.members import Figure, Name, Number, Text
 
 
 class ExpiryBin(Struct, frozen=True):

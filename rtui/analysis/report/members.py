@@ -58,11 +58,6 @@ Figure: TypeAlias = Count | Number | Estimate
 """A number that is exact (or, in a partial report, at least so much), or an estimate with its 95 % interval."""
 
 
-def as_estimate(figure: Figure) -> Estimate:
-    """Return a figure with its interval; that of an exact number has no width."""
-    return figure if isinstance(figure, Estimate) else Estimate(figure, figure, figure)
-
-
 TtlBins: TypeAlias = Annotated[
     tuple[Figure, ...], Meta(min_length=len(TTL_EDGES_S) + 1, max_length=len(TTL_EDGES_S) + 1)
 ]

@@ -20,9 +20,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from rtui.analysis.estimates import Estimate, wilson
+from rtui.analysis.estimates import Estimate, as_estimate, wilson
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Step
-from rtui.analysis.report.members import Figure, as_estimate
+from rtui.analysis.report.members import Figure
 
 Bound: TypeAlias = Fraction | float
 """An end of an interval: an exact number, or infinity."""

@@ -30,10 +30,8 @@ KEEP_ORDER = 50_000
 """Up to this many namespaces keep their order when some of them are removed, which takes some ten milliseconds."""
 
 ORDER_BATCH = 8_192
-"""The number of positions stored between two looks at the clock."""
-
 SEARCH_BATCH = 4_096
-"""The number of labels compared between two looks at the clock."""
+"""The number of positions stored, and of labels compared, between two looks at the clock."""
 
 
 class ChildOrder(NamedTuple):
@@ -214,7 +212,6 @@ class Listing:
         self.key_count = self.node.key_total
 
     def _place_expanded(self) -> None:
-        """Compute the positions of the expanded children again."""
         self.expanded.sort(key=lambda child: self.name_order.position_of(child.node.ordinal))
         self._expanded_positions = [self.name_order.position_of(child.node.ordinal) for child in self.expanded]
         self._starts = None

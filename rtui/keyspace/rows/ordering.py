@@ -41,10 +41,8 @@ BATCH = 1024
 """The number of children handled between two looks at the clock."""
 
 PER_BUCKET = 2048
-"""About the number of names in a bucket."""
-
 PER_BORDER = 8
-"""The number of sampled names for each border between buckets."""
+"""About the number of names in a bucket, and of sampled names for each border between buckets."""
 
 MAX_KEYS_BY_COUNT = 50_000
 """More keys of one namespace than this are sorted only by `Sort.NAME`, since it takes some tenths of a second."""

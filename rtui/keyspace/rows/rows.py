@@ -26,10 +26,8 @@ from rtui.keyspace.store.store import NamespaceStore
 P = ParamSpec("P")
 
 ALL_BELOW_ROWS = 10_000
-"""Expanding everything below a namespace stops after this many rows."""
-
 ALL_BELOW_LEVELS = 1_000
-"""Expanding everything below a namespace stops at this many levels: one key can have a hundred thousand."""
+"""Expanding everything below a namespace stops after so many rows or levels: one key can have a hundred thousand."""
 
 SORT_AT_ONCE = 2_000
 """Up to this many children are sorted without a pause where a listing has to be sorted at once."""

@@ -37,10 +37,8 @@ from itertools import accumulate, islice, pairwise
 from rtui.keyspace.slices import Slicer, Slices
 
 MAX_INLINE_NAMES = 8
-"""More names than this are not packed inline."""
-
 MAX_INLINE_BYTES = 64
-"""A name longer than this is not packed inline."""
+"""More names than this, and a name longer than this, are not packed inline."""
 
 INLINE_START = [bytes((1, length)) for length in range(MAX_INLINE_BYTES + 1)]
 """What precedes a single inline name, by its length."""

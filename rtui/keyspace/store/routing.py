@@ -196,10 +196,9 @@ def _by_segment(triples: Iterable[Triple]) -> tuple[list[bytes], list[ChildSuffi
 
 
 CHILD_BYTES = 112
-"""What a child takes besides its suffixes: its label as an object, a dictionary entry and a place in a list."""
-
 NAMESPACE_BYTES = 200
-"""What a child takes in addition when it is a `Namespace` object."""
+"""What a child takes besides its suffixes: its label as an object, a dictionary entry and a place in a list; and in
+addition when it is a `Namespace` object."""
 
 SHRINK_TO = 0.9
 """When the budget is exceeded, names are dropped until the rest takes this share of it."""

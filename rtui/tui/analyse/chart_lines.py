@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.estimates import Estimate
+from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind
-from rtui.analysis.report.members import Figure, as_estimate
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import COVERAGE_MARKS
 from rtui.keyspace.text.display import SafeText

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from math import isinf
 
-from rtui.analysis.estimates import Estimate
+from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
-from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure, as_estimate
+from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 
 _LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
