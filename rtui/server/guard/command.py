@@ -96,7 +96,10 @@ class Command:
 def find_spec(argv: Sequence[bytes]) -> Spec | None:
     """Find the entry that admits a whole command line, words in capitals; None when the line may not be sent."""
     line = tuple(argv)
-    return next((spec for spec in _BY_FIRST_WORD.get(line[0], ()) if spec.admits(line)), None) if line else None
+    for spec in _BY_FIRST_WORD.get(line[0], ()) if line else ():
+        if spec.admits(line):
+            return spec
+    return None
 
 
 def build_command(*argv: bytes, consent: Consent | None = None, evidence: Evidence | None = None) -> Command:

@@ -283,14 +283,13 @@ class Spec:
     """What has to be known of the key before it may be built, where its cost depends on the value; None for nothing."""
 
     words: tuple[bytes, ...] = field(init=False)
+    has_secret: bool = field(init=False)
+    """Whether an argument is a password."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.name.encode().split(b" ")))
-
-    @property
-    def has_secret(self) -> bool:
-        """Whether an argument is a password."""
-        return any(isinstance(element, Checked) and element.is_secret for element in self.shape)
+        is_secret = any(isinstance(element, Checked) and element.is_secret for element in self.shape)
+        object.__setattr__(self, "has_secret", is_secret)
 
     @property
     def server_name(self) -> str:

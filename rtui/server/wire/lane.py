@@ -81,6 +81,7 @@ class Lane(asyncio.BufferedProtocol):
         self._last_reply_s = 0.0
         self._reply_timeout_s = reply_timeout_s
         self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
         self._denied: dict[str, ServerError] = {}
@@ -297,7 +298,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where bytes go: a view, since TLS fills it in slices, and a slice of a bytearray is a copy."""
-        return memoryview(self._buffer)
+        return self._view
 
     def pause_writing(self) -> None:
         """Hold what is sent back: the transport has enough."""
