@@ -31,18 +31,12 @@ NAME: Final[Line] = (Span(literal(" rtui"), Role.BADGE), Span(literal("  ")))
 
 
 def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None) -> Line:
-    """Return the title bar in exactly `width` cells; `label` stands for the server's own."""
-    name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
-    figures = fitted(_figures(status), max(0, width - IDENTITY_CELLS))
-    room = width - line_width(NAME) - line_width(figures) - 2
-    who = clip(fitted(_identity(status, name), room), room)
-    blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
-    return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+    """Return the title bar in exactly `width` cells: who the server is, what rtui promises, and the server's figures.
 
-
-def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
-    """Return the pieces that say who the server is and what rtui promises."""
+    `label` stands for the server's own.
+    """
     server = status.server
+    name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
     pieces = [Piece(0, (Span(name, Role.STRONG),))]
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
@@ -54,9 +48,15 @@ def _identity(status: BrowsingStatus, name: SafeText) -> list[Piece]:
     pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
     pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
     if status.no_touch is NoTouch.ON:
-        return [*pieces, Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),))]
-    why = literal("denied") if status.no_touch is NoTouch.DENIED else literal("not supported")
-    return [*pieces, Piece(1, (Span(SafeText(f"NO-TOUCH {why}"), Role.WARN),))]
+        pieces.append(Piece(3, (Span(literal("NO-TOUCH"), Role.GOOD),)))
+    else:
+        why = literal("denied") if status.no_touch is NoTouch.DENIED else literal("not supported")
+        pieces.append(Piece(1, (Span(SafeText(f"NO-TOUCH {why}"), Role.WARN),)))
+    figures = fitted(_figures(status), max(0, width - IDENTITY_CELLS))
+    room = width - line_width(NAME) - line_width(figures) - 2
+    who = clip(fitted(pieces, room), room)
+    blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
+    return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:
