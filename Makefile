@@ -4,6 +4,10 @@
 
 PYTHON := .venv/bin/python
 ARGS ?=
+# What is compiled is kept: the tests start many Pythons.
+unexport PYTHONDONTWRITEBYTECODE
+# Two a core: tests of the interface wait half of their time until it rests.
+WORKERS = $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +24,7 @@ test: ## Run all tests, as CI does
 	$(PYTHON) -m pytest -q -n auto $(ARGS)
 
 test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, nothing slow
-	$(PYTHON) -m pytest -q -n auto --fast $(ARGS)
+	$(PYTHON) -m pytest -q -n $(WORKERS) --fast $(ARGS)
 
 lint: ## Lint, and check the format
 	$(PYTHON) -m ruff check .
