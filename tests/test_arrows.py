@@ -7,7 +7,7 @@ import json
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,8 @@ def modules(package: str) -> list[str]:
     return [f"rtui.{package}", *names]
 
 
-def brought_in_by(names: list[str]) -> set[str]:
+@cache
+def brought_in_by(*names: str) -> frozenset[str]:
     """Import modules in a fresh interpreter and return the names of everything that is loaded then."""
     program = (
         "import importlib, json, sys\n"
@@ -79,19 +80,22 @@ def brought_in_by(names: list[str]) -> set[str]:
     command = [sys.executable, "-c", program, json.dumps(names)]
     result = subprocess.run(command, cwd=SOURCE.parent, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    return set(json.loads(result.stdout))
+    return frozenset(json.loads(result.stdout))
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the full name of everything that a file imports, wherever in it the import stands."""
+@cache
+def imports(path: Path) -> list[tuple[int, str]]:
+    """The line and the full name of everything that a file imports, wherever in it the import stands."""
+    found: list[tuple[int, str]] = []
     package = ("rtui", *path.relative_to(SOURCE).with_suffix("").parts[:-1])
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = list(package[: len(package) - node.level + 1]) if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+    return found
 
 
 def test_every_package_has_its_place() -> None:
@@ -103,7 +107,7 @@ def test_every_package_has_its_place() -> None:
 
 @pytest.mark.parametrize("package", [*LAYERS, DEMO])
 def test_a_package_brings_in_nothing_from_above(package: str) -> None:
-    loaded = brought_in_by(modules(package))
+    loaded = brought_in_by(*modules(package))
     assert f"rtui.{package}" in loaded
     assert {name.split(".")[1] for name in loaded if name.startswith("rtui.")} <= ALLOWED[package]
     assert not {name.partition(".")[0] for name in loaded} & FORBIDDEN[package]
@@ -111,7 +115,7 @@ def test_a_package_brings_in_nothing_from_above(package: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(PURE))
 def test_a_pure_package_brings_in_its_libraries_only(package: str) -> None:
-    more = brought_in_by(modules(package)) - brought_in_by([])
+    more = brought_in_by(*modules(package)) - brought_in_by()
     assert {name.partition(".")[0] for name in more} <= sys.stdlib_module_names | {"rtui"} | PURE[package]
 
 
@@ -154,7 +158,7 @@ def test_redis_py_is_the_tests_client_only() -> None:
 def test_what_answers_at_once_stays_light(module: str) -> None:
     if not (SOURCE / Path(*module.split(".")[1:]).with_suffix(".py")).exists():
         pytest.skip(f"{module} is not there")
-    tops = {name.partition(".")[0] for name in brought_in_by([module])}
+    tops = {name.partition(".")[0] for name in brought_in_by(module)}
     assert not tops & {"textual", "rich", "redis", "hiredis", "asyncio"}
 
 
@@ -165,7 +169,7 @@ def test_the_check_of_imports_sees_every_kind(tmp_path: Path, monkeypatch: pytes
     lines = ("import os", "from rtui.tui import app", "from . import two", "from ..lane import Lane")
     file.write_text("\n".join((*lines, "def f():", "    import textual.app")))
     monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
-    assert list(imports(file)) == [
+    assert imports(file) == [
         (1, "os"),
         (2, "rtui.tui.app"),
         (3, "rtui.server.preview.two"),
