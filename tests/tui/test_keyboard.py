@@ -20,7 +20,7 @@ from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
-from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import FixedSession
@@ -204,7 +204,7 @@ async def test_what_lies_under_a_small_window_goes_on(key: str) -> None:
         assert user.screen in app._background_screens
 
 
-def notices(user: Analyst) -> list[str]:
+def notices(user: AnalyseUser) -> list[str]:
     return [str(notice.message) for notice in user.screen.app._notifications]
 
 

@@ -10,7 +10,7 @@ from rtui.server.analysis_session import AnalysisStatus, lost_by_leaving
 from rtui.server.scan.progress import ScanState
 from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report
-from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.browsing import browsing
 
@@ -36,7 +36,7 @@ def test_only_what_took_long_is_lost(status: AnalysisStatus, said: str | None) -
 
 
 @asynccontextmanager
-async def asked(key: str) -> AsyncIterator[Analyst]:
+async def asked(key: str) -> AsyncIterator[AnalyseUser]:
     """The question that the key brings up during a long analysis."""
     async with analysing(FixedAnalysis(made_report(), LONG)) as user:
         await user.press(key)

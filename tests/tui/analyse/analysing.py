@@ -28,7 +28,7 @@ def app_on(source: FixedAnalysis, terminal: type[PaletteApp] | None = None, **op
     return RtuiApp(given, session) if terminal is None else terminal(given, session, palette=terminal.shown_in)
 
 
-class Analyst:
+class AnalyseUser:
     """A screen, its analysis, and a hand on the keyboard."""
 
     def __init__(self, pilot: Pilot[int], screen: AnalyseScreen, source: FixedAnalysis) -> None:
@@ -65,7 +65,9 @@ class Analyst:
 
 
 @asynccontextmanager
-async def analysing(source: FixedAnalysis, size: tuple[int, int] = (120, 36), **options: Any) -> AsyncIterator[Analyst]:
+async def analysing(
+    source: FixedAnalysis, size: tuple[int, int] = (120, 36), **options: Any
+) -> AsyncIterator[AnalyseUser]:
     """The screen over the tree."""
     app = app_on(source, **options)
     async with app.run_test(size=size, notifications=True) as pilot:
@@ -75,4 +77,4 @@ async def analysing(source: FixedAnalysis, size: tuple[int, int] = (120, 36), **
         screen = app.screen
         assert isinstance(screen, AnalyseScreen)
         await until(pilot, lambda: screen.size.width > 0 and bool(screen.title_bar.lines))
-        yield Analyst(pilot, screen, source)
+        yield AnalyseUser(pilot, screen, source)

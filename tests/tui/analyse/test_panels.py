@@ -13,7 +13,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.expiry_panel import TimeRange
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from tests.made_report import made_report
-from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
 
@@ -37,110 +37,110 @@ class SessionAnalysis(FixedAnalysis):
             raise self.refusal
 
 
-def is_asking(desk: Analyst) -> bool:
-    return isinstance(desk.screen.app.screen, HotSessionScreen)
+def is_asking(user: AnalyseUser) -> bool:
+    return isinstance(user.screen.app.screen, HotSessionScreen)
 
 
 @pytest.mark.slow
 async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
     source = SessionAnalysis(made_report())
-    async with analysing(source) as desk:
-        await desk.press("3", "H")
-        await desk.until_shown("HOTKEYS START", "17 %", "1.6 %")
-        await desk.press("d", "s", "l", "y")
-        await desk.until(lambda: bool(source.consents))
+    async with analysing(source) as user:
+        await user.press("3", "H")
+        await user.until_shown("HOTKEYS START", "17 %", "1.6 %")
+        await user.press("d", "s", "l", "y")
+        await user.until(lambda: bool(source.consents))
         assert source.consents == [Consent(300, 10, discards_result=True)]
-        await desk.until_shown("The server counts its hot keys")
+        await user.until_shown("The server counts its hot keys")
 
 
 async def test_the_hot_keys_grow_older_while_they_are_looked_at() -> None:
     source = FixedAnalysis(made_report())
     source.put(source.report, ScanState.DONE)
-    async with analysing(source) as desk:
-        await desk.press("3")
-        await desk.until_shown("4s old")
+    async with analysing(source) as user:
+        await user.press("3")
+        await user.until_shown("4s old")
         source.status = replace(source.status, hot_since_s=60.0)
-        desk.screen.flush()
-        await desk.until_shown("1m 4s old")
-        await desk.press("1", "3")
-        await desk.until_shown("1m 4s old")
+        user.screen.flush()
+        await user.until_shown("1m 4s old")
+        await user.press("1", "3")
+        await user.until_shown("1m 4s old")
 
 
 async def test_hot_keys_are_asked_for_again_only_while_they_are_shown() -> None:
     source = SessionAnalysis(made_report())
-    async with analysing(source) as desk:
-        desk.screen.flush()
+    async with analysing(source) as user:
+        user.screen.flush()
         assert "hot" not in source.asked
-        await desk.press("3")
-        desk.screen.flush()
-        await desk.until(lambda: source.asked.count("hot") == 1)
-        desk.screen.flush()
-        await desk.pilot.pause()
+        await user.press("3")
+        user.screen.flush()
+        await user.until(lambda: source.asked.count("hot") == 1)
+        user.screen.flush()
+        await user.pilot.pause()
         assert source.asked.count("hot") == 1
 
 
 @pytest.mark.parametrize("key", ["escape", "q", "n"])
 async def test_nothing_but_yes_starts_a_session(key: str) -> None:
     source = SessionAnalysis(made_report())
-    async with analysing(source) as desk:
-        await desk.press("3", "H")
-        await desk.until(lambda: is_asking(desk))
-        await desk.press("enter", "space", key)
-        await desk.until(lambda: not is_asking(desk))
+    async with analysing(source) as user:
+        await user.press("3", "H")
+        await user.until(lambda: is_asking(user))
+        await user.press("enter", "space", key)
+        await user.until(lambda: not is_asking(user))
         assert source.consents == []
 
 
 async def test_a_refused_session_is_told_and_costs_nothing_else() -> None:
     refusal = SessionRefusedError("No hot-key session", "A session runs; it is not rtui's to stop.")
-    async with analysing(SessionAnalysis(made_report(), refusal)) as desk:
-        await desk.press("3", "H", "y")
-        await desk.until_shown("No hot-key session", "not rtui's to stop")
+    async with analysing(SessionAnalysis(made_report(), refusal)) as user:
+        await user.press("3", "H", "y")
+        await user.until_shown("No hot-key session", "not rtui's to stop")
 
 
 @pytest.mark.slow
 async def test_sessions_are_offered_only_where_there_are_any_and_not_while_a_pass_would_be_counted() -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
-        await desk.press("3", "H")
-        assert not is_asking(desk)
+    async with analysing(FixedAnalysis(made_report())) as user:
+        await user.press("3", "H")
+        assert not is_asking(user)
     source = SessionAnalysis(made_report())
     source.put(made_report(), ScanState.RUNNING)
-    async with analysing(source) as desk:
-        await desk.press("3", "H")
-        assert not is_asking(desk)
+    async with analysing(source) as user:
+        await user.press("3", "H")
+        assert not is_asking(user)
 
 
 async def test_the_time_range_goes_round() -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
-        await desk.press("4")
+    async with analysing(FixedAnalysis(made_report())) as user:
+        await user.press("4")
         for time_range in (TimeRange.HOUR, TimeRange.DAY, TimeRange.WEEK, TimeRange.ALL, TimeRange.HOUR):
-            await desk.until_shown(f"[{time_range.title}]")
-            await desk.press("o")
+            await user.until_shown(f"[{time_range.title}]")
+            await user.press("o")
 
 
 async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
-        await desk.press("4")
-        await desk.until_shown("coming expiries of shop:session")
-        await desk.press("right_square_bracket")
-        await desk.until_shown("coming expiries of all keys")
+    async with analysing(FixedAnalysis(made_report())) as user:
+        await user.press("4")
+        await user.until_shown("coming expiries of shop:session")
+        await user.press("right_square_bracket")
+        await user.until_shown("coming expiries of all keys")
 
 
 @pytest.mark.slow
 async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mouse() -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
-        await desk.press("5")
-        await desk.until_shown("slots 10,768–10,783")
-        await desk.press("shift+down", "shift+right")
-        await desk.until_shown("slots 11,808–11,823")
-        await desk.press("down")
-        await desk.until_shown("slots 6,880–6,895")
-        await desk.pilot.click("#chart", offset=(9, 1))
-        await desk.until_shown("slots 0–15")
+    async with analysing(FixedAnalysis(made_report())) as user:
+        await user.press("5")
+        await user.until_shown("slots 10,768–10,783")
+        await user.press("shift+down", "shift+right")
+        await user.until_shown("slots 11,808–11,823")
+        await user.press("down")
+        await user.until_shown("slots 6,880–6,895")
+        await user.pilot.click("#chart", offset=(9, 1))
+        await user.until_shown("slots 0–15")
 
 
 async def test_slots_by_bytes_and_as_another_cluster() -> None:
-    async with analysing(FixedAnalysis(made_report())) as desk:
-        await desk.press("5", "m")
-        await desk.until_shown("1.75 GiB in 16,384 slots")
-        await desk.press("n")
-        await desk.until_shown("[12]", "as a cluster of 12")
+    async with analysing(FixedAnalysis(made_report())) as user:
+        await user.press("5", "m")
+        await user.until_shown("1.75 GiB in 16,384 slots")
+        await user.press("n")
+        await user.until_shown("[12]", "as a cluster of 12")

@@ -21,7 +21,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
-from tests.tui.analyse.analysing import Analyst, analysing
+from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
 from tests.tui.browsing import until
 from tests.tui.visiting import check_text
@@ -34,77 +34,77 @@ def done(report: Report | None = None) -> FixedAnalysis:
 
 
 async def test_nothing_begins_by_itself_and_enter_begins() -> None:
-    async with analysing(FixedAnalysis()) as desk:
-        assert "What does this keyspace hold?" in desk.text
-        assert "READ-ONLY" in desk.text
-        assert desk.source.asked == []
-        await desk.press("plus", "enter")
-        assert desk.source.asked == ["begin"]
-        assert desk.source.status.pace.value == "normal"
-        await desk.until_shown("Asking the first keys")
+    async with analysing(FixedAnalysis()) as user:
+        assert "What does this keyspace hold?" in user.text
+        assert "READ-ONLY" in user.text
+        assert user.source.asked == []
+        await user.press("plus", "enter")
+        assert user.source.asked == ["begin"]
+        assert user.source.status.pace.value == "normal"
+        await user.until_shown("Asking the first keys")
 
 
 async def test_an_estimate_is_one_key_away() -> None:
-    async with analysing(FixedAnalysis()) as desk:
-        await desk.press("e")
-        assert desk.source.asked == ["estimate"]
+    async with analysing(FixedAnalysis()) as user:
+        await user.press("e")
+        assert user.source.asked == ["estimate"]
 
 
 async def test_an_estimate_takes_the_place_of_exact_figures_only_if_the_user_says_so() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("e")
-        await desk.until_shown("The figures of 1,000,000 keys are exact", "Keep them")
-        await desk.press("enter")
-        await desk.press("e")
-        await desk.until_shown("Keep them")
-        await desk.press("escape")
-        assert desk.source.asked == []
-        await desk.press("e")
-        await desk.until_shown("Keep them")
-        await desk.press("down", "enter")
-        assert desk.source.asked == ["estimate"]
+    async with analysing(done()) as user:
+        await user.press("e")
+        await user.until_shown("The figures of 1,000,000 keys are exact", "Keep them")
+        await user.press("enter")
+        await user.press("e")
+        await user.until_shown("Keep them")
+        await user.press("escape")
+        assert user.source.asked == []
+        await user.press("e")
+        await user.until_shown("Keep them")
+        await user.press("down", "enter")
+        assert user.source.asked == ["estimate"]
 
 
 @pytest.mark.parametrize("report", [estimate_report(), partial_report()], ids=["estimate", "partial"])
 async def test_what_is_not_exact_gives_way_to_an_estimate_at_once(report: Report) -> None:
-    async with analysing(done(report)) as desk:
-        await desk.press("e")
-        assert desk.source.asked == ["estimate"]
+    async with analysing(done(report)) as user:
+        await user.press("e")
+        assert user.source.asked == ["estimate"]
 
 
 async def test_a_pass_can_be_paused_and_stopped() -> None:
-    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
-        await desk.until_shown("43%", "86.0k/s", "7s left", "pace normal", "server 10%")
-        await desk.press("p")
-        await desk.until_shown("paused")
-        await desk.press("p", "x")
-        await desk.until_shown("stopped")
-        assert desk.source.asked == ["pause", "resume", "stop"]
-        await desk.press("p", "r")
-        assert desk.source.asked[3:] == ["begin"]
+    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as user:
+        await user.until_shown("43%", "86.0k/s", "7s left", "pace normal", "server 10%")
+        await user.press("p")
+        await user.until_shown("paused")
+        await user.press("p", "x")
+        await user.until_shown("stopped")
+        assert user.source.asked == ["pause", "resume", "stop"]
+        await user.press("p", "r")
+        assert user.source.asked[3:] == ["begin"]
 
 
 async def test_what_is_under_way_is_not_begun_again_by_mistake() -> None:
-    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as desk:
-        await desk.press("r", "e")
-        assert desk.source.asked == []
+    async with analysing(FixedAnalysis(partial_report(), RUNNING)) as user:
+        await user.press("r", "e")
+        assert user.source.asked == []
 
 
 async def test_a_lost_connection_is_said() -> None:
-    async with analysing(FixedAnalysis(partial_report(), replace(RUNNING, link=Lost(None, 2, 0.0)))) as desk:
-        await desk.until_shown("connection lost", "try 3")
+    async with analysing(FixedAnalysis(partial_report(), replace(RUNNING, link=Lost(None, 2, 0.0)))) as user:
+        await user.until_shown("connection lost", "try 3")
 
 
 async def test_a_failure_says_why_and_what_to_do() -> None:
     failed = replace(READY, progress=Progress(ScanState.FAILED, reason=SafeText("NOPERM SCAN is not allowed")))
-    async with analysing(FixedAnalysis(None, failed)) as desk:
-        await desk.until_shown("The analysis failed", "NOPERM SCAN is not allowed", "r tries again")
+    async with analysing(FixedAnalysis(None, failed)) as user:
+        await user.until_shown("The analysis failed", "NOPERM SCAN is not allowed", "r tries again")
 
 
 async def test_an_empty_keyspace_is_said() -> None:
-    async with analysing(done(empty_report())) as desk:
-        await desk.until_shown("db0 is empty")
-        await desk.press("2", "s", "slash", "w", "enter", "tab", "1", "escape")
+    async with analysing(done(empty_report())) as user:
+        await user.until_shown("db0 is empty")
+        await user.press("2", "s", "slash", "w", "enter", "tab", "1", "escape")
 
 
 @pytest.mark.parametrize(
@@ -118,61 +118,61 @@ async def test_an_empty_keyspace_is_said() -> None:
     ids=["exact", "estimate", "partial", "denied"],
 )
 async def test_figures_say_how_far_they_can_be_trusted(report: Report, shown: tuple[str, ...]) -> None:
-    async with analysing(done(report)) as desk:
-        await desk.until_shown(*shown)
+    async with analysing(done(report)) as user:
+        await user.until_shown(*shown)
 
 
 async def test_zooming_in_and_out() -> None:
-    async with analysing(done()) as desk:
-        assert desk.rows[0] == "shop:"
-        await desk.press("enter")
-        assert desk.rows == ["shop:session:", "shop:user:", "shop:cache:"]
-        await desk.press("down", "right")
-        assert desk.rows == ["shop:user:{id}:profile", "shop:user:{id}:orders"]
-        await desk.press("enter")
-        assert len(desk.rows) == 2, "there is nothing below"
-        await desk.press("escape")
-        assert desk.rows[0] == "shop:session:"
-        assert desk.screen.view.table.rows.texts(desk.screen.view.table.body.cursor_line)[0] == "shop:user:"
-        await desk.press("left")
-        assert desk.rows[0] == "shop:"
-        await desk.press("escape")
-        await desk.until(lambda: isinstance(desk.screen.app.screen, BrowseScreen))
+    async with analysing(done()) as user:
+        assert user.rows[0] == "shop:"
+        await user.press("enter")
+        assert user.rows == ["shop:session:", "shop:user:", "shop:cache:"]
+        await user.press("down", "right")
+        assert user.rows == ["shop:user:{id}:profile", "shop:user:{id}:orders"]
+        await user.press("enter")
+        assert len(user.rows) == 2, "there is nothing below"
+        await user.press("escape")
+        assert user.rows[0] == "shop:session:"
+        assert user.screen.view.table.rows.texts(user.screen.view.table.body.cursor_line)[0] == "shop:user:"
+        await user.press("left")
+        assert user.rows[0] == "shop:"
+        await user.press("escape")
+        await user.until(lambda: isinstance(user.screen.app.screen, BrowseScreen))
 
 
 async def test_a_click_on_the_icicle_zooms() -> None:
-    async with analysing(done()) as desk:
-        await desk.pilot.click("#chart", offset=(4, 4))
-        assert desk.rows[0] == "shop:session:"
-        await desk.pilot.click("#chart", offset=(4, 0))
-        assert desk.rows[0] == "shop:"
+    async with analysing(done()) as user:
+        await user.pilot.click("#chart", offset=(4, 4))
+        assert user.rows[0] == "shop:session:"
+        await user.pilot.click("#chart", offset=(4, 0))
+        assert user.rows[0] == "shop:"
 
 
 @pytest.mark.slow
 async def test_numbers_and_tab_show_panels() -> None:
-    async with analysing(done()) as desk:
+    async with analysing(done()) as user:
         for panel in PANELS:
-            await desk.press(panel.key)
-            assert desk.screen.view.panel is panel
-        await desk.press("tab")
-        assert desk.screen.view.panel is PANELS[0]
-        await desk.press("shift+tab")
-        assert desk.screen.view.panel is PANELS[-1]
-        await desk.pilot.click("#panels", offset=(3, 0))
-        assert desk.screen.view.panel is PANELS[0]
+            await user.press(panel.key)
+            assert user.screen.view.panel is panel
+        await user.press("tab")
+        assert user.screen.view.panel is PANELS[0]
+        await user.press("shift+tab")
+        assert user.screen.view.panel is PANELS[-1]
+        await user.pilot.click("#panels", offset=(3, 0))
+        assert user.screen.view.panel is PANELS[0]
 
 
 async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("2")
-        assert desk.rows[0] == "shop:hash:0000"
-        await desk.until_shown("by bytes", "above the thresholds of rtui")
-        await desk.press("right_square_bracket", "right_square_bracket")
-        assert desk.rows[0] == "shop:string:0001"
-        await desk.press("left_square_bracket", "b")
-        await desk.until_shown("by length")
-        await desk.press("P")
-        await desk.until_shown("above the thresholds of alibaba")
+    async with analysing(done()) as user:
+        await user.press("2")
+        assert user.rows[0] == "shop:hash:0000"
+        await user.until_shown("by bytes", "above the thresholds of rtui")
+        await user.press("right_square_bracket", "right_square_bracket")
+        assert user.rows[0] == "shop:string:0001"
+        await user.press("left_square_bracket", "b")
+        await user.until_shown("by length")
+        await user.press("P")
+        await user.until_shown("above the thresholds of alibaba")
 
 
 @pytest.mark.slow
@@ -181,54 +181,54 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
     record = KeyRecord(b"shop:user:7:orders", b"set", 4_096, 12)
     big = BigReport(by_memory=(record,), by_type_memory={b"set": (record,)})
     report = structs.replace(report, summary=structs.replace(report.summary, big=big))
-    async with analysing(done(report)) as desk:
-        await desk.press("2", "enter")
-        app = desk.screen.app
-        await desk.until(lambda: isinstance(app.screen, BrowseScreen))
+    async with analysing(done(report)) as user:
+        await user.press("2", "enter")
+        app = user.screen.app
+        await user.until(lambda: isinstance(app.screen, BrowseScreen))
         browse = app.screen
         assert isinstance(browse, BrowseScreen)
-        await desk.until(lambda: browse.detail_pane.detail.key == b"shop:user:7:orders")
-        await desk.press("a")
-        await desk.until(lambda: isinstance(app.screen, AnalyseScreen))
+        await user.until(lambda: browse.detail_pane.detail.key == b"shop:user:7:orders")
+        await user.press("a")
+        await user.until(lambda: isinstance(app.screen, AnalyseScreen))
         assert isinstance(app.screen, AnalyseScreen)
         assert app.screen.view.panel.id == "big"
 
 
 async def test_sorting_by_any_column_by_key_and_by_mouse() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("s")
-        assert desk.rows == sorted(desk.rows, key=str.encode) or "namespace ↑" in desk.text
-        await desk.press("s")
-        await desk.until_shown("keys ↓")
-        assert desk.rows[:2] == ["shop:", "rate:"]
-        await desk.press("S")
-        await desk.until_shown("keys ↑")
-        assert desk.rows[-2:] == ["rate:", "shop:"]
-        header = desk.text.splitlines()[desk.screen.view.table.region.y]
-        await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
-        await desk.until_shown("no TTL ↓")
-        await desk.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
-        await desk.until_shown("no TTL ↑")
+    async with analysing(done()) as user:
+        await user.press("s")
+        assert user.rows == sorted(user.rows, key=str.encode) or "namespace ↑" in user.text
+        await user.press("s")
+        await user.until_shown("keys ↓")
+        assert user.rows[:2] == ["shop:", "rate:"]
+        await user.press("S")
+        await user.until_shown("keys ↑")
+        assert user.rows[-2:] == ["rate:", "shop:"]
+        header = user.text.splitlines()[user.screen.view.table.region.y]
+        await user.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
+        await user.until_shown("no TTL ↓")
+        await user.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
+        await user.until_shown("no TTL ↑")
 
 
 async def test_the_cursor_stays_on_its_row_when_it_is_sorted() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("down", "down")
-        subject = desk.subject
-        await desk.press("s", "s", "S")
-        assert desk.subject == subject
+    async with analysing(done()) as user:
+        await user.press("down", "down")
+        subject = user.subject
+        await user.press("s", "s", "S")
+        assert user.subject == subject
 
 
 async def test_a_filter_is_live_and_escape_ends_it() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("2", "slash", *"evil")
-        assert desk.rows == ["evil:␛]0;owned␇\\u202e:\\xff"]
-        await desk.press("enter")
-        await desk.until_shown("rows with evil")
-        await desk.press("escape")
-        assert len(desk.rows) == 100
-        await desk.press("slash", *"zzz")
-        await desk.until_shown("No row among the 100 largest has zzz", "Escape shows all")
+    async with analysing(done()) as user:
+        await user.press("2", "slash", *"evil")
+        assert user.rows == ["evil:␛]0;owned␇\\u202e:\\xff"]
+        await user.press("enter")
+        await user.until_shown("rows with evil")
+        await user.press("escape")
+        assert len(user.rows) == 100
+        await user.press("slash", *"zzz")
+        await user.until_shown("No row among the 100 largest has zzz", "Escape shows all")
 
 
 def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:
@@ -240,64 +240,64 @@ def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:
 
 async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_runs() -> None:
     report = partial_report()
-    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
-        await desk.press("2", "down", "down")
-        before, subject, line = desk.rows, desk.subject, desk.screen.view.table.body.cursor_line
-        desk.source.put(shrunk(report, lambda record: hash(record.key) % 97))
-        await desk.until(lambda: desk.screen._seen == desk.source.revision)
-        assert (desk.rows, desk.subject, desk.screen.view.table.body.cursor_line) == (before, subject, line)
-        await desk.press("s", "s", "s")
-        assert desk.subject == subject
-        assert desk.rows == before, "by bytes it is the same order again"
+    async with analysing(FixedAnalysis(report, RUNNING)) as user:
+        await user.press("2", "down", "down")
+        before, subject, line = user.rows, user.subject, user.screen.view.table.body.cursor_line
+        user.source.put(shrunk(report, lambda record: hash(record.key) % 97))
+        await user.until(lambda: user.screen._seen == user.source.revision)
+        assert (user.rows, user.subject, user.screen.view.table.body.cursor_line) == (before, subject, line)
+        await user.press("s", "s", "s")
+        assert user.subject == subject
+        assert user.rows == before, "by bytes it is the same order again"
 
 
 async def test_untouched_rows_are_in_order_while_a_pass_runs() -> None:
     report = partial_report()
-    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
-        await desk.press("2")
-        desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0))
-        await desk.until(lambda: desk.rows[0] == "shop:list:0099" or desk.rows[0].endswith("0099"))
-        assert desk.screen.view.table.body.cursor_line == 0
+    async with analysing(FixedAnalysis(report, RUNNING)) as user:
+        await user.press("2")
+        user.source.put(shrunk(report, lambda record: record.memory_bytes or 0))
+        await user.until(lambda: user.rows[0] == "shop:list:0099" or user.rows[0].endswith("0099"))
+        assert user.screen.view.table.body.cursor_line == 0
 
 
 async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
     report = partial_report()
-    async with analysing(FixedAnalysis(report, RUNNING)) as desk:
-        await desk.press("2", "down", "down")
-        subject = desk.subject
-        desk.source.put(shrunk(report, lambda record: record.memory_bytes or 0), ScanState.DONE)
-        await desk.until(lambda: desk.rows[0].endswith("0099"))
-        assert desk.subject == subject
-        assert desk.screen.view.table.body.cursor_line == 97
+    async with analysing(FixedAnalysis(report, RUNNING)) as user:
+        await user.press("2", "down", "down")
+        subject = user.subject
+        user.source.put(shrunk(report, lambda record: record.memory_bytes or 0), ScanState.DONE)
+        await user.until(lambda: user.rows[0].endswith("0099"))
+        assert user.subject == subject
+        assert user.screen.view.table.body.cursor_line == 97
 
 
 async def test_a_row_is_copied() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("y")
-        assert desk.screen.app.clipboard == "shop:"
-        await desk.press("2", "down", "down", "down", "y")
-        assert desk.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'
-        await desk.press("Y")
-        await desk.until_shown("the row, its cells apart by tabs")
+    async with analysing(done()) as user:
+        await user.press("y")
+        assert user.screen.app.clipboard == "shop:"
+        await user.press("2", "down", "down", "down", "y")
+        assert user.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'
+        await user.press("Y")
+        await user.until_shown("the row, its cells apart by tabs")
 
 
 def names_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-async def write(desk: Analyst, path: Path) -> None:
-    await desk.press("w")
-    desk.screen.file_input.value = str(path)
-    await desk.press("enter")
+async def write(user: AnalyseUser, path: Path) -> None:
+    await user.press("w")
+    user.screen.file_input.value = str(path)
+    await user.press("enter")
 
 
 @pytest.mark.slow
 async def test_a_table_is_written_as_it_is_shown(tmp_path: Path) -> None:
-    async with analysing(done()) as desk:
-        await desk.press("2", "slash", *"hash:", "enter")
+    async with analysing(done()) as user:
+        await user.press("2", "slash", *"hash:", "enter")
         for name in ("big.csv", "big.json", "big.md"):
-            await write(desk, tmp_path / name)
-        await desk.until_shown("Written")
+            await write(user, tmp_path / name)
+        await user.until_shown("Written")
     rows = list(csv.DictReader((tmp_path / "big.csv").open(encoding="utf-8")))
     assert (rows[0]["key"], rows[0]["type"], rows[0]["memory_bytes"]) == ("shop:hash:0000", "hash", "50000000")
     assert rows == [row for row in rows if "hash" in row["key"]]
@@ -311,9 +311,9 @@ async def test_a_table_is_written_as_it_is_shown(tmp_path: Path) -> None:
 async def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "folder.csv" / "full").touch()
-    async with analysing(done()) as desk:
-        await write(desk, tmp_path / name)
-        await desk.until_shown("Not written")
+    async with analysing(done()) as user:
+        await write(user, tmp_path / name)
+        await user.until_shown("Not written")
     assert names_in(tmp_path) == ["folder.csv"]
 
 
@@ -322,10 +322,10 @@ async def test_a_full_disk_leaves_the_old_file_in_place(tmp_path: Path, monkeypa
         raise OSError(28, "No space left on device")
 
     (tmp_path / "old.csv").write_text("old")
-    async with analysing(done()) as desk:
+    async with analysing(done()) as user:
         monkeypatch.setattr(os, "fsync", full)
-        await write(desk, tmp_path / "old.csv")
-        await desk.until_shown("Not written", "No space left on device")
+        await write(user, tmp_path / "old.csv")
+        await user.until_shown("Not written", "No space left on device")
     assert names_in(tmp_path) == ["old.csv"]
     assert (tmp_path / "old.csv").read_text() == "old"
 
@@ -333,10 +333,10 @@ async def test_a_full_disk_leaves_the_old_file_in_place(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("ascii_only", [False, True], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50), (40, 12)], ids=str)
 async def test_hostile_names_stay_text_at_every_size(size: tuple[int, int], ascii_only: bool) -> None:
-    async with analysing(done(), size, ascii_only=ascii_only) as desk:
+    async with analysing(done(), size, ascii_only=ascii_only) as user:
         for keys in (("1",), ("enter",), ("2",), ("down", "down", "down")):
-            await desk.press(*keys)
-            text = desk.text
+            await user.press(*keys)
+            text = user.text
             check_text(text.replace("\n", ""))
             assert not ascii_only or text.isascii()
 
@@ -356,19 +356,19 @@ async def test_a_report_from_a_file_offers_nothing_that_needs_a_server() -> None
 
 
 async def test_tables_are_made_once_for_a_report() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("2", "1")
-        tables = dict(desk.screen.view.states.tables)
-        await desk.press("2", "1", "down", "s", "S")
-        assert {name: id(table) for name, table in desk.screen.view.states.tables.items()} == {
+    async with analysing(done()) as user:
+        await user.press("2", "1")
+        tables = dict(user.screen.view.states.tables)
+        await user.press("2", "1", "down", "s", "S")
+        assert {name: id(table) for name, table in user.screen.view.states.tables.items()} == {
             name: id(table) for name, table in tables.items()
         }
 
 
 async def test_a_move_costs_little() -> None:
-    async with analysing(done()) as desk:
-        await desk.press("2")
-        body = desk.screen.view.table.body
+    async with analysing(done()) as user:
+        await user.press("2")
+        body = user.screen.view.table.body
         began = time.perf_counter()
         for _ in range(50):
             body.action_cursor_down()
