@@ -23,14 +23,7 @@ from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
-from rtui.server.scan.page import (
-    ScanFilter,
-    SizeSnapshot,
-    disagreement,
-    read_snapshot,
-    snapshot_commands,
-    too_many_gone,
-)
+from rtui.server.scan.page import ScanFilter, SizeSnapshot, disagreement, take_snapshot, too_many_gone
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
@@ -56,17 +49,11 @@ REPORT_SHARE: Final = 0.05
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
 
-NOT_HERE: Final = SafeText(
-    "This server's cursors go slot by slot, so random ones do not reach every key with the same chance: "
-    "no estimate, but every key can be inspected."
-)
-"""Why there is no estimate of a node of a newer cluster."""
-
-NOT_KNOWN: Final = SafeText(
-    "It is not known how this server counts its cursors, so random ones may not reach every key with the same chance: "
-    "no estimate, but every key can be inspected."
-)
-"""Why there is no estimate of a server that is not known to be Redis or Valkey."""
+NO_ESTIMATE: Final = {
+    Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
+    Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
+}
+"""Why there is no estimate of a node of a newer cluster, or of a server that is not known to be Redis or Valkey."""
 
 
 class AnalysisRun:
@@ -190,7 +177,7 @@ class AnalysisRun:
         self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
         size: int | None = None
         if capabilities.allows(Feature.DBSIZE):
-            now = read_snapshot(server, await server.run(*snapshot_commands(server)))
+            now = await take_snapshot(server)
             size = now.size
             if self._counted_on is None or not self._counted_on.is_like(server.server):
                 self._before, self._counted_on = now, server.server
@@ -206,7 +193,8 @@ class AnalysisRun:
         is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.key_type is None:
             if not can_sample(dialect):
-                raise RtuiError("No estimate", NOT_HERE if dialect is Dialect.SLOTTED else NOT_KNOWN)
+                why = f"{NO_ESTIMATE[dialect]} not reach every key with the same chance"
+                raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
             await self._read_memory_bound()
             return SamplePass(
                 self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, control=self.control
@@ -216,15 +204,8 @@ class AnalysisRun:
             slots = await owned_slots(self._connection)
             self._slots = None if slots is None else tuple(slots)
             node = replace(node, slots=slots)
-        only = self._only
-        return Scan(
-            [node],
-            lambda keys: None,
-            self.control,
-            match=only.match,
-            key_type=only.key_type,
-            on_restart=self._drop_findings,
-        )
+        match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
+        return Scan([node], lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
 
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
@@ -238,8 +219,7 @@ class AnalysisRun:
         self._findings = self._pipeline.findings = self._new_findings()
 
     def _new_findings(self) -> Aggregates:
-        options = self._options
-        return Aggregates(Separators(options.separators), scope=self._scope, started_at_s=time.time())
+        return Aggregates(Separators(self._options.separators), scope=self._scope, started_at_s=time.time())
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
@@ -278,14 +258,10 @@ class AnalysisRun:
         is_suspect = findings.vanished_keys > 0 or (is_whole and before is not None and found != before.size)
         if before is None or not is_suspect or not self._capabilities.allows(Feature.DBSIZE):
             return
-        connection = self._connection
-        after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
-        is_replica = connection.server.role == "replica"
-        notes = [
-            disagreement(before, after, found, is_replica=is_replica) if is_whole else None,
-            too_many_gone(before, after, findings.vanished_keys),
-        ]
-        self._notes += [note for note in notes if note is not None]
+        after, is_replica = await take_snapshot(self._connection), self._connection.server.role == "replica"
+        differs = disagreement(before, after, found, is_replica=is_replica) if is_whole else None
+        too_many = too_many_gone(before, after, findings.vanished_keys)
+        self._notes += [note for note in (differs, too_many) if note is not None]
 
     async def _report_now_and_then(self) -> None:
         """Publish a report again and again while the run goes on."""
@@ -322,14 +298,8 @@ class AnalysisRun:
             self._is_ended = True
             coverage = coverage_now()
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
-        heading = head(
-            self._connection,
-            self._pipeline,
-            scope=structs.replace(self._scope, pace=self.control.pace.value),
-            coverage=coverage,
-            cost=self.cost,
-            notes=(*scanned, *self._notes),
-        )
+        scope, notes = structs.replace(self._scope, pace=self.control.pace.value), (*scanned, *self._notes)
+        heading = head(self._connection, self._pipeline, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
         slots = structs.replace(summary.slots, owned=self._slots)
         self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, self._keysizes)
         self._revision += 1

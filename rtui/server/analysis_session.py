@@ -72,10 +72,7 @@ def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
 
 
 class AnalysisSession:
-    """Analyses of a server, one after the other, over the connection that the tree is browsed with.
-
-    The last report stays until the next one has figures.
-    """
+    """Analyses over the connection that the tree is browsed with; each report stays until the next one has figures."""
 
     def __init__(
         self,

@@ -33,6 +33,7 @@ from rtui.server.scan.page import (
     read_snapshot,
     scan_page,
     snapshot_commands,
+    take_snapshot,
 )
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
@@ -65,7 +66,14 @@ class Overview:
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
         def show(taken: Sample) -> None:
-            self._show(taken, size)
+            self.sampled, self.total = len(taken.keys), taken.total
+            total = size if size is not None else self.total
+            if total is None:
+                return
+            number = total.value if isinstance(total, Estimate) else float(total)
+            population = max(self._tally.drawn, round(number))
+            for path, share in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+                self._store.expect(path, share.scaled(number))
 
         taken = await sample(lane, control, keys=SAMPLE_KEYS, on_keys=self._tally.add, on_more=show)
         show(taken)
@@ -76,16 +84,6 @@ class Overview:
             bytes_out=traffic.bytes_out - bytes_out,
             server_us=taken.calls * CALL_US,
         )
-
-    def _show(self, taken: Sample, size: int | None) -> None:
-        self.sampled, self.total = len(taken.keys), taken.total
-        total = size if size is not None else self.total
-        if total is None:
-            return
-        number = total.value if isinstance(total, Estimate) else float(total)
-        population = max(self._tally.drawn, round(number))
-        for path, share in self._tally.shares(most=MAX_EXPECTED, population=population).items():
-            self._store.expect(path, share.scaled(number))
 
 
 FIRST_COUNT: Final = 20
@@ -117,10 +115,7 @@ class KeyspacePass:
         is_filling: Callable[[], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`is_filling` returns whether keys are still being loaded: the scan waits for that, the overview does not.
-
-        `clock` gives seconds since the epoch.
-        """
+        """For `is_filling` see BrowseOptions; `clock` gives seconds since the epoch."""
         self.stamp: ServerStamp | None = None
         """When the keys in the store were read, and from which run of the server: as it began, or was done."""
         self.size: int | None = None
@@ -378,7 +373,7 @@ class KeyspacePass:
         is_countable = self.only.is_open and not self._has_repeats
         if before is not None and is_countable and keys != before.size:
             with contextlib.suppress(ConnectionLost):
-                after = read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
+                after = await take_snapshot(connection)
                 note = disagreement(before, after, keys, is_replica=connection.server.role == "replica")
                 if note is not None:
                     self._notes[note] = None

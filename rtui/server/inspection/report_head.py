@@ -45,11 +45,7 @@ UNDER_WAY: Final = SafeText("it is under way")
 def coverage_of(
     findings: Aggregates, work: Scan | SamplePass | None, progress: Progress, *, size: int | None, why_ended: str | None
 ) -> Coverage:
-    """Return what the figures in `findings` rest on.
-
-    `work` is what finds them, None before it began; `size` the number of keys of the keyspace, if known; `why_ended` is
-    why it was stopped.
-    """
+    """Return what the figures in `findings` rest on; `work` is what finds them, `size` the keys there are, if known."""
     is_sample, is_done = isinstance(work, SamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
     says_why = not is_done and (progress.state.is_over or not is_sample)

@@ -37,11 +37,7 @@ def bitreverse64(value: int) -> int:
 
 
 class Dialect(enum.Enum):
-    """How a server counts its cursors.
-
-    Redis and Valkey visit the buckets of a hash table in the order of their bit-reversed numbers, so a reversed cursor
-    is a position that only grows (dict.c, `dictScan`; hashtable.c, `hashtableScan`).
-    """
+    """How a server counts its cursors (dict.c, `dictScan`; hashtable.c, `hashtableScan`)."""
 
     STANDALONE = "standalone"
     """One table: the whole cursor is a reversed bucket number."""

@@ -65,53 +65,31 @@ class Request:
         return self.count if self.queries is None else max(self.count, self.queries.keys)
 
 
-class RequestsUnderWay:
+class RequestsUnderWay(deque[Request]):
     """Requests in the order in which they were sent and will be answered."""
 
-    def __init__(self) -> None:
-        self.working = 0
-        """Requests for keys; probes cost nothing."""
-        self.scanned: set[Range] = set()
-        """Ranges whose next page is under way."""
-        self._requests: deque[Request] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self._requests)
+    @property
+    def working(self) -> int:
+        """How many are for keys; probes cost nothing."""
+        return sum(request.purpose == "keys" for request in self)
 
     @property
-    def first(self) -> Request:
-        """The one that will be answered next; IndexError when there is none."""
-        return self._requests[0]
-
-    def add(self, request: Request) -> None:
-        """Keep a request that was sent."""
-        self._requests.append(request)
-        self.working += request.purpose == "keys"
-        if request.scanned is not None:
-            self.scanned.add(request.scanned)
-
-    def pop(self) -> None:
-        """Remove the first one, which has been answered."""
-        request = self._requests.popleft()
-        self.working -= request.purpose == "keys"
-        if request.scanned is not None and not request.is_void:
-            self.scanned.discard(request.scanned)
+    def scanned(self) -> set[Range | None]:
+        """Ranges whose next page is under way."""
+        return {request.scanned for request in self if not request.is_void}
 
     def void(self) -> None:
         """Have the replies to everything that is under way ignored: the scan begins again."""
-        for request in self._requests:
+        for request in self:
             request.is_void = True
-        self.scanned.clear()
 
     def drop(self) -> None:
         """Cancel all of them; their queries are asked again."""
-        for request in self._requests:
+        for request in self:
             request.replies.cancel()
             if request.queries is not None and not request.is_void:
                 request.queries.lost()
-        self._requests.clear()
-        self.scanned.clear()
-        self.working = 0
+        self.clear()
 
 
 class NodeScan:
@@ -128,10 +106,7 @@ class NodeScan:
         restart: Callable[[ScanNote], object],
         notes: dict[ScanNote, None],
     ) -> None:
-        """`sink` gets each page of keys; `restart` is called when all of them are to be delivered anew.
-
-        What a reader of the numbers has to know goes into `notes`.
-        """
+        """`sink` gets the keys, `restart` is called when all are to be delivered anew; `notes` are for the reader."""
         self.node = node
         self.ranges = node.ranges()
         self.source = node.queries
@@ -272,7 +247,7 @@ class NodeScan:
                 else:
                     await self._control.sleep(self.pacer.wait_s(self._loop.time()))
                 continue
-            first = requests.first
+            first = requests[0]
             has_waited = not first.replies.done()
             if has_waited:  # no longer than until another request may be sent
                 wait_s = self.pacer.wait_s(self._loop.time())
@@ -293,8 +268,8 @@ class NodeScan:
         return not (self._control.is_held or self._control.is_stopped)
 
     def _idle_range(self) -> Range | None:
-        ranges = self.ranges.under_way(MAX_WIDTH)
-        return next((one for one in ranges if one not in self._requests.scanned), None)
+        scanned = self._requests.scanned
+        return next((one for one in self.ranges.under_way(MAX_WIDTH) if one not in scanned), None)
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""
@@ -326,17 +301,17 @@ class NodeScan:
             one.is_started = True
         sent_count = 0 if one is None else count
         request = Request("keys", now, lane.run(*commands), one, sent_count, queries)
-        self._requests.add(request)
+        self._requests.append(request)
         self.commands += sum(command.replies for command in commands)
         self.pacer.add_sent(request.cost_keys, now)
         return True
 
     def _send_probe(self, lane: Lane, now: float) -> None:
         size, clock = self.probe.commands(now)
-        self._requests.add(Request("size", now, lane.run(size)))
+        self._requests.append(Request("size", now, lane.run(size)))
         self.commands += 1
         if clock is not None:
-            self._requests.add(Request("clock", now, lane.run(clock)))
+            self._requests.append(Request("clock", now, lane.run(clock)))
             self.commands += 1
 
     def _process(self, lane: Lane, *, has_waited: bool) -> None:
@@ -345,7 +320,7 @@ class NodeScan:
         Raises ConnectionLost, ServerBusyError, ScanRefusedError or CursorOrderError. Queries that were not answered are
         still under way then, and so asked again.
         """
-        request = self._requests.first
+        request = self._requests[0]
         replies = request.replies.result()
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
@@ -356,7 +331,7 @@ class NodeScan:
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
         if request.is_void or request.purpose != "keys":
-            self._requests.pop()
+            self._requests.popleft()
             if not request.is_void:
                 self._process_probe(request.purpose, replies[0], round_trip_s)
             return
@@ -372,7 +347,7 @@ class NodeScan:
             self.keys += len(keys)
             if keys:
                 self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
-        self._requests.pop()
+        self._requests.popleft()
         cost_keys = request.cost_keys
         self.pacer.observe(cost_keys, round_trip_s)
         self.probe.add_spent(len(replies) + (one is not None), cost_keys, self.pacer.cost_us(cost_keys))
@@ -406,7 +381,7 @@ class NodeScan:
             commands = [guard.scan(cursor, count=1) for cursor in random_cursors]
         replies = await lane.run(*commands)
         while self._requests:
-            await asyncio.wait([self._requests.first.replies])
+            await asyncio.wait([self._requests[0].replies])
             self._process(lane, has_waited=False)
         self.commands += len(commands)
         cursors = []

@@ -121,6 +121,11 @@ def read_snapshot(connection: CommandRunner, replies: list[Reply]) -> SizeSnapsh
     )
 
 
+async def take_snapshot(connection: CommandRunner) -> SizeSnapshot:
+    """Ask for a snapshot; raises ConnectionLost."""
+    return read_snapshot(connection, await connection.run(*snapshot_commands(connection)))
+
+
 def disagreement(before: SizeSnapshot, after: SizeSnapshot, keys: int, *, is_replica: bool = False) -> SafeText | None:
     """Return a note where the keys found by a whole pass and the server's own count can't both be right.
 
