@@ -136,7 +136,7 @@ def records() -> tuple[KeyRecord, ...]:
         found.append(
             KeyRecord(
                 key=key,
-                kind=kind,
+                key_type=kind,
                 memory_bytes=size,
                 length=size // 64,
                 asked_at_s=MADE_AT_S - 5,
@@ -152,12 +152,13 @@ def big() -> BigReport:
     """Its lists of big keys."""
     every = records()
     by_type = {
-        kind: tuple(one for one in every if one.kind == kind) for kind in dict.fromkeys(one.kind for one in every)
+        kind: tuple(one for one in every if one.key_type == kind)
+        for kind in dict.fromkeys(one.key_type for one in every)
     }
     lists = {kind: found for kind, found in by_type.items() if kind is not None}
     return BigReport(
         by_memory=every,
-        by_length=tuple(one for one in every if one.kind != b"string"),
+        by_length=tuple(one for one in every if one.key_type != b"string"),
         by_type_memory=lists,
         by_type_length=dict(lists),
         over={b"string": 1_204, b"hash": 12, b"list": 1, b"zset": 0},

@@ -112,7 +112,7 @@ def test_options_reach_the_analysis(valkey: Server, tmp_path: Path) -> None:
     assert run(["report", valkey.url, "-o", str(out), *options.split()]) == 0
     report = read(out)
     scope = report.head.scope
-    assert (scope.match, scope.kind, scope.separators) == (b"shop:u*", b"hash", (b":", b"/"))
+    assert (scope.match, scope.key_type, scope.separators) == (b"shop:u*", b"hash", (b":", b"/"))
     assert (scope.depth, scope.top, scope.preset, scope.pace) == (2, 5, "alibaba", "full")
     assert report.head.coverage.keys == 20
     assert len(report.summary.big.by_memory) == 5

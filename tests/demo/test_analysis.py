@@ -33,7 +33,7 @@ async def test_every_panel_has_something_to_show() -> None:
     assert {cliff.label for cliff in summary.expiry.cliffs} >= {"app:session:", "PRO:LOGIN:"}
     assert summary.slots.tags[0].tag == b"campaign42"
     assert summary.big.over[b"string"] == 2
-    assert [record.kind for record in summary.big.by_memory[:2]] == [b"string", b"string"]
+    assert [record.key_type for record in summary.big.by_memory[:2]] == [b"string", b"string"]
     assert hot.source is HotSource.FREQUENCY
     assert hot.lists[0].keys[0].record.key == b"hot:config"
     assert len({key.value for key in hot.lists[0].keys[:20]}) > 10
@@ -43,5 +43,5 @@ async def test_every_panel_has_something_to_show() -> None:
     assert frequency[-2] != 0, "some that everybody does"
     lasting = {child.name for child in summary.root.children if child.stats.no_ttl_share == 1.0}
     assert lasting >= {b"order", b"user", b"social"}
-    assert {(one.kind, one.encoding) for one in summary.encodings} >= {(b"set", b"intset"), (b"string", b"int")}
+    assert {(one.key_type, one.encoding) for one in summary.encodings} >= {(b"set", b"intset"), (b"string", b"int")}
     assert len(summary.types) == 6

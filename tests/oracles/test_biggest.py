@@ -89,7 +89,7 @@ def records_are_true(report: Report, found: dict[bytes, Fact]) -> None:
     for records in (big.by_memory, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values()):
         for record in records:
             fact = found[record.key]
-            assert (record.kind, record.memory_bytes) == (fact.kind, fact.memory_bytes)
+            assert (record.key_type, record.memory_bytes) == (fact.kind, fact.memory_bytes)
             assert record.length in (fact.length, None)
             assert record.encoding in (fact.encoding, None)
             assert record.ttl_ms is not None

@@ -47,7 +47,7 @@ async def test_every_namespace_at_every_level_and_every_type(server: Server) -> 
         assert (one.length is not None) is has_lengths
         if one.length is not None:
             is_near(one.length, types[one.name].lengths)
-    encodings = {(one.kind, one.encoding): one.keys for one in summary.encodings}
+    encodings = {(one.key_type, one.encoding): one.keys for one in summary.encodings}
     for pair, keys in encodings.items():
         assert keys == sum((one.kind, one.encoding) == pair for one in found.values())
     assert sum(one for one in encodings.values() if isinstance(one, int)) == len(found)

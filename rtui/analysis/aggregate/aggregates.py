@@ -343,5 +343,5 @@ def encoding_reports(
             if total < of_type:
                 share, whole = wilson(count, total, population=of_type), as_estimate(figures.keys(of_type))
                 keys = Estimate(share.low * whole.low, share.value * whole.value, share.high * whole.high)
-            reports.append(EncodingReport(kind=key_type, encoding=encoding, keys=keys, share=share))
+            reports.append(EncodingReport(key_type=key_type, encoding=encoding, keys=keys, share=share))
     return tuple(reports)

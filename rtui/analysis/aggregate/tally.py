@@ -212,7 +212,7 @@ class InspectedBatch:
 
         return KeyRecord(
             key=self.keys[index],
-            kind=self.key_type,
+            key_type=self.key_type,
             memory_bytes=value(self.memory_bytes),
             length=value(self.lengths),
             ttl_ms=value(self.ttl_ms),

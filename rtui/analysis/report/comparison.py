@@ -204,7 +204,7 @@ def _notes(before: Report, after: Report) -> Iterator[str]:
     first, second = before.head.scope, after.head.scope
     if first.separators != second.separators:
         yield "The separators differ, so only the totals are compared."
-    for what, *asked in (("patterns", first.match, second.match), ("types asked for", first.kind, second.kind)):
+    for what, *asked in (("patterns", first.match, second.match), ("types asked for", first.key_type, second.key_type)):
         if asked[0] != asked[1]:
             wanted = ["all keys" if raw is None else display(raw, limit=80) for raw in asked]
             yield f"The {what} differ: {wanted[0]} and {wanted[1]}."

@@ -87,7 +87,7 @@ class Scope(Struct, frozen=True):
 
     separators: tuple[Name, ...] = (b":",)
     match: Name | None = None
-    kind: Name | None = field(default=None, name="type")
+    key_type: Name | None = field(default=None, name="type")
     """Only keys of this type."""
     depth: Count | None = None
     """Levels of namespaces that are kept, None for all within the budget."""
@@ -256,7 +256,7 @@ class TypeReport(Struct, frozen=True):
 class EncodingReport(Struct, frozen=True):
     """Keys of one type in one encoding, as the server names both."""
 
-    kind: Name = field(name="type")
+    key_type: Name = field(name="type")
     encoding: Name
     keys: Figure
     """An estimate where only every n-th key was asked."""
@@ -277,7 +277,7 @@ class KeyRecord(Struct, frozen=True):
     """One key of a list of biggest or hottest."""
 
     key: Name
-    kind: Name | None = field(default=None, name="type")
+    key_type: Name | None = field(default=None, name="type")
     memory_bytes: Count | None = None
     length: Count | None = None
     ttl_ms: Annotated[int, Meta(ge=-1, le=LARGEST_COUNT)] | None = None

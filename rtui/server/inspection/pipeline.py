@@ -325,7 +325,7 @@ def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Comm
     found = []
     if record.encoding is None and plan.asks_encodings:
         found.append((record, "encoding", guard.object_encoding(record.key)))
-    length = queries_of(record.kind).length
+    length = queries_of(record.key_type).length
     if record.length is None and length is not None and plan.capabilities.allows(length.spec.name):
         found.append((record, "length", length(record.key)))
     return found

@@ -193,7 +193,7 @@ def _key_name(hot: HotKey) -> SafeText:
 
 
 def _key_role(hot: HotKey) -> Role:
-    return type_role(hot.record.kind) if hot.record.kind else Role.TEXT
+    return type_role(hot.record.key_type) if hot.record.key_type else Role.TEXT
 
 
 def _list_section(found: HotList, space: int, width: int) -> list[Line]:

@@ -120,7 +120,7 @@ def title_line(status: AnalysisStatus, report: Report | None, width: int, label:
         made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
         pieces.append(Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))))
     if report is not None:
-        pieces += scope_pieces(report.head.scope.match, report.head.scope.kind)
+        pieces += scope_pieces(report.head.scope.match, report.head.scope.key_type)
     right = (*_coverage(status, report), gap(1))
     space = width - line_width(NAME) - line_width(right) - 1
     who = clip(fitted(pieces, space), space)
@@ -246,7 +246,7 @@ def empty_lines(report: Report, width: int) -> list[Line]:
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
         return _notice(literal("No key was seen"), Role.WARN, width, why)
-    if scope.match is None and scope.kind is None:
+    if scope.match is None and scope.key_type is None:
         title, text = SafeText(f"db{report.head.server.db} is empty"), literal("There were no keys to ask.")
     else:
         title = literal("No key is of what was asked for")

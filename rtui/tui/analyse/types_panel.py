@@ -123,9 +123,9 @@ def _encoding_lines(report: Report, width: int) -> list[Line]:
     note = Span(literal("  share of the type, 95 %"), Role.MUTED)
     order = {one.name: at for at, one in enumerate(report.summary.types)}
     bars = []
-    for one in sorted(found, key=lambda one: (order.get(one.kind, len(order)), -plain(one.share))):
-        name = joined((display(one.kind, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
-        role = type_role(one.kind)
+    for one in sorted(found, key=lambda one: (order.get(one.key_type, len(order)), -plain(one.share))):
+        name = joined((display(one.key_type, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
+        role = type_role(one.key_type)
         bars.append(HorizontalBar(name, (share_text(one.share),), plain(one.share), role, role))
     lines = bar_lines(bars, width, whole=1.0, name_cells=NAME_CELLS * 2, cap=20)
     return [(Span(literal("encodings"), Role.ACCENT), note), *lines]

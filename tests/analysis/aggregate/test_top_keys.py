@@ -99,7 +99,7 @@ def test_what_was_seen_last_of_a_key_counts() -> None:
             InspectedBatch(b"list", [b"b"], memory_bytes=[7]),
         ],
     )
-    assert [(one.key, one.kind, one.memory_bytes) for one in found.report().by_memory] == [
+    assert [(one.key, one.key_type, one.memory_bytes) for one in found.report().by_memory] == [
         (b"b", b"list", 7),
         (b"a", b"hash", 2),
     ]
@@ -188,7 +188,7 @@ def test_a_list_ends_where_the_names_have_no_more_room(
 ) -> None:
     found, sign = Ranking(top, "length", least=least, max_bytes=room), 1 if least else -1
     for key, value in keyspace.items():
-        batch = KeyRecord(key=key, kind=b"hash", asked_at_s=0.0, length=value)
+        batch = KeyRecord(key=key, key_type=b"hash", asked_at_s=0.0, length=value)
         found.add([key], [value], [batch].__getitem__)
     wanted = sorted(keyspace, key=lambda key: (sign * keyspace[key], key))[:top]
     assert keys_of(found.records()) == wanted[: fitting(wanted, room)]

@@ -211,7 +211,7 @@ def test_notes_say_what_differs_beside_the_keys() -> None:
             made.head,
             made_at_s=made.head.made_at_s - 60,
             server=replace(made.head.server, label="evil\x1b[31m", version="8.0", db=3, role="replica"),
-            scope=Scope(match=b"user:\x07*", kind=b"hash", depth=3),
+            scope=Scope(match=b"user:\x07*", key_type=b"hash", depth=3),
         ),
     )
     said = "\n".join(compare(made, other).notes)

@@ -126,7 +126,7 @@ class Learnt:
 
 
 def records(client_keys: Sequence[bytes], types: dict[bytes, bytes]) -> tuple[KeyRecord, ...]:
-    return tuple(KeyRecord(key, kind=types[key], memory_bytes=1) for key in client_keys)
+    return tuple(KeyRecord(key, key_type=types[key], memory_bytes=1) for key in client_keys)
 
 
 async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(server: Server) -> None:
@@ -155,7 +155,7 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
         capabilities = Capabilities()
         await capabilities.probe(connection)
         plan = Plan(capabilities, connection.server, connection.no_touch)
-        known = KeyRecord(b"a", kind=b"string", length=1, encoding=b"embstr")
+        known = KeyRecord(b"a", key_type=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
         assert (
             await complete_largest(

@@ -61,7 +61,7 @@ Chart = Callable[[Report, int, int], list[Line]]
 def hostile_report() -> Report:
     """A report in which every name and text is hostile."""
     made = made_report()
-    record = KeyRecord(EVIL, kind=EVIL, frequency=255)
+    record = KeyRecord(EVIL, key_type=EVIL, frequency=255)
     lists = tuple(
         HotList("\x1b[31mtitle", unit, (HotKey(record, 1e12, at_least=True), HotKey(record, 3.0)))
         for unit in ("accesses/min", "µs of CPU", "bytes of network traffic", "seconds idle", "\x9bunit")

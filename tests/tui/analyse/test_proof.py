@@ -125,7 +125,8 @@ def _check_what_was_seen(done: AnalysisTour) -> None:
     assert coverage.total_keys >= len(done.after)
     assert set(done.texts) == {panel.id for panel in PANELS}
     assert all(
-        record.length is not None or record.kind == b"vectorset" for record in done.report.summary.big.by_memory[:TOP]
+        record.length is not None or record.key_type == b"vectorset"
+        for record in done.report.summary.big.by_memory[:TOP]
     )
     assert len(done.copied) == 4
     for text in done.copied:

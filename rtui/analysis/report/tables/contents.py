@@ -98,8 +98,8 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
         left_out.append("keys may have been counted twice, since the server resized its table")
     yield "left out", ", ".join(left_out)
     asked = [] if scope.match is None else [f"keys that match {display(scope.match)}"]
-    if scope.kind is not None:
-        asked.append(f"keys of type {display(scope.kind, limit=64)}")
+    if scope.key_type is not None:
+        asked.append(f"keys of type {display(scope.key_type, limit=64)}")
     asked.append("separators " + " ".join(display(one, limit=16) for one in scope.separators))
     if scope.depth is not None:
         asked.append(humanize.counted(scope.depth, "level"))

@@ -84,7 +84,7 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
     soonest = sorted(found.values(), key=lambda one: one[0])
     cells = Cells(report)
     rows = tuple(
-        (one.key, cells.known(one.kind, "type"), cells.known(one.memory_bytes, "memory"), at, at - now, why)
+        (one.key, cells.known(one.key_type, "type"), cells.known(one.memory_bytes, "memory"), at, at - now, why)
         for at, one, why in soonest
     )
     title = f"Big or hot keys that expire within {humanize.seconds(within_s)}"

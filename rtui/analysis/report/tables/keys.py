@@ -39,7 +39,7 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
     for record in records:
         facts = (
             record.key,
-            cells.known(record.kind, "type"),
+            cells.known(record.key_type, "type"),
             cells.known(record.memory_bytes, "memory"),
             cells.known(record.length, "length"),
             cells.ttl(record),
@@ -100,7 +100,7 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
         rows: list[tuple[Cell, ...]] = []
         for key in of.keys:
             record = key.record
-            kind, memory = cells.known(record.kind, "type"), cells.known(record.memory_bytes, "memory")
+            kind, memory = cells.known(record.key_type, "type"), cells.known(record.memory_bytes, "memory")
             counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
             heat = AtLeast(key.value) if key.at_least else key.value
             rows.append((record.key, kind, heat, *counter, memory, cells.ttl(record)))

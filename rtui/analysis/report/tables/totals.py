@@ -152,7 +152,7 @@ def encodings(report: Report) -> Table:
     """Return how the server stores the keys of each type."""
     cells = Cells(report)
     found = report.summary.encodings
-    rows = tuple((one.kind, one.encoding, cells.amount(one.keys), one.share) for one in found)
+    rows = tuple((one.key_type, one.encoding, cells.amount(one.keys), one.share) for one in found)
     column = report.head.columns.get("encoding")
     note = f"{column.reason[:1].upper()}{column.reason[1:]}." if column is not None and column.reason else ""
     if any(isinstance(one.share, Estimate) and one.share.high - one.share.low > _VAGUE for one in found):
