@@ -79,7 +79,7 @@ class IdleBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LfuSettings:
-    """How the server counts accesses; `assumed` where it was not asked and these are the server's defaults."""
+    """How the server counts accesses; `assumed` where it was not asked and these are the defaults."""
 
     log_factor: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 10
     decay_minutes: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1
