@@ -27,6 +27,9 @@ from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.tasks import end_task, start_supervised
 
+ASK_FROM_S: Final = 10.0
+"""An analysis that has run for so long is not ended by a key without a question."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnalysisStatus:
@@ -57,18 +60,13 @@ class AnalysisStatus:
         state = self.progress.state
         return self.is_live and state is not ScanState.READY and not state.is_over
 
-
-ASK_FROM_S: Final = 10.0
-"""An analysis that has run for so long is not ended by a key without a question."""
-
-
-def lost_by_leaving(status: AnalysisStatus) -> SafeText | None:
-    """Return a sentence about what an analysis loses when rtui ends now; None for nothing that took long."""
-    elapsed_s, keys = status.cost.elapsed_s, status.progress.keys
-    if not status.is_under_way or elapsed_s < ASK_FROM_S:
-        return None
-    asked = counted(keys, "key")
-    return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
+    @property
+    def lost_by_leaving(self) -> SafeText | None:
+        """A sentence about what the analysis loses when rtui ends now; None for nothing that took long."""
+        elapsed_s, asked = self.cost.elapsed_s, counted(self.progress.keys, "key")
+        if not self.is_under_way or elapsed_s < ASK_FROM_S:
+            return None
+        return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
 
 
 class AnalysisSession:
@@ -113,19 +111,19 @@ class AnalysisSession:
     @property
     def status(self) -> AnalysisStatus:
         """Everything but the figures, now."""
-        now, now_s = self._analysis, self._clock()
+        now, now_s, connection = self._analysis, self._clock(), self._connection
         stamp = self._stamp if now is not None and now.report is not None and now.progress.state.is_over else None
         asked_at_s = None if now is None else now.hot.asked_at_s
         return AnalysisStatus(
-            server=server_report(self._connection),
+            server=server_report(connection),
             progress=self._progress(),
             cost=Cost() if now is None else now.cost,
             pace=self.control.pace,
-            link=self._connection.state,
+            link=connection.state,
             is_estimate=self._is_estimate,
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
             age_s=None if stamp is None else max(0.0, now_s - stamp.at_s),
-            outdated=None if stamp is None else stamp.outdated(self._connection, now_s),
+            outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
         )
 
     def begin(self, *, estimate: bool = False) -> None:

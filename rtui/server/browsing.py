@@ -142,11 +142,7 @@ class BrowsingSession:
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
-        if self._analysis is None:
-            return None
-        from rtui.server.analysis_session import lost_by_leaving  # noqa: PLC0415 - likewise
-
-        return lost_by_leaving(self._analysis.status)
+        return None if self._analysis is None else self._analysis.status.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress
-from rtui.server.wire.connection import State
+from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 
 LEAST_CHANGE: Final = 10
 """A database that has gained or lost fewer keys than this has not become another one."""
-
 
 UPTIME_SLACK_S: Final = 2.0
 """Servers count their uptime in whole seconds, from a moment that they have rounded as well."""
@@ -32,13 +31,6 @@ class Outdated(Enum):
     GREW = "The keys have more than doubled"
 
 
-class ServerConnection(Protocol):
-    """What a connection knows of the server behind it."""
-
-    server: ServerIdentity
-    generation: int
-
-
 @dataclass(frozen=True, slots=True)
 class ServerStamp:
     """When something was read, and from which run of the server."""
@@ -50,13 +42,13 @@ class ServerStamp:
     generation: int
     """How often the connection had been made."""
 
-    def outdated(self, connection: ServerConnection, now_s: float) -> Outdated | None:
+    def outdated(self, server: ServerIdentity, generation: int, now_s: float) -> Outdated | None:
         """Return why the stamped data may be outdated: another run of the server, or another server, answers now.
 
         It was restarted if it has run for less time than has passed since; where that is not known, it may have been.
         """
-        run_id, uptime_s = connection.server.run_id, connection.server.uptime_s
-        if connection.generation == self.generation or (run_id is not None and run_id == self.run_id):
+        run_id, uptime_s = server.run_id, server.uptime_s
+        if generation == self.generation or (run_id is not None and run_id == self.run_id):
             return None
         if run_id is None or self.run_id is None:
             return Outdated.UNSURE
@@ -65,7 +57,7 @@ class ServerStamp:
         return Outdated.RESTARTED
 
 
-def stamp_now(connection: ServerConnection, now_s: float) -> ServerStamp:
+def stamp_now(connection: Connection, now_s: float) -> ServerStamp:
     """Stamp what is read from a server at this moment."""
     return ServerStamp(now_s, connection.server.run_id, connection.generation)
 

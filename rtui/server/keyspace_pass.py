@@ -196,7 +196,7 @@ class KeyspacePass:
         state = self.progress.state
         if self.stamp is None or not (state.is_over or state is ScanState.PAUSED):
             return None
-        why = self.stamp.outdated(self._connection, now_s)
+        why = self.stamp.outdated(self._connection.server, self._connection.generation, now_s)
         if why is not None or state is not ScanState.DONE:
             return why
         return outdated_by_size(self.store.keys, self.size_when_done, self.size_since)

@@ -45,7 +45,7 @@ SEEN = ServerStamp(at_s=1_000.0, run_id="a", generation=1)
     ],
 )
 def test_another_run_of_the_server_is_told_from_another_server(now: Reached, expected: Outdated | None) -> None:
-    assert SEEN.outdated(now, 1_060.0) is expected
+    assert SEEN.outdated(now.server, now.generation, 1_060.0) is expected
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
-from rtui.server.analysis_session import AnalysisSource, FixedAnalysis, lost_by_leaving
+from rtui.server.analysis_session import AnalysisSource, FixedAnalysis
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import (
     FIRST,
@@ -125,7 +125,7 @@ class FixedSession:
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What an analysis that is under way loses."""
-        return lost_by_leaving(self.analysis.status)
+        return self.analysis.status.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Nothing is ever lost."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.server.analysis_session import AnalysisStatus, lost_by_leaving
+from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report
@@ -31,7 +31,7 @@ PAUSED = replace(LONG, progress=replace(LONG.progress, state=ScanState.PAUSED))
     ids=["not-begun", "just-begun", "over", "long", "paused"],
 )
 def test_only_what_took_long_is_lost(status: AnalysisStatus, said: str | None) -> None:
-    lost = lost_by_leaving(status)
+    lost = status.lost_by_leaving
     assert said is None if lost is None else said is not None and said in lost
 
 

@@ -38,9 +38,6 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import parse_identity, parse_info, parse_number
 from rtui.server.wire.replies import Reply
 
-UNDER_WAY: Final = SafeText("it is under way")
-"""Why a report is partial while its pass runs."""
-
 
 def coverage_of(
     findings: Aggregates, work: Scan | SamplePass | None, progress: Progress, *, size: int | None, why_ended: str | None
@@ -59,7 +56,7 @@ def coverage_of(
         vanished=findings.vanished_keys,
         unread=findings.unread_keys,
         repeats_possible=isinstance(work, Scan) and is_done and work.repeats_possible,
-        reason=str(progress.reason or why_ended or UNDER_WAY) if says_why else "",
+        reason=str(progress.reason or why_ended or "it is under way") if says_why else "",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -67,7 +68,8 @@ class SamplePass:
         self._size = size
         self._matches = only.names()
         self._kept = 0
-        self._commands = self._bytes_in = self._bytes_out = 0
+        self._traffic = Cost()
+        """What went over the lane, counted when the pass is over."""
         self._server_us = 0.0
         self._loop = asyncio.get_running_loop()
         self._began: float | None = None
@@ -93,14 +95,8 @@ class SamplePass:
     def cost(self) -> Cost:
         """The cost so far, with the server's time by what such commands take elsewhere."""
         running_s = 0.0 if self._began is None else self._loop.time() - self._began
-        return Cost(
-            commands=self._commands,
-            keys=self.drawn,
-            bytes_in=self._bytes_in,
-            bytes_out=self._bytes_out,
-            server_us=self._server_us,
-            elapsed_s=self._elapsed_s + running_s,
-        )
+        elapsed_s = self._elapsed_s + running_s
+        return replace(self._traffic, keys=self.drawn, server_us=self._server_us, elapsed_s=elapsed_s)
 
     async def run(self) -> None:
         """Draw and inspect; a failure is in `progress`."""
@@ -131,7 +127,7 @@ class SamplePass:
         lane = await self._connection.bulk()
         await self._pipeline.use_lane(lane)
         traffic = lane.traffic
-        before = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
+        commands, bytes_in, bytes_out = traffic.commands, traffic.bytes_in, traffic.bytes_out
         try:
             drawn = await sample(lane, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting)
             self._server_us += drawn.calls * CALL_US
@@ -148,9 +144,10 @@ class SamplePass:
             self._state = ScanState.RUNNING
             await self._inspect(lane)
         finally:
-            after = (traffic.commands, traffic.bytes_in, traffic.bytes_out)
-            self._commands, self._bytes_in, self._bytes_out = (
-                now - then for now, then in zip(after, before, strict=True)
+            self._traffic = Cost(
+                traffic.commands - commands,
+                bytes_in=traffic.bytes_in - bytes_in,
+                bytes_out=traffic.bytes_out - bytes_out,
             )
 
     async def _inspect(self, lane: Lane) -> None:

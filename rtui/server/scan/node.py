@@ -103,8 +103,8 @@ class ScanNode:
             return Ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
         width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
-        cut = [(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
-        return Ranges(self.dialect, [CursorSpan(start, end) for start, end in cut], first_keys=self.first_keys)
+        cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
+        return Ranges(self.dialect, cut, first_keys=self.first_keys)
 
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -118,10 +118,10 @@ async def owned_slots(connection: Connection) -> Slots | None:
         (reply,) = await lane.run(guard.cluster_nodes())
     except ConnectionLost:
         return None
-    return parse_slots(reply)
+    return parse_owned_slots(reply)
 
 
-def parse_slots(reply: Reply) -> Slots | None:
+def parse_owned_slots(reply: Reply) -> Slots | None:
     """Read the slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
     if not isinstance(reply, bytes):
         return None

@@ -136,11 +136,13 @@ def disagreement(before: SizeSnapshot, after: SizeSnapshot, keys: int, *, is_rep
     fewest, most = min(before.size, after.size), max(before.size, after.size)
     changes = _changes(before, after)
     if changes is None:
-        fewest, most, verdict = round(fewest / UNKNOWN_FACTOR), round(most * UNKNOWN_FACTOR), _UNLIKELY
+        fewest, most = round(fewest / UNKNOWN_FACTOR), round(most * UNKNOWN_FACTOR)
+        verdict = "are right only if very many keys came and went meanwhile"
     else:
-        fewest, most, verdict = fewest - changes, most + changes, _IMPOSSIBLE
+        fewest, most = fewest - changes, most + changes
+        verdict = "can't be right, since too few keys came and went meanwhile"
     if keys > most or (keys < fewest and not is_replica):
-        return SafeText(f"The pass found {keys:,} keys, but the server counts {after.size:,} (DBSIZE): {verdict}.")
+        return SafeText(f"The pass found {keys:,} keys, but the server counts {after.size:,} (DBSIZE): both {verdict}.")
     return None
 
 
@@ -150,10 +152,6 @@ def too_many_gone(before: SizeSnapshot, after: SizeSnapshot, gone: int) -> SafeT
     if changes is None or gone <= changes:
         return None
     return SafeText(f"{gone:,} keys were said to be gone when they were asked about, but too few went meanwhile.")
-
-
-_IMPOSSIBLE: Final = "both can't be right, since too few keys came and went meanwhile"
-_UNLIKELY: Final = "both are right only if very many keys came and went meanwhile"
 
 
 def _changes(before: SizeSnapshot, after: SizeSnapshot) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtui.server.scan.node import owned_slots, parse_slots
+from rtui.server.scan.node import owned_slots, parse_owned_slots
 from rtui.server.wire.replies import ServerError
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -15,25 +15,25 @@ NODES = (
 
 
 def test_a_primary_has_its_own() -> None:
-    assert parse_slots(NODES) == [(0, 5460), (5462, 5462)]
+    assert parse_owned_slots(NODES) == [(0, 5460), (5462, 5462)]
 
 
 def test_a_replica_has_those_of_its_primary() -> None:
     moved = NODES.replace(b"myself,", b"").replace(b"slave", b"myself,slave")
-    assert parse_slots(moved) == [(5463, 10922)]
+    assert parse_owned_slots(moved) == [(5463, 10922)]
 
 
 def test_nothing_is_known() -> None:
-    assert parse_slots(ServerError("NOPERM no")) is None
-    assert parse_slots(b"") is None
-    assert parse_slots(b"one two\nmyself") is None
-    assert parse_slots(b"aaa h:1@2 myself,master - 0 0 1 connected") is None
-    assert parse_slots([b"aaa"]) is None
+    assert parse_owned_slots(ServerError("NOPERM no")) is None
+    assert parse_owned_slots(b"") is None
+    assert parse_owned_slots(b"one two\nmyself") is None
+    assert parse_owned_slots(b"aaa h:1@2 myself,master - 0 0 1 connected") is None
+    assert parse_owned_slots([b"aaa"]) is None
 
 
 def test_what_are_no_slots_is_left_out() -> None:
     line = b"aaa h:1@2 myself,master - 0 0 1 connected 9-5 16384 99999 5-16384 7-8 -3 1-2-3 [9->-bbb] 16383"
-    assert parse_slots(line) == [(7, 8), (16383, 16383)]
+    assert parse_owned_slots(line) == [(7, 8), (16383, 16383)]
 
 
 async def test_a_node_of_one_serves_all(cluster_node: Server) -> None:
