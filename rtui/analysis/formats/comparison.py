@@ -13,16 +13,16 @@ from typing import Any, Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.markdown import code, escaped, table_line
+from rtui.analysis.formats.markdown import code, escaped, markdown_row
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head
-from rtui.analysis.report.readings import Bound, Change, Direction, Interval, Reading
+from rtui.analysis.report.readings import Bound, Direction, FigureChange, Interval, Reading
 from rtui.analysis.report.thresholds import Judgement, Outcome
 from rtui.keyspace.text.display import SafeText, display_text, quoted
 
 
-def count(value: float, mark: Mark) -> SafeText:
+def count_text(value: float, mark: Mark) -> SafeText:
     """Return a number of keys."""
     return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
 
@@ -43,7 +43,7 @@ def head_text(head: Head) -> str:
 
 
 def both_text(
-    change: Change, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
+    change: FigureChange, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
 ) -> str:
     """Return a number before and after, `1,000 → 1,200`, once where both are the same; `states` are of its columns."""
     before, after = _reading_text(change.before, spell, states[0]), _reading_text(change.after, spell, states[1])
@@ -63,18 +63,18 @@ def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: Co
     return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
 
 
-def growth_text(change: Change) -> str:
+def growth_text(change: FigureChange) -> str:
     """Return the growth in percent."""
     growth = change.growth()
     return _change_text(change, growth and growth.in_percent(), "%")
 
 
-def points_text(change: Change) -> str:
+def points_text(change: FigureChange) -> str:
     """Return the change of a share in percentage points."""
     return _change_text(change, change.points(), " pt")
 
 
-def _change_text(change: Change, found: Interval | None, unit: str) -> str:
+def _change_text(change: FigureChange, found: Interval | None, unit: str) -> str:
     plain = {Direction.UNKNOWN: humanize.NOTHING, Direction.SAME: "=", Direction.UNCLEAR: Direction.UNCLEAR.value}
     if found is None or change.direction in plain:
         return plain.get(change.direction, humanize.NOTHING)
@@ -101,9 +101,6 @@ DEFAULT_TOP: Final = 20
 
 HEADINGS: Final = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
 """Of the rows; all but the first are numbers."""
-
-NAME_LIMIT: Final = 80
-"""Characters of a namespace; of a longer one the middle is left out."""
 
 SECTIONS: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
 """The fates that are listed, in this order; the others are counted."""
@@ -175,8 +172,8 @@ def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
         return None if before is None else before.state, None if after is None else after.state
 
     return (
-        display_text(change.label, limit=NAME_LIMIT),
-        both_text(change.keys, count, states("type")),
+        display_text(change.label, limit=80),
+        both_text(change.keys, count_text, states("type")),
         growth_text(change.keys),
         both_text(change.memory, humanize.size, states("memory")),
         growth_text(change.memory),
@@ -208,8 +205,8 @@ def comparison_markdown(found: ComparisonLines) -> str:
     """Return the comparison as tables; names of keys can't become markup. Ends with a newline."""
 
     def table(rows: Sequence[Sequence[str]]) -> list[str]:
-        head = [table_line(HEADINGS), table_line([":--", *["--:"] * (len(HEADINGS) - 1)])]
-        return [*head, *(table_line([code(row[0]), *map(escaped, row[1:])]) for row in rows)]
+        head = [markdown_row(HEADINGS), markdown_row([":--", *["--:"] * (len(HEADINGS) - 1)])]
+        return [*head, *(markdown_row([code(row[0]), *map(escaped, row[1:])]) for row in rows)]
 
     lines = ["# What changed", "", f"- before: {escaped(found.before)}", f"- after: {escaped(found.after)}", ""]
     lines += table([found.total])
@@ -278,7 +275,7 @@ def _record(change: NamespaceChange) -> dict[str, Any]:
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: FigureChange) -> dict[str, Any]:
     return {
         "verdict": change.direction.value,
         "before": _reading(change.before),

@@ -11,7 +11,7 @@ marked and listed. Then come the tables.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -60,12 +60,8 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
             written += f' {key.rstrip("_").replace("_", "-")}="{text}"'
     if name in _VOID:
         return Markup(f"<{name}{written}/>")
-    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
-
-
-def joined(parts: Iterable[str]) -> Markup:
-    """Return parts one behind the other, text escaped."""
-    return Markup("".join(part if isinstance(part, Markup) else safe(part) for part in parts))
+    content = "".join(child if isinstance(child, Markup) else safe(child) for child in children)
+    return Markup(f"<{name}{written}>{content}</{name}>")
 
 
 def safe(text: str) -> Markup:

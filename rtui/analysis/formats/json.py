@@ -49,7 +49,7 @@ from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGE
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display, display_text, is_hidden, quoted, unescape
 
-FORMAT: Final = "rtui report"
+REPORT_FORMAT: Final = "rtui report"
 """What the file says it is."""
 
 SCHEMA: Final = 2
@@ -121,7 +121,7 @@ def document(report: Report) -> dict[str, Any]:
     """Return the report as the object that the file holds."""
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
-    file = FileContents(FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
+    file = FileContents(REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
     found: dict[str, Any] = json_value(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
     return found
 
@@ -240,8 +240,8 @@ def _version(text: str | bytes) -> int:
         if "out of range" in str(error):
             raise ReportFormatError("The file holds a number of far too many digits") from error
         found = _Preamble()
-    if found.format != FORMAT:
-        raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{FORMAT}"')
+    if found.format != REPORT_FORMAT:
+        raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{REPORT_FORMAT}"')
     if not isinstance(found.schema, int) or isinstance(found.schema, bool) or found.schema < 1:
         raise ReportFormatError('The report does not say which version it is: "schema" should be a whole number')
     if found.schema > SCHEMA:

@@ -34,17 +34,17 @@ def table_markdown(table: Table) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield table_line([escaped(column.title) for column in table.columns])
-    yield table_line(["--:" if column.numeric else ":--" for column in table.columns])
+    yield markdown_row([escaped(column.title) for column in table.columns])
+    yield markdown_row(["--:" if column.numeric else ":--" for column in table.columns])
     for row in table.rows:
         cells = []
         for cell, column in zip(row, table.columns, strict=True):
             is_name = column.unit is Unit.NAME and isinstance(cell, bytes) and cell
             cells.append(code(cell_text(cell, column)) if is_name else escaped(cell_text(cell, column)))
-        yield table_line(cells)
+        yield markdown_row(cells)
 
 
-def table_line(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
     """Return a line of a table."""
     return f"| {' | '.join(cells)} |"
 

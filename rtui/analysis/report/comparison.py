@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head, Node, NodeKind, Report
-from rtui.analysis.report.readings import Change, Direction, Interval, Reading, ReportNamespace, ReportSide
+from rtui.analysis.report.readings import Direction, FigureChange, Interval, Reading, ReportNamespace, ReportSide
 from rtui.keyspace.text.display import display, display_text
 
 
@@ -45,10 +45,10 @@ class NamespaceChange:
 
     path: tuple[Node, ...]
     """Its nodes from the first level on; empty for the whole keyspace."""
-    keys: Change
-    memory: Change
+    keys: FigureChange
+    memory: FigureChange
     """Bytes."""
-    no_ttl: Change
+    no_ttl: FigureChange
     """The share of keys that never expire, 0 … 1."""
     children: tuple[NamespaceChange, ...] = ()
 
@@ -179,9 +179,9 @@ def _change(
     before, after = (side.readings for side in sides)
     return NamespaceChange(
         path,
-        Change(before.keys, after.keys),
-        Change(before.memory, after.memory),
-        Change(before.no_ttl, after.no_ttl),
+        FigureChange(before.keys, after.keys),
+        FigureChange(before.memory, after.memory),
+        FigureChange(before.no_ttl, after.no_ttl),
         tuple(children),
     )
 

@@ -41,7 +41,7 @@ else:
     Text.register(str)
     SlotCounts.register(array)
 
-LARGEST: Final = 2.0**64
+LARGEST_NUMBER: Final = 2.0**64
 """No number with a point is beyond this, on either side of zero."""
 
 LARGEST_COUNT: Final = 2**63 - 1
@@ -49,7 +49,7 @@ LARGEST_COUNT: Final = 2**63 - 1
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_COUNT)]
 """A whole number."""
 
-Number: TypeAlias = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Number: TypeAlias = Annotated[float, Meta(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
 """A time in seconds, a share, or another number that is not whole."""
 
 SlotNumber: TypeAlias = Annotated[int, Meta(ge=0, le=SLOTS - 1)]

@@ -93,7 +93,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FigureChange:
     """A number before and after; None where a report does not have it."""
 
     before: Reading | None

@@ -12,7 +12,7 @@ from typing import Final
 
 from rtui.analysis.report.comparison import Comparison, NamespaceChange
 from rtui.analysis.report.document import CoverageKind, NodeKind
-from rtui.analysis.report.readings import Change, Interval
+from rtui.analysis.report.readings import FigureChange, Interval
 from rtui.keyspace.text.display import SafeText, display_text
 
 
@@ -169,7 +169,7 @@ def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -
 
 def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:
     """Return the interval to compare, and why it may not suffice."""
-    numbers: Change = {
+    numbers: FigureChange = {
         ThresholdMeasure.KEYS: change.keys,
         ThresholdMeasure.MEMORY: change.memory,
         ThresholdMeasure.NO_TTL: change.no_ttl,

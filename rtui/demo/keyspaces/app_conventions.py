@@ -26,9 +26,9 @@ CLIFF_S: Final = (31 * MINUTE_S, 33 * MINUTE_S)
 LOGIN_AT: Final = 1_767_225_600
 """A fixed moment, 2026-01-01 UTC, in seconds: values do not depend on when the demo runs."""
 
-ROLES: Final = ("admin", "editor", "viewer", "support")
-ENTITIES: Final = ("usr", "prod", "ord", "inv", "cfg")
-NOTES: Final = ("in stock", "back in March", "limited", "price on request", "new", "last pieces")
+_ROLES: Final = ("admin", "editor", "viewer", "support")
+_ENTITIES: Final = ("usr", "prod", "ord", "inv", "cfg")
+_NOTES: Final = ("in stock", "back in March", "limited", "price on request", "new", "last pieces")
 
 BAD_NAMES: Final = (
     "MyApp_User_Profile_12345",
@@ -63,7 +63,7 @@ def _session(random: Random, serial: int) -> WriteGroup:
     key = f"app:session:{random.getrandbits(128):032x}"
     fields: dict[str, Argument] = {
         "userId": random.randrange(1, 40_000),
-        "role": random.choice(ROLES),
+        "role": random.choice(_ROLES),
         "loginAt": LOGIN_AT + serial,
         "ip": _ipv4(random),
     }
@@ -72,7 +72,7 @@ def _session(random: Random, serial: int) -> WriteGroup:
 
 
 def _detail(random: Random, serial: int) -> WriteGroup:
-    entity = random.choice(ENTITIES)
+    entity = random.choice(_ENTITIES)
     key = f"app:cache:{entity}:detail:{serial}"
     ttl_s = random.uniform(MINUTE_S, 15 * MINUTE_S)
     if random.random() < 0.5:
@@ -80,11 +80,11 @@ def _detail(random: Random, serial: int) -> WriteGroup:
             "id": serial,
             "name": f"{entity} {serial}",
             "price": random.randrange(100, 99_900),
-            "note": random.choice(NOTES),
+            "note": random.choice(_NOTES),
         }
         writes: list[Write] = [record(key, fields), expires(key, ttl_s)]
     else:
-        value = json.dumps({"id": serial, "name": f"{entity} {serial}", "note": random.choice(NOTES)})
+        value = json.dumps({"id": serial, "name": f"{entity} {serial}", "note": random.choice(_NOTES)})
         writes = [text(key, value, ttl_s=ttl_s)]
     if random.random() < 0.03:
         writes = [write[:3] if write[0] == "SET" else write for write in writes if write[0] != "PEXPIRE"]
@@ -113,14 +113,14 @@ def _string(random: Random, serial: int, kind: str) -> Write:
     query = f"page={serial}&sort=price".encode()
     digest = sha256(query).hexdigest() if random.random() < 0.1 else md5(query, usedforsecurity=False).hexdigest()
     value = json.dumps([{"id": serial + row, "name": f"prod {serial + row}"} for row in range(random.randrange(2, 21))])
-    key = f"app:cache:{random.choice(ENTITIES)}:list:{digest}"
+    key = f"app:cache:{random.choice(_ENTITIES)}:list:{digest}"
     return text(key, value, ttl_s=random.uniform(10, 5 * MINUTE_S))
 
 
 def _fixed(random: Random) -> WriteGroup:
     """Return the keys that are there at any scale."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
-    for entity in ENTITIES:
+    for entity in _ENTITIES:
         counter, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"
         writes += [text(counter, random.randrange(100, 50_000), ttl_s=5 * MINUTE_S)]
         writes += [("SADD", ids, *range(1, 40)), expires(ids, 10 * MINUTE_S)]

@@ -14,7 +14,7 @@ from typing import Final
 
 from rtui.demo.writes import Argument, Write, WriteGroup, expires, record, text, until, used_text
 
-STREAM: Final = "events:orders"
+_STREAM: Final = "events:orders"
 FIRST_ENTRY_MS: Final = 1_767_225_600_000
 """The entries of the stream come after this moment."""
 
@@ -84,12 +84,12 @@ def _fixed(random: Random, *, big_fields: int) -> WriteGroup:
     states = ("created", "paid", "shipped")
     for number in range(1, 401):
         entry = f"{FIRST_ENTRY_MS + number}-0"
-        writes.append(("XADD", STREAM, entry, "orderId", number, "state", random.choice(states)))
+        writes.append(("XADD", _STREAM, entry, "orderId", number, "state", random.choice(states)))
     groups: list[Write] = [  # one of the two is behind and has entries that nobody has acknowledged
-        ("XGROUP", "CREATE", STREAM, "billing", 0),
-        ("XGROUP", "CREATE", STREAM, "shipping", "$"),
-        ("XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", 40, "STREAMS", STREAM, ">"),
-        ("XREADGROUP", "GROUP", "billing", "worker-2", "COUNT", 10, "STREAMS", STREAM, ">"),
-        ("XACK", STREAM, "billing", f"{FIRST_ENTRY_MS + 1}-0"),
+        ("XGROUP", "CREATE", _STREAM, "billing", 0),
+        ("XGROUP", "CREATE", _STREAM, "shipping", "$"),
+        ("XREADGROUP", "GROUP", "billing", "worker-1", "COUNT", 40, "STREAMS", _STREAM, ">"),
+        ("XREADGROUP", "GROUP", "billing", "worker-2", "COUNT", 10, "STREAMS", _STREAM, ">"),
+        ("XACK", _STREAM, "billing", f"{FIRST_ENTRY_MS + 1}-0"),
     ]
     return WriteGroup(writes, groups)

@@ -15,12 +15,12 @@ from typing import Final
 
 from rtui.demo.writes import Write, WriteGroup, text, until, used_text
 
-ROLES: Final = ("admin", "waiter", "cook", "customer")
-CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
-DISHES: Final = (
+_ROLES: Final = ("admin", "waiter", "cook", "customer")
+_CATEGORIES: Final = ("starters", "soups", "pasta", "grill", "desserts", "drinks", "wine", "kids")
+_DISHES: Final = (
     "Ravioli", "Gazpacho", "Entrecôte", "Tiramisù", "Pão de queijo", "Ramen", "Lentil soup", "Crème brûlée",
 )  # fmt: skip
-STATES: Final = ("paid", "cooking", "served", "cancelled")
+_STATES: Final = ("paid", "cooking", "served", "cancelled")
 MENU: Final = 64
 
 GONE_EVERY: Final = 60
@@ -51,18 +51,18 @@ def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object]
 def _menu(random: Random) -> WriteGroup:
     """Roles, permissions, categories and dishes."""
     group = WriteGroup()
-    for number, role in enumerate(ROLES, 1):
+    for number, role in enumerate(_ROLES, 1):
         _entity(group, "role", number, {"name": role})
         group.own.append(text(f"role:index:name:{role}", number))
         group.own.append(("SADD", f"role:{number}:permissions", *range(number, 13)))
     for number in range(1, 12):
         _entity(group, "permission", number, {"name": f"orders.{number}"})
-    for number, name in enumerate(CATEGORIES, 1):
+    for number, name in enumerate(_CATEGORIES, 1):
         _entity(group, "category", number, {"name": name})
     for number in range(1, MENU + 1):
-        category = 1 + number % len(CATEGORIES)
+        category = 1 + number % len(_CATEGORIES)
         dish: dict[str, object] = {
-            "name": DISHES[number % len(DISHES)],
+            "name": _DISHES[number % len(_DISHES)],
             "categoryId": category,
             "price": random.randrange(300, 4_800) / 100,
         }
@@ -104,7 +104,7 @@ def _order(random: Random, group: WriteGroup, user: int, ids: Counters) -> None:
     order = next(ids["order"])
     reference = f"PAY-{random.getrandbits(40):010X}"
     is_old = random.random() < 0.5
-    body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(STATES)}
+    body: dict[str, object] = {"userId": user, "paymentRef": reference, "state": random.choice(_STATES)}
     _entity(group, "order", order, body, is_old=is_old)
     indexes: list[Write] = [("SADD", f"user:{user}:orders", order), ("SADD", f"order:index:user:{user}", order)]
     group.own += [*indexes, text(f"order:index:paymentRef:{reference}", order)]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 import rtui.analysis.formats
-from rtui.analysis.formats.json import FORMAT, TEXT_LIMIT, FileContents, json_value
+from rtui.analysis.formats.json import REPORT_FORMAT, TEXT_LIMIT, FileContents, json_value
 from rtui.analysis.report.members import SlotCounts, Text
 from rtui.keyspace.slots import SLOTS
 
@@ -24,7 +24,7 @@ def generated() -> dict[str, Any]:
     described = msgspec.json.schema(FileContents, schema_hook=_described)
     del described["$defs"]["Estimate"]["properties"]["high"]["default"]  # infinity, which JSON does not have
     found: dict[str, Any] = json_value(described)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": REPORT_FORMAT, **found}
 
 
 def _described(kind: type) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from rtui.analysis.formats.comparison import (
     comparison_lines,
     comparison_markdown,
     comparison_text,
-    count,
+    count_text,
     growth_text,
     points_text,
 )
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
-from rtui.analysis.report.readings import Change, Reading, reading, share_reading
+from rtui.analysis.report.readings import FigureChange, Reading, reading, share_reading
 from rtui.analysis.report.thresholds import judge, parse_fail_on
 from rtui.keyspace.text.display import HOSTILE, SafeText, unescape
 from tests.analysis.report.test_comparison import report
@@ -135,35 +135,38 @@ PRESENT = (ColumnState.COMPLETE, ColumnState.COMPLETE)
 @pytest.mark.parametrize(
     ("change", "both", "growth"),
     [
-        (Change(reading(5), reading(5)), "5", "="),
-        (Change(reading(1000), reading(1001)), "1,000 → 1,001", "+0.1%"),
-        (Change(reading(10_000_000), reading(10_000_001)), "10,000,000 → 10,000,001", "+<0.1%"),
-        (Change(reading(10_000_001), reading(10_000_000)), "10,000,001 → 10,000,000", "-<0.1%"),
-        (Change(reading(5), reading(Estimate(4, 5, 6))), "5 → ≈ 5 (4–6)", "not distinguishable"),
-        (Change(reading(100), reading(Estimate(150, 200, 250))), "100 → ≈ 200 (150–250)", "≈ +50 … +150%"),
-        (Change(reading(100), reading(110, at_least=True)), "100 → ≥ 110", "≥ +10%"),
-        (Change(reading(100), None), "100 → –", "–"),
-        (Change(None, None), "–", "–"),
-        (Change(Reading(0, 0, 12, is_present=False), reading(30)), "≤ 12 → 30", "≥ +150%"),
-        (Change(Reading(0, 0, float("inf"), is_present=False), reading(30)), "? → 30", "not distinguishable"),
+        (FigureChange(reading(5), reading(5)), "5", "="),
+        (FigureChange(reading(1000), reading(1001)), "1,000 → 1,001", "+0.1%"),
+        (FigureChange(reading(10_000_000), reading(10_000_001)), "10,000,000 → 10,000,001", "+<0.1%"),
+        (FigureChange(reading(10_000_001), reading(10_000_000)), "10,000,001 → 10,000,000", "-<0.1%"),
+        (FigureChange(reading(5), reading(Estimate(4, 5, 6))), "5 → ≈ 5 (4–6)", "not distinguishable"),
+        (FigureChange(reading(100), reading(Estimate(150, 200, 250))), "100 → ≈ 200 (150–250)", "≈ +50 … +150%"),
+        (FigureChange(reading(100), reading(110, at_least=True)), "100 → ≥ 110", "≥ +10%"),
+        (FigureChange(reading(100), None), "100 → –", "–"),
+        (FigureChange(None, None), "–", "–"),
+        (FigureChange(Reading(0, 0, 12, is_present=False), reading(30)), "≤ 12 → 30", "≥ +150%"),
+        (FigureChange(Reading(0, 0, float("inf"), is_present=False), reading(30)), "? → 30", "not distinguishable"),
     ],
 )
-def test_the_words_of_a_change(change: Change, both: str, growth: str) -> None:
-    assert both_text(change, count, PRESENT) == both
+def test_the_words_of_a_change(change: FigureChange, both: str, growth: str) -> None:
+    assert both_text(change, count_text, PRESENT) == both
     assert growth_text(change) == growth
 
 
 def test_denied_is_said() -> None:
-    assert both_text(Change(reading(1), None), count, (ColumnState.COMPLETE, ColumnState.DENIED)) == "1 → denied"
+    assert (
+        both_text(FigureChange(reading(1), None), count_text, (ColumnState.COMPLETE, ColumnState.DENIED))
+        == "1 → denied"
+    )
 
 
 def test_the_words_of_a_share() -> None:
     seen = share_reading(0.25, of_seen=True)
-    assert both_text(Change(reading(0.25), seen), lambda value, mark: SafeText(f"{mark}{value:.0%}"), PRESENT) == (
-        "25% → 25% of those seen"
-    )
-    assert points_text(Change(reading(0.25), reading(0.30))) == "+5.0 pt"
-    assert points_text(Change(reading(0.25), seen)) == "not distinguishable"
+    assert both_text(
+        FigureChange(reading(0.25), seen), lambda value, mark: SafeText(f"{mark}{value:.0%}"), PRESENT
+    ) == ("25% → 25% of those seen")
+    assert points_text(FigureChange(reading(0.25), reading(0.30))) == "+5.0 pt"
+    assert points_text(FigureChange(reading(0.25), seen)) == "not distinguishable"
 
 
 def test_a_long_name_is_cut_in_tables() -> None:

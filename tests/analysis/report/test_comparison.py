@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
-from rtui.analysis.report.readings import Change, Direction, Reading, reading
+from rtui.analysis.report.readings import Direction, FigureChange, Reading, reading
 from tests.made_report import (
     denied_report,
     empty_report,
@@ -273,7 +273,7 @@ bounds = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)).map(sorted)
 @given(bounds, bounds)
 def test_whatever_the_truth_is_the_intervals_hold_it(first: list[int], second: list[int]) -> None:
     before, after = (Reading(low, float(low), float(high)) for low, high in (first, second))
-    change = Change(before, after)
+    change = FigureChange(before, after)
     for truth_before in (*first, sum(first) // 2):
         for truth_after in (*second, sum(second) // 2):
             more = change.difference()
@@ -291,10 +291,10 @@ def test_whatever_the_truth_is_the_intervals_hold_it(first: list[int], second: l
 
 
 def test_growth_from_nothing_is_infinite_and_of_nothing_none() -> None:
-    grown = Change(reading(0), reading(5)).growth()
+    grown = FigureChange(reading(0), reading(5)).growth()
     assert grown is not None
     assert grown.low == math.inf
-    still = Change(reading(0), reading(0)).growth()
+    still = FigureChange(reading(0), reading(0)).growth()
     assert still is not None
     assert (still.low, still.high) == (0, 0)
 

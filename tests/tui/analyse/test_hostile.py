@@ -17,7 +17,7 @@ from textual.geometry import Size
 from rtui.analysis.formats import FORMS
 from rtui.analysis.formats.json import ReportFormatError, document, read_json
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.members import LARGEST
+from rtui.analysis.report.members import LARGEST_NUMBER
 from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
@@ -39,7 +39,20 @@ HOSTILE: Final = ONE_LINE.decode("utf-8", "replace") + "\r\n"
 LONG: Final = b"\x1b]0;owned\x07" * 6_000
 """A name of 60 KB, which is still asked in bulk."""
 
-STRANGE: Final[tuple[Any, ...]] = (-1, 0, int(LARGEST), -LARGEST, 1e-320, 10**30, 1e308, None, "7", [], {}, True)
+STRANGE: Final[tuple[Any, ...]] = (
+    -1,
+    0,
+    int(LARGEST_NUMBER),
+    -LARGEST_NUMBER,
+    1e-320,
+    10**30,
+    1e308,
+    None,
+    "7",
+    [],
+    {},
+    True,
+)
 """What may stand where a number should."""
 
 AREA: Final = Size(118, 30)
@@ -127,8 +140,8 @@ def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
     st.sampled_from(sorted(FILE)),
     st.dictionaries(st.sampled_from(PLACES), st.sampled_from((*STRANGE, HOSTILE)), max_size=5),
 )
-@example("made_report", {("head", "made_at_s"): LARGEST})
-@example("made_report", {("head", "made_at_s"): -LARGEST})
+@example("made_report", {("head", "made_at_s"): LARGEST_NUMBER})
+@example("made_report", {("head", "made_at_s"): -LARGEST_NUMBER})
 @example("made_report", {("summary", "namespaces", 1, "stats", "memory_bytes"): -1})
 def test_a_strange_file_is_shown_or_refused(name: str, changes: dict[Place, Any]) -> None:
     try:

@@ -114,7 +114,7 @@ def share_above(bins: tuple[Figure, ...] | None, index: int) -> float | Estimate
     return Estimate(value if low is None else low, value, value if high is None else high)
 
 
-def share_of(figure: Figure, total: Figure) -> float | Estimate | None:
+def share_of_total(figure: Figure, total: Figure) -> float | Estimate | None:
     """Return a number of keys as a share of all; None of nothing."""
     whole = plain(total)
     if not whole:

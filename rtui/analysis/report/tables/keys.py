@@ -13,12 +13,12 @@ from rtui.keyspace.text.display import display, display_text
 KEY = Column("key", "key", Unit.NAME, 0)
 KIND = Column("type", "type", Unit.NAME, 9)
 MEMORY = Column("memory", "bytes", Unit.BYTES, 8, "MEMORY USAGE with its default samples")
-LENGTH = Column("length", "length", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
-TTL = Column("ttl", "TTL", Unit.DURATION, 8, "What was left of its life when it was asked")
-IDLE = Column("idle", "idle", Unit.DURATION, 8, "Since it was used last")
-FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "The access counter of the LFU policies, 0 … 255")
-ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
-NOTE = Column("note", "note", Unit.TEXT, 20)
+_LENGTH = Column("length", "length", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
+_TTL = Column("ttl", "TTL", Unit.DURATION, 8, "What was left of its life when it was asked")
+_IDLE = Column("idle", "idle", Unit.DURATION, 8, "Since it was used last")
+_FREQUENCY = Column("frequency", "freq", Unit.COUNT, 5, "The access counter of the LFU policies, 0 … 255")
+_ENCODING = Column("encoding", "encoding", Unit.NAME, 10)
+_NOTE = Column("note", "note", Unit.TEXT, 20)
 
 SizeMeasure = Literal["memory", "length"]
 """What the biggest keys are chosen by."""
@@ -33,8 +33,8 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
         records = (big.by_type_memory if by == "memory" else big.by_type_length).get(kind, ())
     of = "" if kind is None else f" of type {display(kind, limit=64)}"
     cells = Cells(report)
-    use = FREQUENCY if any(record.frequency is not None for record in records) else IDLE
-    columns: tuple[Column, ...] = (KEY, KIND, MEMORY, LENGTH, TTL, use, ENCODING)
+    use = _FREQUENCY if any(record.frequency is not None for record in records) else _IDLE
+    columns: tuple[Column, ...] = (KEY, KIND, MEMORY, _LENGTH, _TTL, use, _ENCODING)
     rows: list[tuple[Cell, ...]] = []
     for record in records:
         facts = (
@@ -43,12 +43,12 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
             cells.known(record.memory_bytes, "memory"),
             cells.known(record.length, "length"),
             cells.ttl(record),
-            cells.known(record.frequency if use is FREQUENCY else record.idle_s, use.id),
+            cells.known(record.frequency if use is _FREQUENCY else record.idle_s, use.id),
             cells.known(record.encoding, "encoding"),
         )
         rows.append((*facts, record.note or None))
     if any(record.note for record in records):
-        columns = (*columns, NOTE)
+        columns = (*columns, _NOTE)
     else:
         rows = [row[:-1] for row in rows]
     subjects = tuple(record.key for record in records)
@@ -96,7 +96,7 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
     for number, of in enumerate(hot.lists, 1):
         unit = Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT
         value = Column("value", of.unit, unit, max(10, len(of.unit)))
-        use = (FREQUENCY,) if any(key.record.frequency is not None for key in of.keys) else ()
+        use = (_FREQUENCY,) if any(key.record.frequency is not None for key in of.keys) else ()
         rows: list[tuple[Cell, ...]] = []
         for key in of.keys:
             record = key.record
@@ -104,7 +104,7 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
             counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
             heat = AtLeast(key.value) if key.at_least else key.value
             rows.append((record.key, kind, heat, *counter, memory, cells.ttl(record)))
-        columns = (KEY, KIND, value, *use, MEMORY, TTL)
+        columns = (KEY, KIND, value, *use, MEMORY, _TTL)
         subjects = tuple(key.record.key for key in of.keys)
         tables.append(Table(f"hot_keys_{number}", f"Hot keys: {of.title}", columns, tuple(rows), subjects, note))
     return tuple(tables)

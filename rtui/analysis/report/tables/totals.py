@@ -10,7 +10,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure
-from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of_total
 from rtui.analysis.report.tables.table import Cell, Column, Path, Table, Unit, find, label, path_of
 from rtui.keyspace.text.display import display
 
@@ -172,7 +172,7 @@ def ttl_histogram(report: Report) -> Table:
     stats = report.summary.root.stats
     rows = _bins(report, spans(TTL_EDGES_S), stats.ttl, stats.keys)
     if stats.no_ttl_keys is not None:
-        rows.append(("no TTL", Cells(report).amount(stats.no_ttl_keys), share_of(stats.no_ttl_keys, stats.keys)))
+        rows.append(("no TTL", Cells(report).amount(stats.no_ttl_keys), share_of_total(stats.no_ttl_keys, stats.keys)))
     return Table("ttl_histogram", "Time to live", (_SPAN, KEYS, SHARE_OF_KEYS), tuple(rows))
 
 
@@ -204,4 +204,4 @@ def _bins(
     cells = Cells(report)
     whole = sum(map(plain, figures or ())) if total is None else total
     found = zip(titles, figures or (), strict=False)
-    return [(title, cells.amount(figure), share_of(figure, whole)) for title, figure in found]
+    return [(title, cells.amount(figure), share_of_total(figure, whole)) for title, figure in found]
