@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import TargetError
@@ -18,9 +20,30 @@ from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse
 MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""
 
-_TEXTS: Final = ("url", "host", "socket", "user", "password", "cacert", "cacertdir", "cert", "key", "sni")
-_NUMBERS: Final = {"port": (1, MAX_PORT), "db": (0, MAX_DB), "protocol": (2, 3)}
-_FLAGS: Final = ("tls", "insecure", "cluster")
+_Text = Annotated[str, Meta(min_length=1, pattern=r"\A[^\0]*\Z")]
+
+
+class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What a profile may say."""
+
+    url: _Text | None = None
+    host: _Text | None = None
+    port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
+    socket: _Text | None = None
+    user: _Text | None = None
+    password: _Text | None = None
+    db: Annotated[int, Meta(ge=0, le=MAX_DB)] | None = None
+    protocol: Annotated[int, Meta(ge=2, le=3)] | None = None
+    cluster: bool | None = None
+    tls: bool | None = None
+    insecure: bool | None = None
+    sni: _Text | None = None
+    cacert: _Text | None = None
+    cacertdir: _Text | None = None
+    cert: _Text | None = None
+    key: _Text | None = None
+
+
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
 _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
@@ -45,25 +68,23 @@ class Profiles:
         if not isinstance(profile, dict):
             known = ", ".join(sorted(key for key, value in tables.items() if isinstance(value, dict))) or "none"
             raise self._wrong(f"There is no profile {name!r} in {self.path}.", f"It has: {known}.")
-        self._check(name, profile)
+        given = self._checked(name, profile)
         found = Target()
-        if "url" in profile:
+        if "url" in given:
             try:
-                found = parse_target(profile["url"])
+                found = parse_target(given["url"])
             except TargetError as error:
                 raise self._wrong(
                     f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
                 ) from None
-        changes: dict[str, Any] = {
-            key: profile[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in profile
-        }
-        if "socket" in profile:
-            changes["socket_path"] = str(self._resolved(profile["socket"]))
-        if "password" in profile:
-            changes["password"] = Secret(profile["password"])
-        tls: dict[str, Any] = {key: str(self._resolved(profile[key])) for key in _TLS_PATHS if key in profile}
-        tls |= {key: profile[key] for key in ("sni", "insecure") if key in profile}
-        if tls or profile.get("tls"):
+        changes = {key: given[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in given}
+        if "socket" in given:
+            changes["socket_path"] = str(self._resolved(given["socket"]))
+        if "password" in given:
+            changes["password"] = Secret(given["password"])
+        tls: dict[str, Any] = {key: str(self._resolved(given[key])) for key in _TLS_PATHS if key in given}
+        tls |= {key: given[key] for key in ("sni", "insecure") if key in given}
+        if tls or given.get("tls"):
             if found.socket_path is not None:
                 raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
             changes["tls"] = replace(found.tls or Tls(), **tls)
@@ -81,8 +102,8 @@ class Profiles:
         if len(text) > MAX_PROFILE_BYTES:
             raise self._wrong(f"{self.path} is over {MAX_PROFILE_BYTES:,} bytes.", "It holds a few lines a server.")
         try:
-            tables = tomllib.loads(text.decode())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            tables: dict[str, Any] = msgspec.toml.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             where = _POSITION.search(str(error))
             raise self._wrong(
                 f"{self.path} is not TOML{f' {where[0]}' if where else ''}.", "Values that are text stand in quotes."
@@ -93,24 +114,20 @@ class Profiles:
             )
         return tables
 
-    def _check(self, name: str, profile: Mapping[str, Any]) -> None:
-        known = (*_TEXTS, *_NUMBERS, *_FLAGS)
-        for key, value in profile.items():
-            if key not in known:
-                raise self._wrong(f"Profile {name!r} has a key {key!r}.", f"Known are {', '.join(known)}.")
-            if key in _TEXTS and not (isinstance(value, str) and value and "\0" not in value):
-                raise self._wrong(f"In profile {name!r}, {key} is not a text.", "Text stands in quotes.")
-            if key in _FLAGS and not isinstance(value, bool):
-                raise self._wrong(f"In profile {name!r}, {key} is neither true nor false.", "It stands without quotes.")
-            low, high = _NUMBERS.get(key, (0, 0))
-            if key in _NUMBERS and not (type(value) is int and low <= value <= high):
-                raise self._wrong(f"In profile {name!r}, {key} is not a number from {low} to {high}.", "")
-        if "url" in profile and {"host", "port", "socket"} & profile.keys():
+    def _checked(self, name: str, profile: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what a profile gives; raises TargetError for what it can't say."""
+        try:
+            given: dict[str, Any] = msgspec.to_builtins(msgspec.convert(profile, _Profile))
+        except msgspec.ValidationError as error:
+            known = ", ".join(_Profile.__struct_fields__)
+            raise self._wrong(f"Profile {name!r} can't be read: {error}.", f"Known are {known}.") from None
+        if "url" in given and {"host", "port", "socket"} & given.keys():
             raise self._wrong(
                 f"Profile {name!r} names the server twice.", "Give either url, or host and port, or socket."
             )
-        if "socket" in profile and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & profile.keys():
+        if "socket" in given and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & given.keys():
             raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
+        return given
 
     def _resolved(self, path: str) -> Path:
         """Return a path of the file: `~` is the home folder, a relative one starts at the file's folder."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 from platformdirs import user_config_path
 from rich.console import Console
 from textual.color import ColorParseError
@@ -26,9 +26,6 @@ DEFAULT_THEME: Final = "rtui-dark"
 
 ANSI_THEME: Final = "rtui-ansi16"
 """The theme of a first start in a terminal of sixteen colours: each other one would turn grey there."""
-
-FEW_COLOURS_TABLE: Final = "palette-256"
-"""The table of a theme file with what it sets otherwise in a terminal of 256 colours."""
 
 
 class Palette(Enum):
@@ -63,24 +60,37 @@ VARIABLE_DEFAULTS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The variables that rtui adds to a theme; a theme file may set each of them in its `[variables]`."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
-
-_FIELDS: Final = frozenset(field.name for field in fields(Theme))
 
 _COLOURS: Final = frozenset({
     "primary", "secondary", "warning", "error", "success", "accent",
     "foreground", "background", "surface", "panel", "boost",
 })  # fmt: skip
-"""The fields of a theme that are colours."""
+"""The settings that are colours of Textual itself."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 
-_VALUES: Final[Mapping[str, tuple[Any, str]]] = {
-    "dark": (bool, "true or false"),
-    "ansi": (bool, "true or false"),
-    "luminosity_spread": (int | float, "a number"),
-    "text_alpha": (int | float, "a number"),
-}
-"""The types of the settings that are no texts, and how they are called."""
+class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, rename={"palette_256": "palette-256"}):
+    """What a theme file may set: the fields of Textual's `Theme`, and what differs in a terminal of 256 colours."""
+
+    primary: str
+    name: str | None = None
+    secondary: str | None = None
+    warning: str | None = None
+    error: str | None = None
+    success: str | None = None
+    accent: str | None = None
+    foreground: str | None = None
+    background: str | None = None
+    surface: str | None = None
+    panel: str | None = None
+    boost: str | None = None
+    dark: bool = True
+    ansi: bool = False
+    luminosity_spread: float = 0.15
+    text_alpha: float = 0.95
+    variables: dict[str, str] = {}
+    palette_256: dict[str, str] = {}
 
 
 class ThemeError(ValueError):
@@ -136,36 +146,18 @@ def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palet
 def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
     """Return the theme of a file for a terminal of a palette; raises ThemeError for anything that is not one."""
     try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        read = msgspec.toml.decode(path.read_bytes(), type=_ThemeFile)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ThemeError(path, str(error)) from None
-    record.setdefault("name", path.stem)
-    few_colours = _texts(path, FEW_COLOURS_TABLE, record.pop(FEW_COLOURS_TABLE, {}))
-    record["variables"] = _texts(path, "variables", record.get("variables", {}))
-    unknown = sorted(set(record) - _FIELDS)
-    if unknown:
-        raise ThemeError(path, f"unknown setting {', '.join(unknown)}")
-    if not _NAME.fullmatch(str(record["name"])):
+    settings = msgspec.structs.asdict(read)
+    few_colours = settings.pop("palette_256")
+    settings["name"] = read.name or path.stem
+    if not _NAME.fullmatch(settings["name"]):
         raise ThemeError(path, "name must be letters, digits, - and _")
-    if "primary" not in record:
-        raise ThemeError(path, "no primary colour")
-    for name in record.keys() - {"variables"}:
-        wanted, words = _VALUES.get(name, (str, "a text"))
-        if not isinstance(record[name], wanted):
-            raise ThemeError(path, f"{name} must be {words}")
     if palette is Palette.XTERM:
-        record |= {name: few_colours.pop(name) for name in _COLOURS & few_colours.keys()}
-        record["variables"] |= few_colours
-    return Theme(**record)
-
-
-def _texts(path: Path, name: str, table: object) -> dict[str, str]:
-    """Return a copy of a table of a theme file; raises ThemeError unless all its values are texts."""
-    if not isinstance(table, dict):
-        raise ThemeError(path, f"{name} must be a table")
-    if not all(isinstance(item, str) for item in table.values()):
-        raise ThemeError(path, f"[{name}] holds texts only")
-    return dict(table)
+        settings |= {name: few_colours.pop(name) for name in _COLOURS & few_colours.keys()}
+        settings["variables"] = read.variables | few_colours
+    return Theme(**settings)
 
 
 def try_theme(path: Path, theme: Theme, css: str) -> None:
