@@ -12,7 +12,6 @@ from typing import Any, Final, TypeAlias, get_args
 
 import click
 
-from rtui.cli.profiles import Profiles
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, PaceName
 from rtui.server.wire.errors import TargetError
@@ -126,6 +125,8 @@ class ConnectionOptions:
         if self.url is not None:
             return parse_target(self.url)
         if self.profile is not None:
+            from rtui.cli.profiles import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
+
             return Profiles().target(self.profile)
         if self.socket is not None:
             if self.host is not None or self.port is not None:
