@@ -54,14 +54,6 @@ class Slicer:
         self._slice_s = slice_s
         self._deadline = clock() + slice_s
 
-    def over(self) -> bool:
-        """Tell whether it is time to pause; if it is, the next slice begins now."""
-        now = self._clock()
-        if now < self._deadline:
-            return False
-        self._deadline = now + self._slice_s
-        return True
-
     def pause(self) -> Slices[None]:
         """Pause if the slice is over; the next one begins after the pause."""
         if self._clock() >= self._deadline:

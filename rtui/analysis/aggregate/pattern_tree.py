@@ -236,13 +236,7 @@ class PatternTree:
                     del node.children[name]
                     self.size -= 1
 
-    def merge_light(self, threshold: Threshold) -> None:
-        """Merge the light names of every crowded namespace; all buffers have been flushed."""
-        weights = weigh(self.root)
-        for level in self.levels():
-            self.merge_light_of(level, threshold, weights)
-
-    def merge_light_of(
+    def merge_light(
         self, parents: Iterable[PatternNode], threshold: Threshold, weights: dict[PatternNode, Weight]
     ) -> list[MissingNode]:
         """Merge the light names of the crowded ones of these namespaces, and return the nodes that are gone now.

@@ -185,11 +185,12 @@ class Placement:
         else:
             self._decide_in_rounds(since)
         self._tree.remove_empty_nodes()
-        if is_final:
-            self._tree.merge_light(FINAL)
-        elif whole[0] >= MERGED_FROM_KEYS and self._tree.size > SPARE_NODES + 2 * self._merged_size:
-            self._tree.merge_light(INTERIM)
-            self._merged_size = self._tree.size
+        is_large = whole[0] >= MERGED_FROM_KEYS and self._tree.size > SPARE_NODES + 2 * self._merged_size
+        if is_final or is_large:
+            weights = weigh(self._tree.root)
+            for level in self._tree.levels():
+                self._tree.merge_light(level, FINAL if is_final else INTERIM, weights)
+            self._merged_size = self._merged_size if is_final else self._tree.size
         if is_final or self._tree.is_over_budget:
             self._tree.trim()
         if self._merges != self._tree.merges:
@@ -236,7 +237,7 @@ class Placement:
                 is_heavy = FINAL.is_reached(weight, weights[parent], weights[self._tree.root])
                 decisions[parent, name] = is_heavy or not parent.is_crowded or is_generic_name(name)
             # Further keys may wait below the nodes that are merged now.
-            decisions |= dict.fromkeys(self._tree.merge_light_of(level, FINAL, weights), False)
+            decisions |= dict.fromkeys(self._tree.merge_light(level, FINAL, weights), False)
             self._tree.clear_unplaced()
             self._place(decisions)
 

@@ -113,7 +113,7 @@ class NamespaceStore:
             return
         if node.children is None:
             self.begin(node)
-        slicer = Slicer(self.clock, slice_s=0)
+        slicer: Slicer | None = None
         while node.pending is not None:
             if node.pending:
                 chunk = node.pending.popleft()
@@ -127,11 +127,15 @@ class NamespaceStore:
             if not node.pending:
                 node.pending = None
             self.changed()
-            if node.pending is not None and slicer.over():
+            if node.pending is None:
+                return
+            if slicer is None:
                 yield
-                if node.root is not self.root:
-                    return
                 slicer = Slicer(self.clock)
+            else:
+                yield from slicer.pause()
+            if node.root is not self.root:
+                return
 
     def needs_scan(self, node: Namespace) -> bool:
         """Tell whether only a scan of its prefix can list what is in this namespace; see `Refill`."""
