@@ -28,7 +28,8 @@ from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
-from rtui.tui.kit.choice import ChoiceScreen, choose_copy, copy_text
+from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.status_lines import analyse_banner

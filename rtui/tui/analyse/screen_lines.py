@@ -20,7 +20,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
-from rtui.tui.kit.choice import Copy
+from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.layout import MARGIN, Piece, ago, display, display_text, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import (
     MIN_LABEL_CELLS,

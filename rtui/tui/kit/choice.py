@@ -1,31 +1,25 @@
-"""Modal screens with a text or a short list to choose from, and copying to the clipboard, at once or by such a list."""
+"""Modal screens with a text, or with a short list to choose from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, LiteralString, NamedTuple
+from typing import ClassVar, Literal, LiteralString
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.text.display import SafeText, quoted
-from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli import copied_commands, key_as_text
-from rtui.server.wire.target import Target
+from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command_screen import FocusScreen
-from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, cut_middle, literal
+from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, literal
 
 
 class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
@@ -130,46 +124,3 @@ class QuitScreen(ListScreen[bool]):
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index == 2)
-
-
-class Copy(NamedTuple):
-    """An entry of the menu and what it copies."""
-
-    title: SafeText
-    text: str
-    """Printable, but not safe to show: it may resemble something else. Only for the clipboard."""
-
-
-def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
-    """Return the entries for a key, or for the prefix of a namespace when there are no facts."""
-    entries = [
-        Copy(literal("name as text"), key_as_text(name)),
-        Copy(literal("name as escaped bytes"), quoted(name)),
-    ]
-    if facts is None:
-        return [*entries, Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name)))]
-    for command in copied_commands(target, facts):
-        warning = " (changes data)" if command.writes else ""
-        entries.append(Copy(SafeText(f"redis-cli: {command.title}{warning}"), command.line))
-    return entries
-
-
-SHOWN_CELLS: Final = 60
-"""So much of what was copied is shown."""
-
-
-def copy_text(node: DOMNode, text: str) -> None:
-    """Send a text to the terminal's clipboard by OSC 52, and say so."""
-    node.app.copy_to_clipboard(text)
-    shown = cut_middle(display_text(text), SHOWN_CELLS)
-    node.app.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
-
-
-def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
-    """Have the user choose what to copy."""
-
-    def chosen(index: int | None) -> None:
-        if index is not None:
-            copy_text(node, entries[index].text)
-
-    node.app.push_screen(ChoiceScreen(literal("Copy"), [entry.title for entry in entries]), chosen)
