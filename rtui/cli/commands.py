@@ -8,9 +8,9 @@ from itertools import groupby
 import click
 
 from rtui.server.guard.acl import OLDEST
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.spec import FIRST_VALKEY, KEY, MAX_REQUEST_BYTES, CommandGroup, Spec, Version, format_bytes
-from rtui.server.guard.table import TABLE
 
 TOUCHES = "†"
 """Marks commands that count as a use of the key."""

@@ -114,7 +114,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
-    from rtui.server.wire.tasks import LOG  # noqa: PLC0415
+    from rtui.server.wire.supervised_tasks import LOG  # noqa: PLC0415
 
     if os.environ.get(DEBUG_VARIABLE):
         LOG.addHandler(logging.StreamHandler())

@@ -32,7 +32,7 @@ from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.tasks import end_task, failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""

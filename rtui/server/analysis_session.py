@@ -25,7 +25,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.tasks import end_task, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""

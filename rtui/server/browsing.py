@@ -32,7 +32,7 @@ from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.tasks import end_task, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
     from rtui.server.analysis_session import AnalysisSession

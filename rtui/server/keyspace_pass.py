@@ -43,7 +43,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.tasks import end_task, failure_of
+from rtui.server.wire.supervised_tasks import end_task, failure_of
 
 MAX_EXPECTED: Final = 400
 """Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""

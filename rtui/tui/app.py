@@ -203,7 +203,7 @@ class RtuiApp(App[int]):
         """Show an unexpected failure to connect on the connect screen; other screens handle their own workers."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
-            from rtui.server.wire.tasks import as_rtui_error  # noqa: PLC0415 - only then
+            from rtui.server.wire.supervised_tasks import as_rtui_error  # noqa: PLC0415 - only then
 
             self._show_error(as_rtui_error(error, "connecting"))
 

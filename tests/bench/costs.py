@@ -12,8 +12,8 @@ from typing import Any
 
 import redis
 
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.spec import CommandGroup, Spec
-from rtui.server.guard.table import TABLE
 from tests.server.guard.samples import samples
 from tests.servers import Server, binaries, running
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from rtui.cli.commands import command
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.spec import CommandGroup
-from rtui.server.guard.table import TABLE
 
 
 def printed(width: int, *args: str) -> list[str]:

@@ -21,9 +21,9 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
-from rtui.server.guard.table import TABLE
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.report import hot_report, lfu_settings
 from rtui.server.inspection.report_head import key_sizes

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rtui.server.facts.preview.page import PreviewKind
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import find_spec
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.guard.table import TABLE
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Secret
 from tests.monitor import escapes_quotes

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Final, Literal, Protocol
 
 from rtui import __version__
+from rtui.server.guard.closed_list import CLIENT_NAME
 from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
 from rtui.server.guard.evidence import CollectionEvidence, Consent, ConsumerEvidence, Evidence, Metric
-from rtui.server.guard.table import CLIENT_NAME
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""

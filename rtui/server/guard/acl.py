@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec, Version
-from rtui.server.guard.table import TABLE
 
 OLDEST: Final[dict[str, Version]] = {"redis": (6, 2), "valkey": (7, 2)}
 """The first version of each product that the rules are tested on."""

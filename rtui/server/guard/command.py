@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn, final
 
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import AbsentKey, Consent, Evidence
 from rtui.server.guard.spec import Spec
-from rtui.server.guard.table import TABLE
 
 MAX_BULK_KEY_BYTES: Final = 64 * 1024
 """Longest key in a batch: a longer name costs the server more to read and hash than its reply is worth."""

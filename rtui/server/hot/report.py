@@ -18,7 +18,7 @@ from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource,
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
 from rtui.server.facts.key_facts import REPLICA_NOTE
-from rtui.server.guard.table import MAX_SLOTS
+from rtui.server.guard.closed_list import MAX_SLOTS
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier
 from rtui.server.wire.connection import Connection

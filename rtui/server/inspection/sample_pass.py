@@ -25,7 +25,7 @@ from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.tasks import failure_of
+from rtui.server.wire.supervised_tasks import failure_of
 
 WRITE_US: Final = 120.0
 """Server time of one write at the gentlest pace."""

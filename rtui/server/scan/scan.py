@@ -12,7 +12,7 @@ from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.tasks import failure_of
+from rtui.server.wire.supervised_tasks import failure_of
 
 
 class Scan:

@@ -25,8 +25,8 @@ from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
+from rtui.server.wire.supervised_tasks import start_supervised
 from rtui.server.wire.target import Target
-from rtui.server.wire.tasks import start_supervised
 
 FIRST_PAUSE_S: Final = 0.25
 """The longest that the first pause can be."""

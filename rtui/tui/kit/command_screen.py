@@ -32,7 +32,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
 from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.tasks import as_rtui_error
+from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, ScreenCommand
 from rtui.tui.kit.layout import display_text

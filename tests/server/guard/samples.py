@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, product
 
+from rtui.server.guard.closed_list import MAX_CURSOR
 from rtui.server.guard.spec import (
     KEY,
     MAX_INDEX,
@@ -16,7 +17,6 @@ from rtui.server.guard.spec import (
     Repeated,
     Spec,
 )
-from rtui.server.guard.table import MAX_CURSOR
 
 Samples = tuple[tuple[bytes, ...], ...]
 """Ways to fill a shape: each is a run of arguments."""

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.traceback import Traceback
 
 from rtui.server import guard
+from rtui.server.guard.closed_list import MAX_ELEMENTS, TABLE
 from rtui.server.guard.command import (
     Command,
     GuardError,
@@ -39,7 +40,6 @@ from rtui.server.guard.evidence import (
     TypeEvidence,
 )
 from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
-from rtui.server.guard.table import MAX_ELEMENTS, TABLE
 from rtui.server.wire.target import Secret
 from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
 from tests.server.guard.samples import samples

@@ -9,9 +9,9 @@ import redis
 
 from rtui.server import guard
 from rtui.server.guard.acl import Release, parse_release
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import build_batch
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec
-from rtui.server.guard.table import TABLE
 from tests.server.guard.samples import samples
 from tests.server.raw_commands import fill, raw
 from tests.servers import Server

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from rtui.server.wire.errors import ConnectionLost, InternalError, RtuiError
-from rtui.server.wire.tasks import failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import failure_of, start_supervised
 
 HELD = "s3cret"
 

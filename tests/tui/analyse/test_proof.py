@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 
 from rtui.analysis.report.document import CoverageKind
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import find_spec
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.guard.table import TABLE
 from rtui.server.wire.target import Secret
 from rtui.tui.analyse.commands import PANELS
 from tests.monitor import escapes_quotes

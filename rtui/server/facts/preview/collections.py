@@ -12,7 +12,7 @@ from typing import Final
 from rtui.server import guard
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewKind
 from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, integer, pairs, score
-from rtui.server.guard.table import MAX_ARRAY_INDEX, MAX_RANDOM
+from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_RANDOM
 
 LIST_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("item", Meaning.VALUE))
 SET_COLUMNS: Final = (PreviewColumn("member", Meaning.NAME),)

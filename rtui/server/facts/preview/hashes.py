@@ -32,9 +32,9 @@ from rtui.server.facts.preview.value_reader import (
     items,
     pairs,
 )
+from rtui.server.guard.closed_list import MAX_ELEMENTS, MAX_RANDOM
 from rtui.server.guard.command import Command
 from rtui.server.guard.spec import MAX_FIELD_BYTES
-from rtui.server.guard.table import MAX_ELEMENTS, MAX_RANDOM
 from rtui.server.wire.replies import Reply, ServerError
 
 VALUE_BYTES: Final = 16 * 1024

@@ -17,10 +17,10 @@ from rtui.keyspace.text.display import display
 from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
 from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewCell, PreviewKind
+from rtui.server.guard.closed_list import MAX_ELEMENTS
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import FEW_ELEMENTS, CollectionEvidence
 from rtui.server.guard.spec import Version
-from rtui.server.guard.table import MAX_ELEMENTS
 from rtui.server.wire.capability import Querier, unknown_from
 from rtui.server.wire.own_reads import STALE_S
 from rtui.server.wire.replies import Reply, ServerError

@@ -9,7 +9,7 @@ from rtui.analysis.facts import Reason
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.hashes import VALUES_BYTES
 from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
-from rtui.server.guard.table import MAX_RANDOM
+from rtui.server.guard.closed_list import MAX_RANDOM
 from rtui.server.wire.capability import Capabilities
 from tests.server.every_type import lists_names
 from tests.server.facts.preview.pages import all_pages
