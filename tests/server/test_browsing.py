@@ -175,8 +175,8 @@ async def test_pause_and_resume(valkey: Server, tmp_path: Path) -> None:
         session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
         assert not session.store.complete
-        session.control.faster()
-        session.control.faster()
+        session.control.pace = session.control.pace.faster()
+        session.control.pace = session.control.pace.faster()
         assert session.status.pace is Pace.FULL
         session.control.resume()
         await whole(session)

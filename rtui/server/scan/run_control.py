@@ -68,14 +68,6 @@ class RunControl:
         self._pace = pace
         self._changed()
 
-    def faster(self) -> None:
-        """Take the next faster pace."""
-        self.pace = self._pace.faster()
-
-    def slower(self) -> None:
-        """Take the next slower pace."""
-        self.pace = self._pace.slower()
-
     @property
     def is_stopped(self) -> bool:
         """Whether the run is to end."""

@@ -195,12 +195,12 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_faster(self) -> None:
         """Take the next faster pace."""
-        self.source.control.faster()
+        self.source.control.pace = self.source.control.pace.faster()
         self._show_soon()
 
     def action_slower(self) -> None:
         """Take the next slower pace."""
-        self.source.control.slower()
+        self.source.control.pace = self.source.control.pace.slower()
         self._show_soon()
 
     def action_cost(self) -> None:

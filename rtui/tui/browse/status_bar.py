@@ -55,12 +55,12 @@ class StatusBar(Bar):
 
     def action_faster(self) -> None:
         """Take the next faster pace."""
-        self._session.control.faster()
+        self._session.control.pace = self._session.control.pace.faster()
         self.show_status()
 
     def action_slower(self) -> None:
         """Take the next slower pace."""
-        self._session.control.slower()
+        self._session.control.pace = self._session.control.pace.slower()
         self.show_status()
 
     def action_cost(self) -> None:
