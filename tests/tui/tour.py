@@ -13,7 +13,7 @@ from typing import Final
 from click.testing import CliRunner
 
 from rtui.cli.acl import command as acl_command
-from rtui.demo import awkward
+from rtui.demo.keyspaces import awkward
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.facts.preview.page import Preview
 from rtui.server.scan.pace import Pace

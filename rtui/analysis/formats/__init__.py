@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
 from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.formats.markdown import table_markdown, write_markdown
-from rtui.analysis.formats.table_values import table_csv, table_json, write_csv
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table

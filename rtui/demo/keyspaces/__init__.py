@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Final
 
-from rtui.demo import awkward
-from rtui.demo.keyspaces import app_conventions, ecm, internals, project_table_id, restaurant
+from rtui.demo.keyspaces import app_conventions, awkward, ecm, internals, project_table_id, restaurant
 from rtui.demo.writes import WriteGroup
 from rtui.server.options import DEFAULT_DEMO_KEYS
 

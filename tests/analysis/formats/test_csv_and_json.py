@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
-from rtui.analysis.formats.table_values import FORMULA, guarded, table_csv, write_csv
+from rtui.analysis.formats.csv_and_json import FORMULA, guarded, table_csv, write_csv
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import AtLeast, Column, Table, Unit
 from rtui.keyspace.text.display import unescape

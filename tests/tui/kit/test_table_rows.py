@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.formats.csv_and_json import table_csv, table_json
 from rtui.analysis.formats.markdown import table_markdown
-from rtui.analysis.formats.table_values import table_csv, table_json
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.table_rows import (
