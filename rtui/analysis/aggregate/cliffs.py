@@ -14,7 +14,7 @@ their namespace, keys a minute may be 40 50 45 **60,000 40,000** 55 45 …: that
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -76,11 +76,6 @@ class _Span:
     minutes: int
     rate_around: float
 
-    @property
-    def excess(self) -> float:
-        """How many keys more than around: of several overlapping spans the one with the highest excess is the cliff."""
-        return self.keys - self.rate_around * self.minutes
-
 
 def find_cliffs(
     bins: ExpiryBins,
@@ -106,10 +101,7 @@ def find_cliffs(
     figures = figures or Figures()
     search = _CliffSearch(list(bins.contiguous(beyond=LONGEST_CLIFF * FLANK)), may_start=bool(path))
     total = bins.total if keys is None else keys
-    found = []
-    while span := search.strongest(max(LEAST_KEYS, LEAST_SHARE * total)):
-        search.level_out(span)
-        found.append(span)
+    found = search.all(max(LEAST_KEYS, LEAST_SHARE * total))
     cliffs = []
     for span in sorted(found, key=lambda one: (-one.keys, one.first)):
         inside = search.bins[span.first : span.last + 1]
@@ -144,15 +136,17 @@ class _CliffSearch:
         """Keys of all bins before each one."""
         self._minutes_to = [0, *accumulate(one.width_min for one in bins)]
 
-    def level_out(self, span: _Span) -> None:
-        """Give the bins of a cliff the rate around them; they cannot be part of another one."""
-        for index in range(span.first, span.last + 1):
-            self._keys[index] = span.rate_around * self.bins[index].width_min
-            self._is_levelled[index] = True
-        self._keys_to = [0.0, *accumulate(self._keys)]
+    def all(self, least: float) -> Iterator[_Span]:
+        """Yield the cliffs with `least` keys, the one with most keys above what is around it first."""
+        while span := self._strongest(least):
+            yield span
+            # Its bins get the rate around them, and cannot be part of another cliff.
+            for index in range(span.first, span.last + 1):
+                self._keys[index] = span.rate_around * self.bins[index].width_min
+                self._is_levelled[index] = True
+            self._keys_to = [0.0, *accumulate(self._keys)]
 
-    def strongest(self, least: float) -> _Span | None:
-        """Return the cliff with most keys above what is around it, of those with `least` keys; None without any."""
+    def _strongest(self, least: float) -> _Span | None:
         size = len(self.bins) - 2
         begins = [i for i in range(size) if i == 0 or self._is_step(i, max(0, i - 2), i)]
         ends = {i for i in range(size) if self._is_step(i, i + 1, i + 3)}
@@ -162,7 +156,7 @@ class _CliffSearch:
             for last in range(first, min(first + LONGEST_CLIFF, size))
             if last in ends and (span := self.span(first, last)).keys >= least and self._stands_out(span)
         ]
-        return max(found, key=lambda one: one.excess, default=None)
+        return max(found, key=lambda one: one.keys - one.rate_around * one.minutes, default=None)
 
     def _is_step(self, index: int, outside: int, end: int) -> bool:
         """Whether a bin is significantly denser than those from `outside` up to `end`."""

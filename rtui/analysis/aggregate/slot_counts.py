@@ -113,11 +113,9 @@ class HeavyTags:
             sums = self._memory
             for tag, size in zip(tags, memory_bytes, strict=True):
                 sums[tag] += size
-        if len(self._keys) > 4 * self._capacity or self._tag_bytes > 4 * self._max_bytes:
-            self._drop_light()
-
-    def _drop_light(self) -> None:
-        """Keep the tags with the highest upper bounds (counted + missed keys)."""
+        if len(self._keys) <= 4 * self._capacity and self._tag_bytes <= 4 * self._max_bytes:
+            return
+        # The tags with the highest upper bounds (counted + missed keys) are kept.
         bounds = list(map(add, self._keys.values(), map(self._missed.__getitem__, self._keys)))
         ranked = sorted(zip(bounds, self._keys, strict=True), key=itemgetter(0), reverse=True)
         most = min(self._capacity, fitting((tag for _, tag in ranked), self._max_bytes))
