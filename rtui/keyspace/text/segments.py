@@ -54,7 +54,6 @@ class Separators:
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     _triple: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
-    _holds_brace: bool = field(init=False, repr=False, compare=False)
 
     def __init__(self, values: Sequence[bytes] = DEFAULT_SEPARATORS) -> None:
         """Raise ValueError for an empty separator."""
@@ -65,7 +64,6 @@ class Separators:
         object.__setattr__(self, "_single", ordered[0] if len(ordered) == 1 else None)
         object.__setattr__(self, "_pattern", re.compile(_alternatives(ordered)))
         object.__setattr__(self, "_triple", re.compile(_triple(ordered), re.DOTALL))
-        object.__setattr__(self, "_holds_brace", any(_OPEN in value for value in ordered))
 
     def cut(self, suffix: bytes, start: int = 0, *, brace_before: bool = False) -> Cut | None:
         """Find the first separator at or after `start` that splits; None if the rest is one segment.
@@ -99,7 +97,7 @@ class Separators:
         All are first split at their first separator as if there were no tags. Then only those are split again whose
         first separator may be inside a tag: it lies between a `{` in the head and a `}` that is not in the head.
         """
-        if self._holds_brace and not brace_before:
+        if not brace_before and any(_OPEN in value for value in self.values):
             return [self.split_first(suffix) for suffix in suffixes]
         triples = self._partition(suffixes)
         if brace_before or _OPEN not in b"".join(suffixes):
