@@ -145,6 +145,7 @@ async def test_the_keyboard_comes_back_when_the_terminal_was_too_small_for_anyth
         await user.until(lambda: app.focused is not None and app.focused.display and bool(app.focused.region.area))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["ctrl+p", "t", "y", "c", "question_mark"])
 async def test_nothing_breaks_in_the_smallest_of_terminals(key: str) -> None:
     async with browsing(notifications=True) as user:
