@@ -55,7 +55,9 @@ def test_a_batch_reads_back_as_lines_of_the_list(build: KeyCommand, keys: list[b
     assert all(find_spec(line) is build.spec for line in requests.commands)
 
 
-@pytest.mark.parametrize("build", [build for build in EVERY if not build.spec.in_bulk], ids=repr)
+@pytest.mark.parametrize(
+    "build", [build for build in EVERY if not build.spec.in_bulk], ids=lambda build: build.spec.name
+)
 def test_what_is_not_constant_in_time_is_not_sent_in_bulk(build: KeyCommand) -> None:
     known = None if build.spec.evidence is None else ENOUGH[build.spec.evidence]
     assert build(b"key", known).replies == 1
