@@ -38,7 +38,7 @@ contracts: ## Check that imports go one way and form no cycle
 
 check: lint types contracts test-fast ## Everything to run before a commit
 
-bench: ## Print rows of the measurements: make bench ARGS='analysis_speed estimates'
+bench: ## Print rows of the measurements: make bench ARGS='inspection estimates'
 	$(PYTHON) -m tests.bench.run $(ARGS)
 
 pictures: ## Take the screenshots of the README again
