@@ -18,7 +18,7 @@ from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.options import AnalysisOptions, BrowseOptions
-from rtui.server.redis_cli import copied_commands
+from rtui.server.redis_cli_commands import copied_commands
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines

@@ -39,7 +39,7 @@ from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
-from rtui.server.inspection.stages import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
+from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
 from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import refuses_command

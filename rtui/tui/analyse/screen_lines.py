@@ -15,7 +15,7 @@ from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.redis_cli import key_as_text
+from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch

@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli import copied_commands, key_as_text
+from rtui.server.redis_cli_commands import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.layout import display_text

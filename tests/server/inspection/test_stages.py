@@ -10,7 +10,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server.facts.answers import expected
 from rtui.server.guard.evidence import MAX_WATCHED as MOST
 from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
-from rtui.server.inspection.stages import WaitingKeys, read_answers
+from rtui.server.inspection.queries import WaitingKeys, read_answers
 from rtui.server.scan.server_time import CHEAP_S, COSTLY_S, MAX_COSTLY, CostWatch
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import Product
