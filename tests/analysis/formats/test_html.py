@@ -56,7 +56,7 @@ def hostile(report: Report, name: bytes) -> Report:
     """The report with a name that attacks, wherever a server or a key is named."""
     text = name.decode("utf-8", "replace")
     node = replace(report.summary.root.children[0], name=name)
-    record = replace(report.summary.big.by_memory[0], key=name, kind=name, encoding=name, note=text)
+    record = replace(report.summary.big.by_memory[0], key=name, key_type=name, encoding=name, note=text)
     expiry = replace(
         report.summary.expiry, cliffs=tuple(replace(one, label=text) for one in report.summary.expiry.cliffs)
     )
