@@ -4,7 +4,7 @@ One page of keys goes through it like this, a round trip after the other, while 
 
 1. The scan receives a page and calls `add_page(keys)`: the keys wait in `_listed`.
 2. For its next write the scan calls `next_write(most)`, which takes keys from `_listed` and makes them the FIRST query
-   of stages.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
+   of queries.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
 3. The replies come back to `InspectionPipeline.answered`. `with_answers` turns them into an `InspectedBatch` a type:
    keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
    keys of the same type from other pages.
