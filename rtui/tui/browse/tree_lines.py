@@ -212,8 +212,11 @@ MOST_DATABASES = 8
 """So many other databases are named."""
 
 
-def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> list[Line]:
-    """Return why there are no rows and what to do about it; `needle` is what names are searched for."""
+def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, not_searched: int = 0) -> list[Line]:
+    """Return why there are no rows and what to do about it.
+
+    `needle` is what names are searched for, `not_searched` the number of keys whose names were not kept.
+    """
     state = status.progress.state
     role, text, more = Role.STRONG, literal("Escape shows everything again."), literal("")
     if state is ScanState.FAILED:
@@ -223,6 +226,12 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int) -> li
         title = SafeText(f"No name holds {display(needle, limit=60)}")
         if not status.complete:
             text = literal("The scan goes on; what matches will appear here.")
+        if not_searched:
+            title = SafeText(f"No name that was kept holds {display(needle, limit=60)}")
+            more = SafeText(
+                f"{fmt.keys(not_searched)} could not be searched: their names are beyond the memory budget. "
+                "Enter in the filter line scans the server for a pattern such as *text*."
+            )
     elif not status.complete:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
         role, text = Role.MUTED, literal("")

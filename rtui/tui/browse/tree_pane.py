@@ -69,6 +69,11 @@ class NameFilter:
         """Grows with each name that is found."""
         return 0 if self._filtered is None else self._filtered.revision
 
+    @property
+    def not_searched(self) -> int:
+        """Keys whose names were dropped for the memory budget, so that nobody knows whether they match."""
+        return 0 if self._filtered is None else self._filtered.not_searched
+
     def choose(self, needle: bytes, cursor: Row | None) -> None:
         """Show the rows with these bytes in their names, all of them for none; `cursor` is where to come back to."""
         if self.needle is None:
@@ -158,7 +163,7 @@ class TreePane(Vertical):
         total = None if names.needle is not None else status.total
         return Totals(
             names.rows.store.keys,
-            complete=status.complete and not names.is_searching,
+            complete=status.complete and not names.is_searching and not names.not_searched,
             expected_keys=float(total) if isinstance(total, int) else None if total is None else total.value,
             is_part=names.needle is not None or status.match is not None or status.key_type is not None,
             is_outdated=status.outdated is not None,
@@ -171,8 +176,8 @@ class TreePane(Vertical):
         is_empty = len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
         if is_empty:
-            status, needle = self._session.status, self.names.needle
-            self._notice.set_content(lambda width: notice_lines(status, needle, width))
+            status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
+            self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
 
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""

@@ -8,6 +8,7 @@ from textual.widgets import OptionList
 
 from rtui.keyspace.rows.ordering import natural
 from rtui.keyspace.rows.rows import RowKind
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
@@ -311,3 +312,17 @@ async def test_a_name_that_is_whole_at_80_columns_is_whole_at_120() -> None:
         await user.settled()
         assert is_shown()
         assert tree.row_layout.fields
+
+
+async def test_what_a_filter_finds_is_a_lower_bound_where_names_were_not_kept() -> None:
+    session = FixedSession()
+    session.store = NamespaceStore(budget_bytes=20_000)
+    for start in range(0, 9_000, 500):
+        session.store.add([b"big:%06d" % number for number in range(start, start + 500)])
+    session.store.add([b"small:%d" % number for number in range(3)])
+    session.store.complete = True
+    async with browsing(session) as user:
+        pane = user.screen.tree_pane
+        await user.press("slash", *"small")
+        await user.until(lambda: pane.names.not_searched == 9_000 and not pane.names.is_searching)
+        assert not pane.totals().complete

@@ -23,7 +23,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, namespace_lines, slot_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
-from rtui.tui.browse.tree_lines import Totals, known_count, row_line, share_of
+from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
 from rtui.tui.kit.status_lines import browse_banner, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
@@ -280,3 +280,12 @@ def test_facts_about_a_value_are_broken_between_words(width: int) -> None:
     assert all(line_width(line) <= width for line in lines)
     words = [word for line in lines for word in said(line).split()]
     assert words == [*label.split(), *why.split(), "registers", "dense"]
+
+
+def test_a_filter_without_matches_says_what_it_could_not_search() -> None:
+    everything = " ".join(map(said, notice_lines(COMPLETE, b"cart", 80)))
+    assert "No name holds cart" in everything
+    assert "could not be searched" not in everything
+    kept = " ".join(map(said, notice_lines(COMPLETE, b"cart", 80, not_searched=9_000)))
+    assert "No name that was kept holds cart" in kept
+    assert "9,000 keys could not be searched" in kept
