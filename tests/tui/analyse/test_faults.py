@@ -46,7 +46,7 @@ async def under_way(target: Target, folder: Path, proxy: DelayProxy | None = Non
     """A pass that has shown its first figures; with a proxy its replies are being held back."""
     async with at_analysis(target, folder, size=SIZE) as visitor:
         await visitor.press("r")
-        await visitor.until(lambda: analysis(visitor).report is not None, "the first figures")
+        await visitor.until(lambda: screen_of(visitor).report is not None, "the first figures")
         assert state(visitor) is ScanState.RUNNING
         if proxy is not None:
             proxy.hold_replies()
