@@ -220,7 +220,8 @@ async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None)
         await again.run()
         assert again.progress.state is ScanState.DONE, again.progress
         assert again.report is not None
-        assert again.report.head.coverage.keys >= (20 if estimate_keys else KEYS)
+        # a sample draws about as many keys as are wanted: the same ones may be drawn again
+        assert again.report.head.coverage.keys >= (10 if estimate_keys else KEYS)
 
 
 async def inspect(proxy: FaultProxy, server: Server) -> None:
