@@ -286,7 +286,7 @@ class AnalysisRun:
 
         work = self._work
         sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
-        with contextlib.closing(self._findings.summary(sampled, is_final=is_final)) as slices:
+        with contextlib.closing(self._findings.summary(sampled)) as slices:
             summary = next(slices)
             while summary is None:
                 await asyncio.sleep(0)

@@ -1,10 +1,10 @@
 """Adds up what an inspection learns about keys, batch by batch, in memory bounded by patterns and not by keys.
 
-A batch goes four ways: its rows of facts into the buffers of the keys' patterns (`placement`, `tally`), its names into
-the counts by hash slot (`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths
-into a sketch by type. From time to time waiting rows are counted, names without a node decided on, and bins of
-expiries coarsened. A summary reads the tree from the leaves to the root and finds expiry cliffs (`cliffs`); `figures`
-turns counts into estimates where the keys are a sample.
+A batch goes four ways: its rows of facts to the nodes of the keys' patterns (`placement`, `pattern_tree`), its names
+into the counts by hash slot (`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its
+lengths into a sketch by type. From time to time waiting rows are counted (`tally`), nodes of light names merged, and
+bins of expiries coarsened. A summary folds a copy of the tree (`folding`), reads it from the leaves to the root and
+finds expiry cliffs (`cliffs`); `figures` turns counts into estimates where the keys are a sample.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
-from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale, coarsen_to_budget
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
-from rtui.analysis.aggregate.pattern_tree import PatternNode, PatternTree
-from rtui.analysis.aggregate.placement import NO_FACTS, Placement, UnplacedKey
+from rtui.analysis.aggregate.folding import FoldedNode, folded
+from rtui.analysis.aggregate.pattern_tree import NO_FACTS, PatternNode, PatternTree
+from rtui.analysis.aggregate.placement import Placement
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.slot_counts import SlotCounts
@@ -33,8 +33,11 @@ from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
 
-MOST_WAITING: Final = 8_192
-"""Rows that wait in buffers, all together, to be counted many at a time."""
+MOST_WAITING: Final = 16_384
+"""Rows that wait in nodes, all together, to be counted many at a time."""
+
+FEWEST_ROWS: Final = 8
+"""Nodes with fewer rows are passed over every second time that rows are counted."""
 
 MOST_EXPIRY_BINS: Final = 65_536
 KEYS_BETWEEN_COARSENING: Final = 32_768
@@ -45,8 +48,6 @@ ADDED_AT_ONCE: Final = 5
 
 NOT_ASKED_S: Final = 0.0
 """Stands for the moment of asking where nothing was asked."""
-
-_values_of: Final = attrgetter("values")
 
 
 class Aggregates:
@@ -72,10 +73,12 @@ class Aggregates:
         self._lengths: dict[bytes, Sketch] = {}
         """By type, the lengths of the keys."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
-        self.tree = PatternTree(separators, self._scale, depth=scope.depth, budget=node_budget)
+        self.tree = PatternTree(separators, self._scale, depth=scope.depth)
+        self._node_budget = node_budget
         self._placement = Placement(self.tree, separators)
-        self._next_buffer = 0
-        self._waiting = 0
+        self._to_flush: list[PatternNode] = []
+        """Nodes whose rows are counted next, from the last one on."""
+        self._fewest_rows = 1
         self._since_coarsening = 0
         self._summaries = 0
         """Summaries being made."""
@@ -113,7 +116,7 @@ class Aggregates:
         self.revision += 1
 
     def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        keys, key_type, placement = batch.keys, batch.key_type, self._placement
+        keys, key_type = batch.keys, batch.key_type
         if not keys:
             return
         columns: dict[str, Sequence[int]] = {
@@ -123,54 +126,41 @@ class Aggregates:
         }
         if batch.ttl_ms is not None:
             columns["asked_at_ms"] = [int(asked_at_s * 1000)] * len(keys)
-        layout = tuple(columns)
-        found, unplaced = placement.find(keys, key_type, layout)
+        found = self._placement.find(keys, key_type, tuple(columns))
         rows = zip(*columns.values(), strict=True) if columns else repeat(NO_FACTS)
-        deque(map(list.extend, map(_values_of, found), rows), maxlen=0)
-        for index, missing in unplaced:
-            row = tuple(column[index] for column in columns.values())
-            size_bytes = 0 if batch.memory_bytes is None else batch.memory_bytes[index]
-            placement.hold(UnplacedKey(keys[index], key_type, layout, row, size_bytes, missing))
+        deque(map(list.extend, found, rows), maxlen=0)
         if key_type is not None and batch.lengths is not None:
             self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
         self._slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
-        self._waiting += len(keys) - len(unplaced)
-        if placement.is_full:
-            placement.decide(is_final=False)
-            self._waiting = 0
-        while self._waiting > MOST_WAITING:
-            self._next_buffer = (self._next_buffer + 1) % len(placement.buffers)
-            self._waiting -= placement.buffers[self._next_buffer].flush()
+        tree = self.tree
+        tree.waiting += len(keys)
+        tree.unweighed.update(found)
+        tree.shrink()
+        while tree.waiting > MOST_WAITING:
+            if not self._to_flush:
+                self._to_flush = list(tree.root.walk())
+                self._fewest_rows = 1 if self._fewest_rows > 1 else FEWEST_ROWS
+            tree.flush(self._to_flush.pop(), self._fewest_rows)
         self._since_coarsening += len(keys)
         if self._since_coarsening > KEYS_BETWEEN_COARSENING:
             self._since_coarsening = 0
-            ttls = (tally.ttl for tally in self.tree.root.all_tallies() if tally.ttl is not None)
+            tallies = (tally for node in tree.root.walk() for tally in node.tallies.values())
+            ttls = (tally.ttl for tally in tallies if tally.ttl is not None)
             coarsen_to_budget(MOST_EXPIRY_BINS, (ttl.expiries for ttl in ttls if ttl.expiries is not None))
 
-    def summary(
-        self, sample: SampledKeyspace | None = None, *, is_final: bool = True
-    ) -> Generator[Summary | None, None, None]:
+    def summary(self, sample: SampledKeyspace | None = None) -> Generator[Summary | None, None, None]:
         """Yield None after every few milliseconds of work, and at last the summary.
 
-        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. A final
-        summary decides which names are heavy enough for a node; one of a running pass leaves that open.
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
         """
-        root, slicer, placement = self.tree.root, Slicer(), self._placement
+        slicer = Slicer()
         self._summaries += 1
         try:
             if self._summaries == 1:
                 yield from self.add_held()
-            for buffer in placement.buffers:
-                self._waiting -= buffer.flush()
-                yield from slicer.pause()
-            if self._summaries == 1:
-                if is_final or placement.is_full:
-                    placement.decide(is_final=is_final)
-                    self._waiting = 0
-                placement.show()
-            yield from slicer.pause()
-            figures = self._figures(sample)
+            root = yield from folded(self.tree, self._node_budget, slicer)
+            figures = self._figures(root, sample)
             reports = NodeReports(figures, self._scale, slicer)
             whole = yield from reports.part(root, is_root=True)
             types = {key_type: tally for key_type, tally in whole.by_type.items() if key_type is not None}
@@ -186,8 +176,6 @@ class Aggregates:
             )
         finally:
             self._summaries -= 1
-            if not self._summaries:
-                placement.hide()
         yield summary
 
     def add_held(self) -> Slices[None]:
@@ -197,16 +185,14 @@ class Aggregates:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
 
-    def _figures(self, sample: SampledKeyspace | None) -> Figures:
-        tallies = list(self.tree.root.all_tallies())
-        keys = sum(tally.keys for tally in tallies)
-        sketches = [tally.memory for tally in tallies if tally.memory is not None]
+    def _figures(self, root: FoldedNode, sample: SampledKeyspace | None) -> Figures:
         if sample is None:
-            return Figures(keys, sum(sketch.sum for sketch in sketches))
+            return Figures(root.keys, root.bytes)
         memory = Sketch()
-        for sketch in sketches:
-            memory.merge(sketch)
-        return SampleFigures(sample, keys, memory)
+        for tally in root.all_tallies():
+            if tally.memory is not None:
+                memory.merge(tally.memory)
+        return SampleFigures(sample, root.keys, memory)
 
 
 TypeTallies: TypeAlias = Mapping[bytes | None, Tally]
@@ -234,7 +220,7 @@ class NodeReports:
         self._scale = scale
         self._slicer = slicer
 
-    def part(self, pattern: PatternNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
+    def part(self, pattern: FoldedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
         """Return the node of the report for a pattern and all below it."""
         patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
         below: list[Part] = []
@@ -245,12 +231,12 @@ class NodeReports:
         own = sum(tally.keys for tally in pattern.own_tallies())
         if pattern.kind is NodeKind.OTHER:
             self.beyond_budget += own
-        if not pattern.tallies and not pattern.unplaced and len(below) == 1 and not is_root:
+        if not pattern.tallies and len(below) == 1 and not is_root:
             stats, by_type, tally = below[0].node.stats, below[0].by_type, below[0].tally
         else:
-            tallies: dict[bytes | None, list[Tally]] = {}
-            for some in (pattern.tallies, pattern.unplaced, *(part.by_type for part in below)):
-                for key_type, one in some.items():
+            tallies = {key_type: list(own_tallies) for key_type, own_tallies in pattern.tallies.items()}
+            for part in below:
+                for key_type, one in part.by_type.items():
                     tallies.setdefault(key_type, []).append(one)
             by_type = {key_type: _sum(of_type, self._scale) for key_type, of_type in tallies.items()}
             tally = _sum(list(by_type.values()), self._scale)

@@ -22,7 +22,7 @@ from typing import Final, TypeAlias
 
 from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, bin_memory
-from rtui.analysis.aggregate.pattern_tree import PatternNode
+from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.estimates import as_estimate, binomial_tail
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import NodeKind
@@ -202,11 +202,11 @@ class _CliffSearch:
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 
-Expiring: TypeAlias = tuple[int, tuple[PatternNode, ...]]
+Expiring: TypeAlias = tuple[int, tuple[FoldedNode, ...]]
 """How many keys of a namespace expire, and its path."""
 
 
-def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
+def expiry_report(root: FoldedNode, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
     """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
     namespaces: list[Expiring] = []
     expiring = yield from _find_expiring(root, (), namespaces, slicer)
@@ -235,7 +235,7 @@ def expiry_report(root: PatternNode, figures: Figures, scale: ExpiryScale, slice
 
 
 def _find_expiring(
-    node: PatternNode, path: tuple[PatternNode, ...], found: list[Expiring], slicer: Slicer
+    node: FoldedNode, path: tuple[FoldedNode, ...], found: list[Expiring], slicer: Slicer
 ) -> Slices[int]:
     """Collect the namespaces below that have a part of a node's expiring keys; return how many those are."""
     ttls = [tally.ttl for tally in node.own_tallies()]

@@ -1,7 +1,7 @@
 """What a set of keys adds up to in bounded memory: keys, bytes, times to live, idle times. Tallies can be merged.
 
-Counting key by key would cost several Python calls each. Rows wait in a `Buffer`, one for each pattern, type and
-combination of known facts, and are counted many at a time: its list holds `ttl, memory, ttl, memory, …`, so a column is
+Counting key by key would cost several Python calls each. So rows wait in lists, one for each pattern, type and
+combination of known facts, and are counted many at a time: a list holds `ttl, memory, ttl, memory, …`, so a column is
 a slice of it, and sums, extremes and histograms are made of whole columns by functions of the standard library.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
 from operator import add, mul, sub
-from typing import Final, TypeAlias
+from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import MOST_LARGE, largest_of
@@ -155,31 +155,6 @@ def _added(one: list[int] | None, other: list[int] | None) -> list[int] | None:
     if one is None or other is None:
         return one if other is None else list(other)
     return list(map(add, one, other))
-
-
-Layout: TypeAlias = tuple[str, ...]
-"""Which columns the rows of a buffer have, in this order: names of parameters of `Tally.add`."""
-
-
-class Buffer:
-    """Rows of facts that wait to be counted in a tally, all of one layout."""
-
-    __slots__ = ("_layout", "_tally", "values")
-
-    def __init__(self, tally: Tally, layout: Layout) -> None:
-        self._tally = tally
-        self._layout = layout
-        self.values: list[int] = []
-        """The rows one after the other, to be extended by the facts of a key; by one number where none is known."""
-
-    def flush(self) -> int:
-        """Count the keys that wait; return how many there were."""
-        values, width = self.values, len(self._layout)
-        count = len(values) // max(1, width)
-        if count:
-            self._tally.add(count, **{name: values[at::width] for at, name in enumerate(self._layout)})
-            values.clear()
-        return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,7 +316,8 @@ def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
         lives = [random.randrange(31_536_000_000) for _ in keys]
         aggregates.add(InspectedBatch(b"string", keys, lives, [100] * len(keys)), STARTED_S)
     everything = summary_of(aggregates).expiry.timelines[0].bins
-    sets = [one.ttl.expiries for one in aggregates.tree.root.all_tallies() if one.ttl and one.ttl.expiries]
+    tallies = [one for node in aggregates.tree.root.walk() for one in node.tallies.values()]
+    sets = [one.ttl.expiries for one in tallies if one.ttl and one.ttl.expiries]
     assert len(sets) == patterns
     assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_COARSENING + MOST_WAITING
     assert sum(plain(one.keys) for one in everything) == 160_000

@@ -31,7 +31,7 @@ def summary_of(keys: Keys, *, budget: int = 4096, batch: int = 100, live: bool =
             InspectedBatch(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]), 1.0
         )
         if live and first // batch % 20 == 0:
-            (now,) = (one for one in found.summary(is_final=False) if one is not None)
+            (now,) = (one for one in found.summary() if one is not None)
             assert (now.root.stats.keys, now.root.stats.memory_bytes) == (
                 first + len(some),
                 sum(size for _, size in keys[: first + len(some)]),
@@ -107,7 +107,7 @@ def keyspace(chance: Random) -> list[tuple[bytes, int]]:
 @example(11774, 4096)
 @example(56, 60)
 def test_the_order_of_the_keys_says_nothing(seed: int, budget: int) -> None:
-    """Nor do summaries made meanwhile matter: `UnplacedKeys` promises both while few enough keys wait."""
+    """Nor do summaries made meanwhile matter: the tree promises both while there are few enough nodes."""
     keys = keyspace(Random(seed))
     others = shuffled(keys, seed)
     assert summary_of(keys, budget=budget).root == summary_of(others, budget=budget, live=True).root
@@ -145,7 +145,7 @@ def test_what_holds_a_hundredth_has_its_name(seed: int, live: bool) -> None:
 
 @pytest.mark.slow
 def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy() -> None:
-    """Far more unplaced keys than wait at once: the names of one hundredth come out exactly nevertheless."""
+    """Far more names than a namespace keeps: those of one hundredth come out exactly nevertheless."""
     keys = [(b"user%x:%s" % (number, part), 60) for number in range(30_000) for part in (b"a", b"b")]
     keys += [(b"name%d:%d" % (name, number), 60) for name in range(12) for number in range(800)]
     keys += [(b"blob", 2_000_000)]
