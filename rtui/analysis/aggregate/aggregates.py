@@ -1,29 +1,25 @@
 """Adds up what an inspection learns about keys, batch by batch, in memory bounded by patterns and not by keys.
 
-A batch goes four ways: its rows of facts to the nodes of the keys' patterns (`placement`, `pattern_tree`), its names
-into the counts by hash slot (`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its
-lengths into a sketch by type. From time to time waiting rows are counted (`tally`), nodes of light names merged, and
-bins of expiries coarsened. A summary folds a copy of the tree (`folding`), reads it from the leaves to the root and
-finds expiry cliffs (`cliffs`); `figures` turns counts into estimates where the keys are a sample.
+A batch goes four ways: its facts to the patterns of its keys (`pattern_counts`), its names into the counts by hash slot
+(`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths into a sketch by type. A
+summary takes a copy of the patterns as a tree (`folding`), reads it from the leaves to the root and finds expiry cliffs
+(`cliffs`); `figures` turns counts into estimates where the keys are a sample.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import repeat
 from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.cliffs import expiry_report
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale, coarsen_to_budget
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
-from rtui.analysis.aggregate.folding import FoldedNode, folded
-from rtui.analysis.aggregate.pattern_tree import NO_FACTS, PatternNode, PatternTree
-from rtui.analysis.aggregate.placement import Placement
+from rtui.analysis.aggregate.folding import FoldedNode
+from rtui.analysis.aggregate.pattern_counts import NewCounters, pure_counters
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch, Tally
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
@@ -32,16 +28,6 @@ from rtui.analysis.report.members import Figure
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
-
-MOST_WAITING: Final = 16_384
-"""Rows that wait in nodes, all together, to be counted many at a time."""
-
-FEWEST_ROWS: Final = 8
-"""Nodes with fewer rows are passed over every second time that rows are counted."""
-
-MOST_EXPIRY_BINS: Final = 65_536
-KEYS_BETWEEN_COARSENING: Final = 32_768
-"""Bins of expiries of all patterns and types together, about 18 MB; they are counted again after so many keys."""
 
 ADDED_AT_ONCE: Final = 5
 """Batches that are added when one comes, held ones first, once no summary is being made."""
@@ -57,7 +43,15 @@ class Aggregates:
     drive its generator to the end, or close it.
     """
 
-    def __init__(self, separators: Separators, *, scope: Scope, started_at_s: float, node_budget: int = 4096) -> None:
+    def __init__(
+        self,
+        separators: Separators,
+        *,
+        scope: Scope,
+        started_at_s: float,
+        node_budget: int = 4096,
+        new_counters: NewCounters = pure_counters,
+    ) -> None:
         self.keys = 0
         """Keys inspected, those in held batches too."""
         self.vanished_keys = 0
@@ -67,19 +61,13 @@ class Aggregates:
         self.revision = 0
         """Grows with every change."""
         self.big = TopKeys(scope.top, preset(scope.preset))
-        self._slots = SlotCounts()
         self._encodings: dict[bytes, Counter[bytes]] = {}
         """By type, how many of the keys that were asked for their encoding have which."""
         self._lengths: dict[bytes, Sketch] = {}
         """By type, the lengths of the keys."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
-        self.tree = PatternTree(separators, self._scale, depth=scope.depth)
+        self.patterns, self._slots = new_counters(separators, self._scale, scope.depth)
         self._node_budget = node_budget
-        self._placement = Placement(self.tree, separators)
-        self._to_flush: list[PatternNode] = []
-        """Nodes whose rows are counted next, from the last one on."""
-        self._fewest_rows = 1
-        self._since_coarsening = 0
         self._summaries = 0
         """Summaries being made."""
         self._held: list[tuple[InspectedBatch, float]] = []
@@ -119,35 +107,11 @@ class Aggregates:
         keys, key_type = batch.keys, batch.key_type
         if not keys:
             return
-        columns: dict[str, Sequence[int]] = {
-            name: column
-            for name in ("ttl_ms", "memory_bytes", "idle_s", "frequency")
-            if (column := getattr(batch, name)) is not None
-        }
-        if batch.ttl_ms is not None:
-            columns["asked_at_ms"] = [int(asked_at_s * 1000)] * len(keys)
-        found = self._placement.find(keys, key_type, tuple(columns))
-        rows = zip(*columns.values(), strict=True) if columns else repeat(NO_FACTS)
-        deque(map(list.extend, found, rows), maxlen=0)
+        self.patterns.add(batch, asked_at_s)
         if key_type is not None and batch.lengths is not None:
             self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
         self._slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
-        tree = self.tree
-        tree.waiting += len(keys)
-        tree.unweighed.update(found)
-        tree.shrink()
-        while tree.waiting > MOST_WAITING:
-            if not self._to_flush:
-                self._to_flush = list(tree.root.walk())
-                self._fewest_rows = 1 if self._fewest_rows > 1 else FEWEST_ROWS
-            tree.flush(self._to_flush.pop(), self._fewest_rows)
-        self._since_coarsening += len(keys)
-        if self._since_coarsening > KEYS_BETWEEN_COARSENING:
-            self._since_coarsening = 0
-            tallies = (tally for node in tree.root.walk() for tally in node.tallies.values())
-            ttls = (tally.ttl for tally in tallies if tally.ttl is not None)
-            coarsen_to_budget(MOST_EXPIRY_BINS, (ttl.expiries for ttl in ttls if ttl.expiries is not None))
 
     def summary(self, sample: SampledKeyspace | None = None) -> Generator[Summary | None, None, None]:
         """Yield None after every few milliseconds of work, and at last the summary.
@@ -159,7 +123,7 @@ class Aggregates:
         try:
             if self._summaries == 1:
                 yield from self.add_held()
-            root = yield from folded(self.tree, self._node_budget, slicer)
+            root = yield from self.patterns.folded(self._node_budget, slicer)
             figures = self._figures(root, sample)
             reports = NodeReports(figures, self._scale, slicer)
             whole = yield from reports.part(root, is_root=True)

@@ -218,7 +218,7 @@ def expiry_report(root: FoldedNode, figures: Figures, scale: ExpiryScale, slicer
         for tally in node.all_tallies():
             if tally.ttl is not None and tally.ttl.expiries is not None:
                 bins.merge(tally.ttl.expiries)
-                largest = max(largest, 0 if tally.memory is None else tally.memory.max)
+                largest = max(largest, tally.ttl.expiring_largest)
             yield from slicer.pause()
         is_other = node.kind is NodeKind.OTHER
         prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))

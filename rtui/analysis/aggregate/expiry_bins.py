@@ -4,8 +4,8 @@ A minute is a fine step for the next hour and a wasteful one for next year, so b
 the start of the pass: 1 minute for at least two hours, then 2 minutes for at least as long again, then 4, and so on,
 but never wider than 1/64 of the distance. A bin of 2^n minutes begins at a multiple of 2^n minutes since the epoch, so
 the bin of an expiry at minute m begins at `m >> n << n`, and merging two sets of keys adds up equal keys of two
-dictionaries. A set that still has too many bins is coarsened: neighbours are joined in pairs, at most 64 to one, by the
-same shift with a larger n.
+dictionaries. There are 64 to 128 bins a width, so a year has about 1,000. Where many sets have too many bins together,
+some of them are coarsened: neighbours are joined in pairs, at most 64 to one, by the same shift with a larger n.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ LEVELS: Final = 50
 
 CACHED_MINUTES: Final = 1 << 16
 """Minutes from the start of the pass whose bins are cached once looked up: 45 days."""
-
-MOST_BINS: Final = 2048
-"""How many bins one set of keys has at most by default: enough for years at full resolution."""
 
 PENDING: Final = 256
 """Expiries of a set that are collected before they are counted into bins."""
@@ -76,16 +73,15 @@ class Bin:
 
 
 class ExpiryBins:
-    """Counts expiries of one set of keys in at most `most` bins of a scale; beyond that, neighbours are joined.
+    """Counts expiries of one set of keys in the bins of a scale.
 
     The first few hundred are only collected at 16 bytes each, so that many small sets cost little.
     """
 
-    def __init__(self, scale: ExpiryScale, *, most: int = MOST_BINS) -> None:
+    def __init__(self, scale: ExpiryScale) -> None:
         self.coarseness = 0
         """2^coarseness bins of the scale are joined to one."""
         self._scale = scale
-        self._most = most
         self._keys: Counter[int] = Counter()
         self._memory: defaultdict[int, int] = defaultdict(int)
         self._squares: defaultdict[int, int] = defaultdict(int)
@@ -101,7 +97,7 @@ class ExpiryBins:
         return self._counted + len(self._pending_starts)
 
     def __len__(self) -> int:
-        """Return the number of bins or more: each expiry that is only collected counts as one."""
+        """Return the number of bins, or more before `count`: each expiry that is only collected counts as one."""
         return len(self._keys) + len(self._pending_starts)
 
     def add(self, minutes: Sequence[int], memory_bytes: Sequence[int] | None) -> None:
@@ -110,6 +106,11 @@ class ExpiryBins:
         self._pending_memory.extend(repeat(0, len(minutes)) if memory_bytes is None else memory_bytes)
         if len(self._pending_starts) >= PENDING:
             self._count_pending()
+
+    def count(self) -> None:
+        """Count what was only collected, so that there are no more bins than the present coarseness needs."""
+        self._count_pending()
+        self._join()
 
     def _count_pending(self) -> None:
         if not self._pending_starts:
@@ -123,14 +124,6 @@ class ExpiryBins:
         for start, size in zip(starts, sizes, strict=True):
             sums[start] += size
             squares[start] += size * size
-        if len(self._keys) > self._most:
-            self._coarsen_to_fit()
-
-    def _coarsen_to_fit(self) -> None:
-        """Join neighbours until a quarter of the bins is free, as far as bins can be joined."""
-        self._join()
-        while len(self._keys) > self._most * 3 // 4 and self.coarseness < FINENESS:
-            self.coarsen()
 
     def _join(self) -> None:
         """Join all bins to the present coarseness."""
@@ -164,13 +157,22 @@ class ExpiryBins:
         for mine, others in ((self._memory, other._memory), (self._squares, other._squares)):
             for start, amount in others.items():
                 mine[start] += amount
-        if len(self._keys) > self._most:
-            self._coarsen_to_fit()
+
+    @classmethod
+    def of(cls, scale: ExpiryScale, coarseness: int, bins: Iterable[tuple[int, int, int, int]]) -> ExpiryBins:
+        """Return a set of the bins that were counted elsewhere: start, keys, bytes and squares of each."""
+        made = cls(scale)
+        made.coarseness = coarseness
+        for start, keys, size, squares in bins:
+            made._keys[start] = keys
+            made._memory[start] = size
+            made._squares[start] = squares
+        made._counted = made._keys.total()
+        return made
 
     def bins(self) -> Iterator[Bin]:
         """Yield all bins that hold keys, soonest first."""
-        self._count_pending()
-        self._join()
+        self.count()
         for start in sorted(self._keys):
             width = 1 << (self._scale.level(start) + self.coarseness)
             yield Bin(start, width, self._keys[start], self._memory[start], self._squares[start])
@@ -191,8 +193,16 @@ class ExpiryBins:
 
 
 def coarsen_to_budget(budget: int, sets: Iterable[ExpiryBins]) -> None:
-    """Coarsen the sets that have fewest keys in a bin, until all together have no more bins than `budget`."""
-    ranked = sorted((one for one in sets if one), key=lambda one: one.total / len(one))
+    """Coarsen the sets that have fewest keys in a bin, until all together have no more bins than `budget`.
+
+    Of sets with as many keys in a bin, those that come first are coarsened first.
+    """
+    filled = [one for one in sets if one]
+    if sum(map(len, filled)) <= budget:
+        return
+    for one in filled:
+        one.count()
+    ranked = sorted(filled, key=lambda one: one.total / len(one))
     excess = sum(map(len, ranked)) - budget
     while excess > 0 and ranked:
         for one in ranked:

@@ -20,7 +20,6 @@ from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.pattern_tree import (
     ANY,
     FINAL,
-    MOST_CHILDREN,
     REST,
     Layout,
     Name,
@@ -73,7 +72,7 @@ def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]
     root = yield from _copy(tree, tree.root, slicer)
     nodes = [root]
     for node in nodes:  # grows while it is walked
-        _merge_light(node, root)
+        _merge_light(node, root, tree.limits.children)
         nodes += node.children.values()
         yield from slicer.pause()
     if len(nodes) > budget:
@@ -96,10 +95,10 @@ def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[Folded
     return made
 
 
-def _merge_light(parent: FoldedNode, root: FoldedNode) -> None:
+def _merge_light(parent: FoldedNode, root: FoldedNode, most_children: int) -> None:
     """Merge the light names of a crowded namespace into `{*}`."""
     named = [name for name in parent.children if not is_generic_name(name)]
-    if not parent.is_crowded and len(named) <= MOST_CHILDREN:
+    if not parent.is_crowded and len(named) <= most_children:
         return
     for name in named:
         child = parent.children[name]
@@ -135,7 +134,7 @@ def _merge(target: FoldedNode, node: FoldedNode) -> None:
 
 def _trim(root: FoldedNode, budget: int) -> None:
     """Keep the heaviest nodes, ties by their names, and merge all others into those for the rest of their parents."""
-    all_keys, all_bytes = max(1, root.keys), max(1, root.bytes)
+    all_keys, all_bytes = float(max(1, root.keys)), float(max(1, root.bytes))
     ranked: list[tuple[float, tuple[Name, ...], FoldedNode]] = []
     paths: list[tuple[tuple[Name, ...], FoldedNode]] = [((), root)]
     for path, node in paths:  # grows while it is walked

@@ -42,6 +42,24 @@ WORKING_NODES: Final = 16_384
 DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
+MOST_EXPIRY_BINS: Final = 65_536
+"""Bins of expiries of all patterns and types together: about 18 MB."""
+
+KEYS_BETWEEN_COARSENING: Final = 32_768
+"""After so many keys the bins of expiries are counted again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept while keys are counted."""
+
+    children: int = MOST_CHILDREN
+    names: int = MOST_NAMES
+    nodes: int = WORKING_NODES
+    expiry_bins: int = MOST_EXPIRY_BINS
+    keys_between_coarsening: int = KEYS_BETWEEN_COARSENING
+
+
 ANY: Final = b"{*}"
 """The pattern of a namespace with too many names."""
 
@@ -173,7 +191,10 @@ class PatternNode:
 class PatternTree:
     """Finds the nodes of keys, and keeps the number of nodes small."""
 
-    def __init__(self, separators: Separators, scale: ExpiryScale, *, depth: int | None = None) -> None:
+    def __init__(
+        self, separators: Separators, scale: ExpiryScale, *, depth: int | None = None, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits or Limits()
         self.root = PatternNode((b"", b"", NodeKind.LITERAL), None, likeness=DIGITS | MARKS)
         self.removals = 0
         """Grows when a node was merged whose rows may be found without the tree."""
@@ -241,9 +262,9 @@ class PatternTree:
         self._size += 1
         if not is_generic_name(name):
             parent.named += 1
-            if parent.named > MOST_CHILDREN:
+            if parent.named > self.limits.children:
                 parent.is_crowded = True
-                if parent.named > MOST_NAMES:
+                if parent.named > self.limits.names:
                     self._crowds[parent] = None
         return made
 
@@ -291,12 +312,13 @@ class PatternTree:
 
     def shrink(self) -> None:
         """Merge light nodes where there are too many; see the walk-through."""
-        if self._crowds or self._size > WORKING_NODES:
+        most = self.limits.nodes
+        if self._crowds or self._size > most:
             self.weigh()
         while self._crowds:
             self._merge_light(self._crowds.popitem()[0])
-        if self._size > WORKING_NODES:
-            self._trim(WORKING_NODES // 2)
+        if self._size > most:
+            self._trim(most // 2)
 
     def _merge_light(self, parent: PatternNode) -> None:
         """Merge the light names of a crowded namespace into `{*}`."""
@@ -310,7 +332,7 @@ class PatternTree:
 
     def _trim(self, budget: int) -> None:
         """Keep the heaviest nodes, and merge all others into those for the rest of their parents."""
-        keys, size = max(1, self.root.keys), max(1, self.root.bytes)
+        keys, size = float(max(1, self.root.keys)), float(max(1, self.root.bytes))
         ranked = sorted(self.root.walk(), key=lambda one: -max(one.keys / keys, one.bytes / size))
         kept = set(ranked[:budget])
         parents = [self.root]

@@ -39,9 +39,10 @@ def _buckets() -> tuple[list[int], list[int]]:
     return lows, middles
 
 
-_LOWS, _MIDDLES = _buckets()
+LOWS, _MIDDLES = _buckets()
+"""By bucket."""
 
-MOST_BUCKETS: Final = len(_LOWS)
+MOST_BUCKETS: Final = len(LOWS)
 """How many buckets a sketch has at most."""
 
 
@@ -55,7 +56,7 @@ class _BucketCache(dict[int, int]):
     def __missing__(self, size: int) -> int:
         if len(self) >= CACHED_SIZES:
             self.clear()
-        bucket = self[size] = self._numbers[bisect_right(_LOWS, size) - 1]
+        bucket = self[size] = self._numbers[bisect_right(LOWS, size) - 1]
         return bucket
 
 
@@ -77,6 +78,14 @@ class Sketch:
         self.min = 0
         """The smallest of them, exact; 0 where there is none."""
         self._counts: Counter[int] = Counter()
+
+    @classmethod
+    def of(cls, counts: dict[int, int], total: int, smallest: int, largest: int) -> Sketch:
+        """Return a sketch of what was counted elsewhere: sizes by bucket, their sum and extremes."""
+        made = cls()
+        made._counts.update(counts)
+        made._add_figures(made._counts.total(), total, smallest, largest)
+        return made
 
     def add(self, sizes: Sequence[int]) -> None:
         """Add sizes."""

@@ -20,7 +20,7 @@ from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 
-_TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
+TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
 _MINUTE_MS: Final = 60_000
 
 
@@ -37,6 +37,8 @@ class TtlTally:
         """The sum of the squares of these sizes."""
         self.no_ttl_largest: tuple[float, ...] = ()
         """The largest of these sizes, descending, at most MOST_LARGE of them."""
+        self.expiring_largest = 0
+        """The largest size of a key that expires, as far as it is known."""
         self.soonest_ms: int | None = None
         """When the first key expires, in milliseconds since the epoch."""
         self.bins = [0] * (len(TTL_EDGES_S) + 1)
@@ -47,7 +49,7 @@ class TtlTally:
 
     def add(self, ttl_ms: Sequence[int], memory_bytes: Sequence[int] | None, asked_at_ms: Sequence[int]) -> None:
         """Count keys; columns as in `Tally.add`."""
-        no_ttl, *bins = histogram(ttl_ms, _TTL_EDGES_MS)
+        no_ttl, *bins = histogram(ttl_ms, TTL_EDGES_MS)
         self.known_keys += len(ttl_ms)
         self.no_ttl_keys += no_ttl
         if no_ttl and memory_bytes is not None:
@@ -65,6 +67,8 @@ class TtlTally:
             ttl_ms = list(compress(ttl_ms, expiring))
             asked_at_ms = list(compress(asked_at_ms, expiring))
             memory_bytes = None if memory_bytes is None else list(compress(memory_bytes, expiring))
+        if memory_bytes is not None:
+            self.expiring_largest = max(self.expiring_largest, *memory_bytes)
         moments_ms = list(map(add, ttl_ms, asked_at_ms))
         soonest_ms = min(moments_ms)
         self.bins = list(map(add, self.bins, bins))
@@ -79,6 +83,7 @@ class TtlTally:
         self.no_ttl_memory_bytes += other.no_ttl_memory_bytes
         self.no_ttl_squares += other.no_ttl_squares
         self.no_ttl_largest = largest_of((*self.no_ttl_largest, *other.no_ttl_largest))
+        self.expiring_largest = max(self.expiring_largest, other.expiring_largest)
         if other.soonest_ms is not None:
             self.bins = list(map(add, self.bins, other.bins))
             self.soonest_ms = other.soonest_ms if self.soonest_ms is None else min(self.soonest_ms, other.soonest_ms)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.aggregates import KEYS_BETWEEN_COARSENING, MOST_EXPIRY_BINS, MOST_WAITING, Aggregates
+from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
+from rtui.analysis.aggregate.pattern_tree import KEYS_BETWEEN_COARSENING, MOST_CHILDREN, MOST_EXPIRY_BINS
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
@@ -316,9 +317,10 @@ def test_expiries_of_thousands_of_patterns_stay_within_their_bound() -> None:
         lives = [random.randrange(31_536_000_000) for _ in keys]
         aggregates.add(InspectedBatch(b"string", keys, lives, [100] * len(keys)), STARTED_S)
     everything = summary_of(aggregates).expiry.timelines[0].bins
-    tallies = [one for node in aggregates.tree.root.walk() for one in node.tallies.values()]
+    assert isinstance(aggregates.patterns, PatternCounts)
+    tallies = [one for node in aggregates.patterns.tree.root.walk() for one in node.tallies.values()]
     sets = [one.ttl.expiries for one in tallies if one.ttl and one.ttl.expiries]
     assert len(sets) == patterns
-    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_COARSENING + MOST_WAITING
+    assert sum(map(len, sets)) <= MOST_EXPIRY_BINS + KEYS_BETWEEN_COARSENING
     assert sum(plain(one.keys) for one in everything) == 160_000
     assert sum(plain(one.memory_bytes or 0) for one in everything) == 16_000_000
