@@ -42,10 +42,10 @@ class ExpiryScale(dict[int, int]):
         super().__init__()
         self.origin_min = origin_min
         """The start of the pass, in minutes since the epoch."""
-        self._borders: list[int] = []
+        self.borders: list[int] = []
         for level in range(1, LEVELS):
             step = 1 << (level + FINENESS)
-            self._borders.append(-(-(origin_min + step) // step) * step)
+            self.borders.append(-(-(origin_min + step) // step) * step)
 
     def __missing__(self, minute: int) -> int:
         level = self.level(minute)
@@ -56,7 +56,7 @@ class ExpiryScale(dict[int, int]):
 
     def level(self, minute: int) -> int:
         """Return the level of the bin in which a minute lies."""
-        return bisect_right(self._borders, minute)
+        return bisect_right(self.borders, minute)
 
 
 @dataclass(frozen=True, slots=True)

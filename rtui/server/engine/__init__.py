@@ -1,0 +1,1 @@
+"""The compiled counters of keys, optional, with the same results as the pure ones."""

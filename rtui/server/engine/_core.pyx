@@ -1,0 +1,475 @@
+"""The compiled counters of keys: patterns with what their keys add up to, and hash slots.
+
+`PatternTable` turns the columns of a batch into C arrays and hands them to `_tree`, which needs no Python; `FoldedTable`
+is one report's view of it (`_folding`), whose nodes are turned into objects of `rtui.analysis.aggregate` one by one.
+`SlotTable` counts by hash slot.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memchr, memset
+
+from rtui.server.engine._folding cimport (
+    Fold,
+    Folding,
+    copy_tree,
+    free_folding,
+    merge_light_folds,
+    put_in_order,
+    trim_folds,
+)
+from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
+from rtui.server.engine._tallies cimport (
+    CACHED_SIZES,
+    EXPIRY_BORDERS,
+    FREQUENCY_BINS,
+    IDLE_BINS,
+    TTL_BINS,
+    BucketCount,
+    Columns,
+    ExpiryBin,
+    Squares,
+    TallyData,
+    Wide,
+    free_tallies,
+    merge_tallies,
+    tally_of,
+    wide_add,
+    wide_high,
+    wide_is_small,
+    wide_low,
+)
+from rtui.server.engine._tree cimport NO_SEPARATOR, Threshold, Tree, add_keys, free_tree, set_up_tree
+
+from bisect import bisect_right
+from random import SystemRandom
+
+from rtui.analysis.aggregate.expiry_bins import FINENESS, ExpiryBins
+from rtui.analysis.aggregate.folding import FoldedNode
+from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL, FINAL, INTERIM
+from rtui.analysis.aggregate.sketch import LOWS, Sketch
+from rtui.analysis.aggregate.tally import TTL_EDGES_MS, Tally, TtlTally
+from rtui.analysis.report.document import NodeKind
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S
+from rtui.keyspace.slots import SLOTS
+
+cdef enum:
+    SLOT_COUNT = 16384
+
+cdef tuple KINDS = (NodeKind.LITERAL, NodeKind.OTHER, NodeKind.PATTERN)
+
+
+cdef class Column:
+    """A growing array of whole numbers that columns of Python are copied into."""
+
+    cdef int64_t* values
+    cdef size_t capacity
+
+    def __dealloc__(self):
+        free(self.values)
+
+    cdef const int64_t* fill(self, object column, size_t count) except? NULL:
+        """Return the numbers of a column of so many, NULL where it is None or empty."""
+        cdef int64_t* grown
+        cdef size_t index
+        cdef list listed
+        if column is None or not count:
+            return NULL
+        listed = column if type(column) is list else list(column)
+        if <size_t>len(listed) != count:
+            raise ValueError("a column is not as long as the batch")
+        if count > self.capacity:
+            grown = <int64_t*>realloc(self.values, count * sizeof(int64_t))
+            if grown == NULL:
+                raise MemoryError
+            self.values = grown
+            self.capacity = count
+        for index in range(count):
+            self.values[index] = listed[index]
+        return self.values
+
+
+cdef class Names:
+    """Growing arrays of where the names of a batch are, and how long."""
+
+    cdef const uint8_t** starts
+    cdef size_t* lengths
+    cdef size_t capacity
+
+    def __dealloc__(self):
+        free(self.starts)
+        free(self.lengths)
+
+    cdef int fill(self, list keys) except -1:
+        """Take the addresses of names, which stay valid as long as the list does."""
+        cdef size_t index, count = len(keys)
+        cdef void* grown
+        cdef bytes key
+        if count > self.capacity:
+            grown = realloc(self.starts, count * sizeof(uint8_t*))
+            if grown == NULL:
+                raise MemoryError
+            self.starts = <const uint8_t**>grown
+            grown = realloc(self.lengths, count * sizeof(size_t))
+            if grown == NULL:
+                raise MemoryError
+            self.lengths = <size_t*>grown
+            self.capacity = count
+        for index in range(count):
+            key = keys[index]
+            if key is None:
+                raise TypeError("a name is bytes")
+            self.starts[index] = <const uint8_t*>PyBytes_AS_STRING(key)
+            self.lengths[index] = <size_t>PyBytes_GET_SIZE(key)
+        return 0
+
+
+cdef int fill_edges(int64_t* to, object edges, int count) except -1:
+    cdef int index
+    if len(edges) != count:
+        raise ValueError("the compiled engine was built for other borders")
+    for index in range(count):
+        to[index] = edges[index]
+    return 0
+
+
+cdef class PatternTable:
+    """Counts facts of keys by pattern; see `rtui.server.engine.counters`."""
+
+    cdef Tree tree
+    cdef object scale
+    cdef dict types
+    cdef list type_names
+    cdef int32_t* type_ranks
+    cdef bint is_broken
+    cdef Names names
+    cdef Column ttl_ms
+    cdef Column memory_bytes
+    cdef Column idle_s
+    cdef Column frequency
+
+    def __cinit__(self, separators, scale, depth, limits):
+        cdef int level
+        cdef uint32_t index
+        cdef Tree* tree = &self.tree
+        self.types, self.type_names = {}, []
+        self.names = Names()
+        self.ttl_ms, self.memory_bytes, self.idle_s, self.frequency = Column(), Column(), Column(), Column()
+        self.scale = scale
+        if any(len(one) != 1 for one in separators):
+            raise ValueError("a separator has more than one byte")
+        for one in separators:
+            tree.is_separator[<uint8_t>one[0]] = True
+        tree.separator = separators[0][0] if len(separators) == 1 else NO_SEPARATOR
+        tree.seed = SystemRandom().getrandbits(64)
+        tree.levels = DEEPEST_LEVEL if depth is None else max(0, min(depth, DEEPEST_LEVEL))
+        tree.limits.children, tree.limits.names = limits.children, limits.names
+        tree.limits.nodes, tree.limits.expiry_bins = limits.nodes, limits.expiry_bins
+        tree.limits.keys_between_coarsening = limits.keys_between_coarsening
+        set_threshold(&tree.interim, INTERIM)
+        fill_edges(tree.scale.ttl_edges_ms, TTL_EDGES_MS, TTL_BINS - 1)
+        fill_edges(tree.scale.idle_edges_s, IDLE_EDGES_S, IDLE_BINS - 1)
+        fill_edges(tree.scale.frequency_edges, FREQUENCY_EDGES, FREQUENCY_BINS - 1)
+        fill_edges(tree.scale.borders_min, scale.borders, EXPIRY_BORDERS)
+        tree.scale.fineness = FINENESS
+        tree.scale.buckets = len(LOWS)
+        tree.scale.bucket_lows = <int64_t*>malloc(len(LOWS) * sizeof(int64_t))
+        if tree.scale.bucket_lows == NULL:
+            raise MemoryError
+        fill_edges(tree.scale.bucket_lows, LOWS, len(LOWS))
+        for index in range(CACHED_SIZES):
+            tree.scale.bucket_cache[index] = bisect_right(LOWS, index) - 1
+        if not set_up_tree(tree):
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_tree(&self.tree)
+        free(self.type_ranks)
+
+    cdef int32_t type_number(self, key_type) except -1:
+        """Return the number of a type; a new one changes the order of all."""
+        cdef int32_t* ranks
+        found = self.types.get(key_type)
+        if found is not None:
+            return found
+        ranks = <int32_t*>realloc(self.type_ranks, (len(self.type_names) + 1) * sizeof(int32_t))
+        if ranks == NULL:
+            raise MemoryError
+        self.type_ranks = ranks
+        self.tree.type_ranks = ranks
+        found = self.types[key_type] = len(self.type_names)
+        self.type_names.append(key_type)
+        ordered = sorted(self.type_names, key=lambda name: (name is not None, name or b""))
+        for rank, name in enumerate(ordered):
+            ranks[<int32_t>self.types[name]] = rank
+        return found
+
+    def add(self, key_type, list keys not None, ttl_ms, memory_bytes, idle_s, frequency, int64_t asked_at_ms):
+        """Add keys of one type, each column parallel to them or None; raises MemoryError, once and for all."""
+        cdef Columns columns
+        cdef size_t count = len(keys)
+        cdef int32_t number
+        if self.is_broken:
+            raise MemoryError
+        self.names.fill(keys)
+        columns.ttl_ms = self.ttl_ms.fill(ttl_ms, count)
+        columns.memory_bytes = self.memory_bytes.fill(memory_bytes, count)
+        columns.idle_s = self.idle_s.fill(idle_s, count)
+        columns.frequency = self.frequency.fill(frequency, count)
+        columns.asked_at_ms = asked_at_ms
+        number = self.type_number(key_type)
+        if not add_keys(&self.tree, count, self.names.starts, self.names.lengths, number, &columns):
+            self.is_broken = True
+            raise MemoryError
+
+    def __len__(self):
+        """Return the number of nodes."""
+        return self.tree.size
+
+
+cdef void set_threshold(Threshold* to, threshold) except *:
+    to.of_all, to.of_parent, to.least_keys = threshold.of_all, threshold.of_parent, threshold.least_keys
+
+
+cdef class FoldedTable:
+    """A folded copy of a pattern table: call `merge_light`, `trim`, then `node` for each; nothing is added meanwhile."""
+
+    cdef PatternTable table
+    cdef Folding folding
+    cdef uint64_t revision
+    cdef list made
+
+    def __cinit__(self, PatternTable table not None):
+        if table.is_broken:
+            raise MemoryError
+        self.table = table
+        self.revision = table.tree.revision
+        self.made = []
+        if not copy_tree(&self.folding, &table.tree):
+            raise MemoryError
+
+    def __dealloc__(self):
+        free_folding(&self.folding)
+
+    cdef int check(self) except -1:
+        if self.revision != self.table.tree.revision or self.table.is_broken:
+            raise RuntimeError("keys were added while patterns were folded")
+        return 0
+
+    def merge_light(self):
+        """Merge the light names of crowded namespaces."""
+        cdef Threshold final
+        self.check()
+        set_threshold(&final, FINAL)
+        merge_light_folds(&self.folding, &final)
+
+    def trim(self, size_t budget):
+        """Keep the heaviest nodes, and return how many there are now."""
+        self.check()
+        if not trim_folds(&self.folding, budget):
+            raise MemoryError
+        put_in_order(&self.folding)
+        self.made = []
+        return self.folding.count
+
+    def node(self, size_t index):
+        """Return a node, and put it below its parent, which was asked for before."""
+        cdef Fold* fold
+        cdef tuple name
+        self.check()
+        if index != <size_t>len(self.made) or index >= self.folding.count:
+            raise IndexError(index)
+        fold = self.folding.order[index]
+        name = (
+            (<const char*>fold.name)[: fold.length] if fold.length else b"",
+            b"" if fold.separator == NO_SEPARATOR else bytes((fold.separator,)),
+            KINDS[fold.kind],
+        )
+        node = FoldedNode(name)
+        node.is_crowded = bool(fold.is_crowded)
+        node.keys = fold.keys
+        node.bytes = wide_object(&fold.memory)
+        node.tallies = self.tallies_of(fold)
+        if fold.parent != NULL:
+            self.made[fold.parent.index].children[name] = node
+        self.made.append(node)
+        return node
+
+    cdef dict tallies_of(self, Fold* fold):
+        """Return the tallies of a node by type, those of all its sources added up."""
+        cdef TallyData* joined = NULL
+        cdef TallyData* tally
+        cdef TallyData* sum
+        cdef Fold* source = fold
+        cdef dict found = {}
+        if fold.next_source == NULL:
+            tally = fold.origin.tallies
+        else:
+            while source != NULL:
+                tally = source.origin.tallies
+                while tally != NULL:
+                    sum = tally_of(&joined, tally.key_type)
+                    if sum == NULL or not merge_tallies(sum, tally, &self.table.tree.scale):
+                        free_tallies(joined)
+                        raise MemoryError
+                    tally = tally.next
+                source = source.next_source
+            tally = joined
+        try:
+            while tally != NULL:
+                found[self.table.type_names[tally.key_type]] = [tally_object(tally, self.table.scale)]
+                tally = tally.next
+        finally:
+            free_tallies(joined)
+        return found
+
+
+cdef object wide_object(const Wide* wide):
+    if wide_is_small(wide):
+        return wide_low(wide)
+    return (<object>wide_high(wide) << 64) + <uint64_t>wide_low(wide)
+
+
+cdef object squares_object(const Squares* squares):
+    if not squares.part[1] and not squares.part[2]:
+        return squares.part[0]
+    return (<object>squares.part[2] << 128) + (<object>squares.part[1] << 64) + squares.part[0]
+
+
+cdef object tally_object(const TallyData* tally, scale):
+    cdef const BucketCount* bucket
+    cdef const ExpiryBin* one
+    cdef uint32_t at
+    cdef int index
+    cdef dict counts
+    cdef list bins
+    made = Tally(scale)
+    made.keys = tally.keys
+    if tally.has_memory:
+        counts = {}
+        for at in range(tally.memory.capacity):
+            bucket = &tally.memory.slots[at]
+            if bucket.keys:
+                counts[bucket.bucket] = bucket.keys
+        made.memory = Sketch.of(counts, wide_object(&tally.memory.sum), tally.memory.smallest, tally.memory.largest)
+    if tally.has_ttl:
+        ttl = made.ttl = TtlTally(scale)
+        ttl.known_keys = tally.ttl.known_keys
+        ttl.no_ttl_keys = tally.ttl.bins[0]
+        ttl.no_ttl_memory_bytes = wide_object(&tally.ttl.no_ttl_memory)
+        ttl.no_ttl_squares = squares_object(&tally.ttl.no_ttl_squares)
+        ttl.no_ttl_largest = tuple([tally.ttl.no_ttl_largest[index] for index in range(tally.ttl.no_ttl_largest_count)])
+        ttl.expiring_largest = tally.ttl.expiring_largest
+        ttl.bins = [tally.ttl.bins[index] for index in range(1, TTL_BINS)]
+        if tally.ttl.is_any_expiring:
+            ttl.soonest_ms = wide_object(&tally.ttl.soonest_ms)
+            bins = []
+            for at in range(tally.ttl.expiries.capacity):
+                one = &tally.ttl.expiries.slots[at]
+                if one.keys:
+                    bins.append((one.start_min, one.keys, wide_object(&one.memory), squares_object(&one.squares)))
+            ttl.expiries = ExpiryBins.of(scale, tally.ttl.expiries.coarseness, bins)
+    if tally.has_idle:
+        made.idle = [tally.idle[index] for index in range(IDLE_BINS)]
+    if tally.has_frequency:
+        made.frequency = [tally.frequency[index] for index in range(FREQUENCY_BINS)]
+    return made
+
+
+cdef class SlotTable:
+    """Counts keys and bytes by hash slot."""
+
+    cdef uint16_t crcs[256]
+    cdef uint64_t* keys
+    cdef uint64_t* unmeasured
+    cdef Wide* memory
+    cdef Names names
+    cdef Column memory_bytes
+
+    def __cinit__(self):
+        cdef uint32_t crc
+        cdef int byte, bit
+        if SLOTS != SLOT_COUNT:
+            raise ValueError("the compiled engine was built for another number of slots")
+        self.names, self.memory_bytes = Names(), Column()
+        for byte in range(256):
+            crc = byte << 8
+            for bit in range(8):
+                crc = (crc << 1) ^ (0x1021 if crc & 0x8000 else 0)
+            self.crcs[byte] = <uint16_t>crc
+        self.keys = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
+        self.unmeasured = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
+        self.memory = <Wide*>malloc(SLOT_COUNT * sizeof(Wide))
+        if self.keys == NULL or self.unmeasured == NULL or self.memory == NULL:
+            raise MemoryError
+        memset(self.keys, 0, SLOT_COUNT * sizeof(uint64_t))
+        memset(self.unmeasured, 0, SLOT_COUNT * sizeof(uint64_t))
+        memset(self.memory, 0, SLOT_COUNT * sizeof(Wide))
+
+    def __dealloc__(self):
+        free(self.keys)
+        free(self.unmeasured)
+        free(self.memory)
+
+    def add(self, list keys not None, memory_bytes):
+        """Count keys; return whether any has a brace, so that it may have a hash tag."""
+        cdef size_t index, count = len(keys)
+        cdef const int64_t* sizes
+        self.names.fill(keys)
+        sizes = self.memory_bytes.fill(memory_bytes, count)
+        return bool(self.add_names(count, self.names.starts, self.names.lengths, sizes))
+
+    cdef bint add_names(
+        self, size_t count, const uint8_t** keys, const size_t* lengths, const int64_t* sizes
+    ) noexcept nogil:
+        cdef size_t index
+        cdef const uint8_t* at
+        cdef const uint8_t* end
+        cdef const uint8_t* tag
+        cdef const uint8_t* tag_end
+        cdef uint16_t crc
+        cdef bint has_brace = False
+        for index in range(count):
+            at, end = keys[index], keys[index] + lengths[index]
+            tag = <const uint8_t*>memchr(at, b'{', lengths[index])
+            if tag != NULL:
+                has_brace = True
+                tag += 1
+                tag_end = <const uint8_t*>memchr(tag, b'}', end - tag)
+                if tag_end != NULL and tag_end > tag:
+                    at, end = tag, tag_end
+            crc = 0
+            while at < end:
+                crc = <uint16_t>((crc << 8) ^ self.crcs[(crc >> 8) ^ at[0]])
+                at += 1
+            crc &= SLOT_COUNT - 1
+            self.keys[crc] += 1
+            if sizes == NULL:
+                self.unmeasured[crc] += 1
+            else:
+                wide_add(&self.memory[crc], sizes[index])
+        return has_brace
+
+    def counts(self):
+        """Return by slot: keys, keys whose memory is not known, and bytes."""
+        cdef int slot
+        return (
+            [self.keys[slot] for slot in range(SLOT_COUNT)],
+            [self.unmeasured[slot] for slot in range(SLOT_COUNT)],
+            [wide_object(&self.memory[slot]) for slot in range(SLOT_COUNT)],
+        )
+
+
+def pattern(bytes segment not None, separators):
+    """Return what replaces a segment in a pattern, None for a name: for tests."""
+    cdef uint8_t is_separator[256]
+    cdef uint8_t buffer[MOST_PATTERN]
+    cdef Bytes found
+    if len(segment) > LONGEST:
+        return None
+    memset(is_separator, 0, sizeof(is_separator))
+    for one in separators:
+        is_separator[<uint8_t>one[0]] = True
+    found = pattern_of(<const uint8_t*>PyBytes_AS_STRING(segment), len(segment), is_separator, buffer)
+    return (<const char*>found.start)[: found.length] if found.length else None
