@@ -1,0 +1,124 @@
+"""The same batches given to the pure and the compiled counters, and what they say compared field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from random import Random
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.figures import SampledKeyspace
+from rtui.analysis.aggregate.folding import FoldedNode
+from rtui.analysis.aggregate.pattern_counts import Counters, PatternCounter, PatternCounts
+from rtui.analysis.aggregate.pattern_tree import Limits
+from rtui.analysis.aggregate.slot_counts import SlotCounts
+from rtui.analysis.aggregate.tally import InspectedBatch, Tally
+from rtui.analysis.report.document import Scope, Summary
+from rtui.keyspace.slices import Slicer, finish
+from rtui.keyspace.text.segments import Separators
+from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts
+
+STARTED_S = 1_790_000_000.0
+
+Batches = Iterable[tuple[InspectedBatch, float]]
+
+TYPES = (b"string", b"string", b"string", b"hash", b"zset", b"unheard-of", None)
+
+
+def new_pure(limits: Limits | None, separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
+    return Counters(PatternCounts(separators, scale, depth, limits), SlotCounts())
+
+
+def new_compiled(limits: Limits | None, separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
+    return Counters(CompiledPatternCounts(separators, scale, depth, limits), CompiledSlotCounts())
+
+
+def compare(batches: Batches, *, limits: Limits | None = None, scope: Scope | None = None, budget: int = 4096) -> None:
+    """Give batches to both, and compare what they say at the end, and once halfway."""
+    scope, batches = scope or Scope(), list(batches)
+    pure, compiled = (
+        Aggregates(
+            Separators(scope.separators),
+            scope=scope,
+            started_at_s=STARTED_S,
+            node_budget=budget,
+            new_counters=partial(new, limits),
+        )
+        for new in (new_pure, new_compiled)
+    )
+    for index, (batch, asked_at_s) in enumerate(batches):
+        for one in (pure, compiled):
+            one.add(batch, asked_at_s)
+        if index == len(batches) // 2:
+            same(pure, compiled, budget)
+    same(pure, compiled, budget)
+
+
+def same(pure: Aggregates, compiled: Aggregates, budget: int) -> None:
+    """Fail unless both have the same tree, and the same summary, of all keys and of a sample."""
+    assert list(lines(pure.patterns, budget)) == list(lines(compiled.patterns, budget))
+    for sample in (None, SampledKeyspace(10 * pure.keys, None)):
+        assert summary_of(pure, sample) == summary_of(compiled, sample)
+
+
+def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None) -> Summary:
+    (found,) = (one for one in aggregates.summary(sample) if one is not None)
+    return found
+
+
+def lines(patterns: PatternCounter, budget: int) -> Iterator[object]:
+    """Yield all that a folded tree says, children in their order."""
+    waiting: list[tuple[int, FoldedNode]] = [(0, finish(patterns.folded(budget, Slicer())))]
+    while waiting:
+        level, node = waiting.pop()
+        yield level, node.name, node.separator, node.kind, node.is_crowded, node.keys, node.bytes
+        yield [facts(joined(tallies)) for _, tallies in sorted(node.tallies.items(), key=lambda one: one[0] or b"")]
+        waiting += [(level + 1, child) for child in node.children.values()]
+
+
+def joined(tallies: list[Tally]) -> Tally:
+    made = Tally(tallies[0]._scale)
+    for one in tallies:
+        made.merge(one)
+    return made
+
+
+def facts(tally: Tally) -> object:
+    memory, ttl = tally.memory, tally.ttl
+    return (
+        tally.keys,
+        memory and (memory.count, memory.sum, memory.min, memory.max, dict(memory._counts)),
+        tally.idle,
+        tally.frequency,
+        ttl
+        and (
+            (ttl.known_keys, ttl.no_ttl_keys, ttl.no_ttl_memory_bytes, ttl.no_ttl_squares, ttl.no_ttl_largest),
+            (ttl.expiring_largest, ttl.soonest_ms, ttl.bins),
+            ttl.expiries and (ttl.expiries.coarseness, ttl.expiries.total, list(ttl.expiries.bins())),
+        ),
+    )
+
+
+def batches_of(names: list[bytes], rng: Random, *, longest_batch: int = 400) -> Iterator[tuple[InspectedBatch, float]]:
+    """Yield names in batches with facts drawn at random; some columns are missing."""
+    at, moment_s = 0, STARTED_S
+    while at < len(names):
+        keys = names[at : at + rng.randint(1, longest_batch)]
+        at += len(keys)
+        moment_s += rng.random()
+        unit = rng.choice((60_000, 3_600_000, 10**9, 2**40, 2**56))
+        lives = [-1 if rng.random() < 0.3 else int(unit * rng.random()) for _ in keys]
+        sizes = [int(rng.choice((64, 90, 2**20, 2**42)) ** rng.random()) for _ in keys]
+        yield (
+            InspectedBatch(
+                rng.choice(TYPES),
+                keys,
+                ttl_ms=lives if rng.random() < 0.9 else None,
+                memory_bytes=sizes if rng.random() < 0.9 else None,
+                idle_s=[rng.randrange(10**7) for _ in keys] if rng.random() < 0.5 else None,
+                frequency=[rng.randrange(256) for _ in keys] if rng.random() < 0.5 else None,
+                lengths=[rng.randrange(1000) for _ in keys] if rng.random() < 0.5 else None,
+            ),
+            moment_s,
+        )

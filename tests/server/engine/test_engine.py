@@ -1,0 +1,213 @@
+"""The compiled counters come to the same results as the pure ones."""
+
+from __future__ import annotations
+
+import os
+import string
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
+from rtui.analysis.aggregate.pattern_tree import Limits
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.slices import Slicer, finish
+from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.segments import Separators
+from rtui.server.engine import counters
+from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
+from tests.grammar import CONVENTIONS, WORDS, Grammar
+from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare
+
+if os.environ.get("RTUI_REQUIRE_ENGINE") != "1" and counters._core is None:
+    pytest.skip("the compiled engine was not built", allow_module_level=True)
+
+SMALL = Limits(children=5, names=12, nodes=60, expiry_bins=150, keys_between_coarsening=100)
+
+IDENTIFIERS = (
+    *(b"42", b"0", b"2026-09-21", b"2026/09.21", b"2026-09", b"2026-09-21T10", b"2026-09-21 10-11-12.345Z"),
+    *(b"2026-09-21_101112Z", b"20260921T1011", b"20260921-101112Z", b"10.0.0.1", b"255.255.255.255", b"2020.10.10"),
+    *(b"550e8400-e29b-41d4-a716-446655440000", b"abcdefab-abcd-abcd-abcd-abcdefabcdef", b"d41d8cd98f00b204"),
+    *(b"DEADBEEF01", b"R20260000000001", b"abc-123456", b"id_1234567", b"cus_ab12cd34", b"wxyz-0123abcd"),
+    *(b"01ARZ3NDEKTSV4RRFFQ69G5FAV", b"01arz3ndektsv4rrffq69g5fav", b"V1StGXR8_Z5jdHi6B-myT", b"aB3" * 9),
+    *(b"a@b.cc", b"first.last@mail.example.org", b"{42}", b"{user:42}", b"{{1}", b"}a@b.cc{x", b"user-42", b"v2"),
+)
+ALPHABET = b"0129aAfFgGiIlLoOuUzZTx-_./@ :{}*\n\t\0\xff"
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """An identifier with up to three bytes replaced, removed or inserted."""
+    found = bytearray(draw(st.sampled_from(IDENTIFIERS)))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(found)))
+        byte = draw(st.sampled_from(ALPHABET))
+        found[at : at + draw(st.integers(0, 1))] = [byte] * draw(st.integers(0, 2))
+    return bytes(found)
+
+
+SEGMENTS = mutated() | st.binary(max_size=40) | st.lists(st.sampled_from(ALPHABET), max_size=70).map(bytes)
+
+
+def test_the_engine_was_built() -> None:
+    """Where it must have been, an import that fails is a failure of the build."""
+    assert counters._core is not None
+
+
+@settings(max_examples=2_000)
+@given(SEGMENTS, st.sampled_from(((b":",), (b"1", b"-"), (b"{", b"."), ())))
+@example(b"{" * 256, (b":",))
+@example(b"1{" * 128, (b"1",))
+@example(b"1" * 256, (b":",))
+def test_the_forms_are_those_of_the_pure_path(segment: bytes, separators: tuple[bytes, ...]) -> None:
+    wanted = Identifiers(separators).form(segment).pattern
+    assert counters._core.pattern(segment, separators) == wanted
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(IDENTIFIERS), max_size=30).map(b":".join).map(lambda one: one[:256]))
+def test_the_forms_of_long_segments_are_those_of_the_pure_path(segment: bytes) -> None:
+    for separators in ((b":",), (b"4",), (b"/",)):
+        for one in (segment, b"{" + segment[:254] + b"}"):
+            wanted = Identifiers(separators).form(one).pattern
+            assert counters._core.pattern(one, separators) == wanted
+
+
+def names_of(seed: int, count: int, patterns: int | None = None) -> list[bytes]:
+    writes = Grammar(seed, patterns).writes(count)
+    return [write[1] if isinstance(write[1], bytes) else bytes(write[1]) for write in writes if write[0] != "PEXPIRE"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_keyspaces_of_real_naming(seed: int) -> None:
+    rng = Random(seed)
+    scope = Scope(separators=rng.choice(((b":",), (b":", b"/"), (b"-", b".", b":", b"_"))), depth=rng.choice((None, 2)))
+    compare(batches_of(names_of(seed, 6_000), rng), scope=scope, budget=rng.choice((4096, 300, 20)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_floods_of_names_beyond_small_limits(seed: int) -> None:
+    rng = Random(seed)
+    names = names_of(seed, 2_000, 40)
+    names += [b"user:" + b":".join(rng.choice(WORDS).encode() for _ in range(rng.randint(1, 5))) for _ in range(2_000)]
+    rng.shuffle(names)
+    compare(batches_of(names, rng, longest_batch=60), limits=SMALL, budget=rng.choice((200, 30, 1)))
+
+
+def test_floods_of_names_beyond_the_limits() -> None:
+    rng = Random(5)
+    letters = string.ascii_lowercase
+    names = [b"flood:%s" % "".join(rng.choices(letters, k=rng.choice((2, 4)))).encode() for _ in range(12_000)]
+    names += [b"a:%s:b:%s:c" % (b"".join([w[:2]] * 2), w) for w in map(str.encode, WORDS * 5)]
+    rng.shuffle(names)
+    compare(batches_of(names, rng, longest_batch=1_000), limits=Limits(nodes=3_000, expiry_bins=2_000), budget=500)
+
+
+WORDS_OF_KEYS = st.sampled_from(
+    (b"", b"user", b"cart", b"v2", b"42", b"7", b"{a:1}", b"{9}", b"{", b"}", b"{}", b"\xff\0", b"{*}", b"{id}", b"x" * 300)
+    + tuple(one.encode() for one in CONVENTIONS[:10])
+)
+KEYS = (
+    st.lists(WORDS_OF_KEYS | SEGMENTS, max_size=6).map(b":".join)
+    | st.binary(max_size=20)
+    | st.integers(30, 40).map(lambda levels: b":".join([b"deep"] * levels))
+)
+VALUES = st.integers(0, 200) | st.integers(0, 2**40) | st.sampled_from((2**50, 2**53 + 1, 2**60))
+
+
+@st.composite
+def some_batches(draw: st.DrawFn) -> Batches:
+    """Batches of keys of some types, of which some facts are known; a few with values that no server has."""
+    made = []
+    for _ in range(draw(st.integers(1, 6))):
+        keys = draw(st.lists(KEYS, max_size=30))
+        size = len(keys)
+
+        def column(values: st.SearchStrategy[int], size: int = size) -> list[int] | None:
+            return draw(st.none() | st.lists(values, min_size=size, max_size=size))
+
+        batch = InspectedBatch(
+            draw(st.sampled_from((b"string", b"hash", b"", b"\xffnew", None))),
+            keys,
+            ttl_ms=column(st.sampled_from((-1, -2, 0, 2**63 - 1)) | VALUES),
+            memory_bytes=column(VALUES),
+            idle_s=column(VALUES),
+            frequency=column(st.integers(0, 255)),
+            lengths=column(VALUES),
+        )
+        made.append((batch, STARTED_S + draw(st.integers(-1_000, 1_000))))
+    return made
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    some_batches(),
+    st.sampled_from((SMALL, Limits(children=2, names=3, nodes=12, expiry_bins=4, keys_between_coarsening=5), None)),
+    st.sampled_from(((b":",), (b":", b"-"), (b"{",), (b"}", b":"), (b"4", b":"), ())),
+    st.sampled_from((None, 0, 1, 3, 100)),
+    st.sampled_from((4096, 10, 1)),
+)
+def test_any_batches(
+    batches: Batches, limits: Limits | None, separators: tuple[bytes, ...], depth: int | None, budget: int
+) -> None:
+    compare(batches, limits=limits, scope=Scope(separators=separators, depth=depth), budget=budget)
+
+
+def test_a_thousand_types_and_equal_densities() -> None:
+    rng = Random(1)
+    batches = [
+        (InspectedBatch(b"type%d" % rng.randrange(1_000), [b"k:%d" % n], [60_000 * n], [n]), STARTED_S)
+        for n in range(3_000)
+    ]
+    compare(batches, limits=SMALL)
+
+
+def test_what_is_not_a_batch_is_refused_and_changes_nothing() -> None:
+    patterns = CompiledPatternCounts(Separators(), ExpiryScale(int(STARTED_S) // 60))
+    keys: list[bytes] = [b"a:1", b"a:2"]
+    with pytest.raises(ValueError, match="not as long"):
+        patterns.add(InspectedBatch(b"string", keys, memory_bytes=[1]), STARTED_S)
+    with pytest.raises(OverflowError):
+        patterns.add(InspectedBatch(b"string", keys, memory_bytes=[1, 2**63]), STARTED_S)
+    for wrong in ("text", None, 3):
+        with pytest.raises(TypeError):
+            patterns.add(InspectedBatch(b"string", [b"a", wrong]), STARTED_S)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="separator"):
+        CompiledPatternCounts(Separators((b"::",)), ExpiryScale(0))
+    root = finish(patterns.folded(10, Slicer()))
+    assert (root.keys, root.children, root.tallies) == (0, {}, {})
+
+
+def test_nothing_may_be_added_while_patterns_are_folded() -> None:
+    patterns = CompiledPatternCounts(Separators(), ExpiryScale(int(STARTED_S) // 60))
+    batch = InspectedBatch(b"string", [b"a:%d:%d" % (n, n) for n in range(100)])
+    patterns.add(batch, STARTED_S)
+    work = patterns.folded(10, Slicer(lambda: 0.0, 0.0))
+    next(work)
+    patterns.add(batch, STARTED_S)
+    with pytest.raises(RuntimeError, match="added"):
+        finish(work)
+
+
+def test_the_engine_is_chosen_by_the_environment_and_the_separators(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = ExpiryScale(0)
+    monkeypatch.delenv(counters.ENVIRONMENT, raising=False)
+    assert counters.engine_name() == "compiled"
+    found = new_counters(Separators((b":", b"/")), scale, None)
+    assert isinstance(found.patterns, CompiledPatternCounts)
+    assert isinstance(found.slots, CompiledSlotCounts)
+    assert isinstance(new_counters(Separators((b"::",)), scale, None).patterns, PatternCounts)
+    monkeypatch.setenv(counters.ENVIRONMENT, "pure")
+    assert counters.engine_name() == "pure"
+    assert isinstance(new_counters(Separators(), scale, None).patterns, PatternCounts)
+
+
+@pytest.mark.parametrize("count", [1, 7, 5_000])
+def test_every_name_that_comes_alone(count: int) -> None:
+    names = list(islice((name for name in names_of(9, count)), count))
+    compare([(InspectedBatch(b"string", [name], [-1], [50]), STARTED_S) for name in names])
