@@ -119,13 +119,21 @@ _UUID_MARK, _HASH_MARK, _ID_MARK = b"\1", b"\2", b"\3"
 _SPECIAL: Final = re.compile(b"[\1\2\3]").search
 _NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _HEX: Final = b"[0-9a-fA-F]"
+_NOT_OF_IDENTIFIERS: Final = re.sub(b"[0-9a-fA-F-]", b"", bytes(range(256)))
+"""All bytes but those that numbers, hashes and UUIDs are made of: a separator among those cuts them."""
 
 
 class Shapes:
-    """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string."""
+    """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string.
+
+    A separator that may be a part of an identifier cuts it: where `-` separates, nothing is a UUID.
+    """
 
     def __init__(self, separators: Sequence[bytes]) -> None:
-        self._can_mark = all(len(separator) == 1 for separator in separators)
+        of_identifiers = b"".join(separators).translate(None, _NOT_OF_IDENTIFIERS)
+        self._may_translate = not _HAS_DIGIT(of_identifiers)
+        self._can_mark = all(len(separator) == 1 for separator in separators) and of_identifiers in (b"", b"-")
+        self._has_uuids = b"-" not in of_identifiers
         border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
 
         def part(first: bytes, form: bytes) -> re.Pattern[bytes]:
@@ -142,6 +150,8 @@ class Shapes:
 
     def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the digit shape of each key: cheap, and enough where ids are digits of one length."""
+        if not self._may_translate:
+            return list(keys)
         shapes = _END.join(keys).translate(_NO_DIGITS).split(_END)
         return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
 
@@ -150,7 +160,7 @@ class Shapes:
         joined = b"\0%s\0" % _END.join(keys)
         if not self._can_mark or _SPECIAL(joined) or max(map(len, keys)) > LONGEST:
             return [None] * len(keys)
-        if b"-" in joined:
+        if self._has_uuids and b"-" in joined:
             joined = self._uuid.sub(_UUID_MARK, joined)
         marked = self._id.sub(_ID_MARK, self._hash.sub(_HASH_MARK, joined))
         shapes = marked[1:-1].split(_END)

@@ -6,7 +6,7 @@ import hashlib
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.identifiers import DIGITS, MARKS, Identifiers, Shapes
@@ -124,7 +124,12 @@ def pattern(key: bytes, separators: tuple[bytes, ...]) -> tuple[list[tuple[bytes
     return found, likeness
 
 
-@given(st.lists(KEYS, min_size=2, max_size=30), st.sampled_from(((b":",), (b":", b"/"), (b"::",), (b"-",), ())))
+@given(
+    st.lists(KEYS, min_size=2, max_size=30), st.sampled_from(((b":",), (b":", b"/"), (b"::",), (b"-",), (b"1",), ()))
+)
+@example([b"u:b107a196-3281-4935-ad87-d7295a71b47c", b"u:35a9d1c5-0b82-4490-a3d2-4309df808e4b"], (b"-", b":"))
+@example([b"page2b", b"page1b"], (b"1",))
+@example([b"12345678e", b"12345678f"], (b"e",))
 def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple[bytes, ...]) -> None:
     shapes = Shapes(separators)
     by_digits: dict[bytes, object] = {}
