@@ -16,6 +16,7 @@ import click
 
 import rtui
 import rtui.cli
+from rtui.server.engine import engine_name
 from rtui.server.wire.errors import InternalError, RtuiError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
@@ -79,7 +80,7 @@ def summary(name: str) -> str | None:
 
 
 @click.group(cls=Subcommands, context_settings={"max_content_width": 100})
-@click.version_option(rtui.__version__, prog_name="rtui")
+@click.version_option(rtui.__version__, message=f"%(prog)s, version %(version)s\nengine: {engine_name()}")
 @click.help_option("--help")
 def group() -> None:
     """Group the subcommands."""

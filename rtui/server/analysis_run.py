@@ -15,6 +15,7 @@ from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE, InspectionPipeline, complete_largest
 from rtui.server.inspection.plan import Plan
@@ -219,7 +220,8 @@ class AnalysisRun:
         self._findings = self._pipeline.findings = self._new_findings()
 
     def _new_findings(self) -> Aggregates:
-        return Aggregates(Separators(self._options.separators), scope=self._scope, started_at_s=time.time())
+        separators = Separators(self._options.separators)
+        return Aggregates(separators, scope=self._scope, started_at_s=time.time(), new_counters=new_counters)
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""

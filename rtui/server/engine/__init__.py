@@ -1,1 +1,20 @@
 """The compiled counters of keys, optional, with the same results as the pure ones."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Final
+
+ENVIRONMENT: Final = "RTUI_ENGINE"
+"""The variable of the environment that chooses the engine: `pure` turns the compiled one off."""
+
+
+def is_built() -> bool:
+    """Tell whether the extension was built for this interpreter."""
+    return find_spec("rtui.server.engine._core") is not None
+
+
+def engine_name() -> str:
+    """Return which engine counts keys: `compiled` or `pure`."""
+    return "compiled" if os.environ.get(ENVIRONMENT) != "pure" and is_built() else "pure"

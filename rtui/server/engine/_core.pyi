@@ -5,9 +5,7 @@ from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.aggregate.pattern_tree import Limits
 
 class PatternTable:
-    def __init__(
-        self, separators: Sequence[bytes], scale: ExpiryScale, depth: int | None, limits: Limits
-    ) -> None: ...
+    def __init__(self, separators: Sequence[bytes], scale: ExpiryScale, depth: int | None, limits: Limits) -> None: ...
     def add(
         self,
         key_type: bytes | None,

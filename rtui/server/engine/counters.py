@@ -6,10 +6,8 @@ environment turns them off.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Sequence
-from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.folding import FoldedNode
@@ -20,19 +18,10 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
+from rtui.server.engine import engine_name, is_built
 
-try:
+if is_built():
     from rtui.server.engine import _core
-except ImportError:
-    _core = None  # type: ignore[assignment]
-
-ENVIRONMENT: Final = "RTUI_ENGINE"
-"""The variable of the environment that chooses the engine."""
-
-
-def engine_name() -> str:
-    """Return which engine counts keys: `compiled` or `pure`."""
-    return "pure" if _core is None or os.environ.get(ENVIRONMENT) == "pure" else "compiled"
 
 
 def new_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
