@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast lint types contracts check bench pictures snapshots zipapp clean
+.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -16,6 +16,9 @@ setup: ## Create the environment with everything that development needs, and bri
 	python3 -m venv .venv
 	$(PYTHON) -m pip install -q -e '.[demo,dev]'
 	bash tests/bring-servers.sh
+
+engine: ## Build the compiled engine again, after a change of rtui/server/engine; needs a C compiler
+	$(PYTHON) -m pip install -q --no-deps -e .
 
 run: ## Browse the demo keyspace, or a server: make run ARGS='-h 10.0.0.5'
 	$(PYTHON) -m rtui $(or $(ARGS),--demo)

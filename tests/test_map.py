@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,12 @@ def test_every_room_is_on_the_map() -> None:
     rooms = {path.parent for path in ROOT.rglob("*.py")} - {ROOT}
     for room in rooms:
         assert f"{room.name}" in MAP, room
+
+
+def test_every_room_is_installed() -> None:
+    rooms = {path.parent.relative_to(ROOT.parent) for path in ROOT.rglob("__init__.py")}
+    settings = tomllib.loads((ROOT.parent / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    assert set(settings["packages"]) == {".".join(room.parts) for room in rooms} | {"rtui._themes"}
+    patterns = {Path(pattern).suffix for pattern in settings["package-data"]["*"]}
+    code = {".py", ".pyc", ".pyx", ".pxd", ".c", ".so"}
+    assert {path.suffix for path in ROOT.rglob("*.*")} - code <= patterns
