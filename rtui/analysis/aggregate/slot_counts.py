@@ -54,7 +54,10 @@ class SlotCounts:
         if b"{" in b"".join(keys):
             found = [None if match is None else match[1] for match in map(_match_tag, keys)]
             hashed = [key if tag is None else tag for key, tag in zip(keys, found, strict=True)]
-            self._tags.add(*_tagged(found, memory_bytes))
+            tags, sizes = [tag for tag in found if tag is not None], memory_bytes
+            if sizes is not None and len(tags) < len(keys):
+                sizes = [size for tag, size in zip(found, sizes, strict=True) if tag is not None]
+            self._tags.add(tags, sizes)
         slots = list(map(and_, map(crc_hqx, hashed, repeat(0)), repeat(_SLOT_MASK)))
         self._keys.update(slots)
         if memory_bytes is None:
@@ -78,19 +81,6 @@ class SlotCounts:
             tags=self._tags.heaviest(REPORTED_TAGS),
             unmeasured=by_slot(self._unmeasured) if unmeasured and not knows_none else None,
         )
-
-
-def tags_of(keys: Sequence[bytes], sizes: Sequence[int] | None) -> tuple[list[bytes], Sequence[int] | None]:
-    """Return the tags of those keys that have one, and their sizes."""
-    return _tagged([None if match is None else match[1] for match in map(_match_tag, keys)], sizes)
-
-
-def _tagged(found: list[bytes | None], sizes: Sequence[int] | None) -> tuple[list[bytes], Sequence[int] | None]:
-    """Return the tags that were found, and the sizes of their keys."""
-    tags = [tag for tag in found if tag is not None]
-    if sizes is not None and len(tags) < len(found):
-        sizes = [size for tag, size in zip(found, sizes, strict=True) if tag is not None]
-    return tags, sizes
 
 
 class HeavyTags:

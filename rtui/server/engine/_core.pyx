@@ -168,18 +168,18 @@ cdef class PatternTable:
         tree.limits.nodes, tree.limits.expiry_bins = limits.nodes, limits.expiry_bins
         tree.limits.keys_between_coarsening = limits.keys_between_coarsening
         set_threshold(&tree.interim, INTERIM)
-        fill_edges(tree.scale.ttl_edges_ms, TTL_EDGES_MS, TTL_BINS - 1)
-        fill_edges(tree.scale.idle_edges_s, IDLE_EDGES_S, IDLE_BINS - 1)
-        fill_edges(tree.scale.frequency_edges, FREQUENCY_EDGES, FREQUENCY_BINS - 1)
-        fill_edges(tree.scale.borders_min, scale.borders, EXPIRY_BORDERS)
-        tree.scale.fineness = FINENESS
-        tree.scale.buckets = len(LOWS)
-        tree.scale.bucket_lows = <int64_t*>malloc(len(LOWS) * sizeof(int64_t))
-        if tree.scale.bucket_lows == NULL:
+        fill_edges(tree.shared.ttl_edges_ms, TTL_EDGES_MS, TTL_BINS - 1)
+        fill_edges(tree.shared.idle_edges_s, IDLE_EDGES_S, IDLE_BINS - 1)
+        fill_edges(tree.shared.frequency_edges, FREQUENCY_EDGES, FREQUENCY_BINS - 1)
+        fill_edges(tree.shared.borders_min, scale.borders, EXPIRY_BORDERS)
+        tree.shared.fineness = FINENESS
+        tree.shared.buckets = len(LOWS)
+        tree.shared.bucket_lows = <int64_t*>malloc(len(LOWS) * sizeof(int64_t))
+        if tree.shared.bucket_lows == NULL:
             raise MemoryError
-        fill_edges(tree.scale.bucket_lows, LOWS, len(LOWS))
-        for index in range(CACHED_SIZES):
-            tree.scale.bucket_cache[index] = bisect_right(LOWS, index) - 1
+        fill_edges(tree.shared.bucket_lows, LOWS, len(LOWS))
+        for index in range(<uint32_t>CACHED_SIZES):
+            tree.shared.bucket_cache[index] = bisect_right(LOWS, index) - 1
         if not set_up_tree(tree):
             raise MemoryError
 
@@ -309,9 +309,9 @@ cdef class FoldedTable:
             while source != NULL:
                 tally = source.origin.tallies
                 while tally != NULL:
-                    sum = tally_of(&joined, tally.key_type)
-                    if sum == NULL or not merge_tallies(sum, tally, &self.table.tree.scale):
-                        free_tallies(joined)
+                    sum = tally_of(&joined, &self.table.tree.shared, tally.key_type)
+                    if sum == NULL or not merge_tallies(sum, tally, &self.table.tree.shared):
+                        free_tallies(joined, &self.table.tree.shared)
                         raise MemoryError
                     tally = tally.next
                 source = source.next_source
@@ -321,7 +321,7 @@ cdef class FoldedTable:
                 found[self.table.type_names[tally.key_type]] = [tally_object(tally, self.table.scale)]
                 tally = tally.next
         finally:
-            free_tallies(joined)
+            free_tallies(joined, &self.table.tree.shared)
         return found
 
 
@@ -413,32 +413,43 @@ cdef class SlotTable:
         free(self.memory)
 
     def add(self, list keys not None, memory_bytes):
-        """Count keys; return whether any has a brace, so that it may have a hash tag."""
-        cdef size_t index, count = len(keys)
+        """Count keys; return the hash tags of those that have one, and their sizes, as far as they are known."""
+        cdef size_t index, count = len(keys), tagged
         cdef const int64_t* sizes
+        cdef list tags = [], tag_sizes = None
         self.names.fill(keys)
         sizes = self.memory_bytes.fill(memory_bytes, count)
-        return bool(self.add_names(count, self.names.starts, self.names.lengths, sizes))
+        tagged = self.add_names(count, self.names.starts, self.names.lengths, sizes)
+        if sizes != NULL:
+            tag_sizes = []
+        for index in range(count if tagged else 0):
+            if self.names.lengths[index]:
+                tags.append((<const char*>self.names.starts[index])[: self.names.lengths[index]])
+                if sizes != NULL:
+                    tag_sizes.append(sizes[index])
+        return tags, tag_sizes
 
-    cdef bint add_names(
-        self, size_t count, const uint8_t** keys, const size_t* lengths, const int64_t* sizes
+    cdef size_t add_names(
+        self, size_t count, const uint8_t** keys, size_t* lengths, const int64_t* sizes
     ) noexcept nogil:
-        cdef size_t index
+        """Count keys, and replace each by its tag, an empty one where it has none; return how many have one."""
+        cdef size_t index, tagged = 0
         cdef const uint8_t* at
         cdef const uint8_t* end
         cdef const uint8_t* tag
         cdef const uint8_t* tag_end
         cdef uint16_t crc
-        cdef bint has_brace = False
         for index in range(count):
             at, end = keys[index], keys[index] + lengths[index]
-            tag = <const uint8_t*>memchr(at, b'{', lengths[index])
+            lengths[index] = 0
+            tag = <const uint8_t*>memchr(at, b'{', end - at)
             if tag != NULL:
-                has_brace = True
                 tag += 1
                 tag_end = <const uint8_t*>memchr(tag, b'}', end - tag)
                 if tag_end != NULL and tag_end > tag:
                     at, end = tag, tag_end
+                    keys[index], lengths[index] = tag, tag_end - tag
+                    tagged += 1
             crc = 0
             while at < end:
                 crc = <uint16_t>((crc << 8) ^ self.crcs[(crc >> 8) ^ at[0]])
@@ -449,7 +460,7 @@ cdef class SlotTable:
                 self.unmeasured[crc] += 1
             else:
                 wide_add(&self.memory[crc], sizes[index])
-        return has_brace
+        return tagged
 
     def counts(self):
         """Return by slot: keys, keys whose memory is not known, and bytes."""

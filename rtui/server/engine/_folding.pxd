@@ -193,7 +193,7 @@ cdef inline bint copy_tree(Folding* folding, const Tree* tree) noexcept nogil:
         child = node.origin.first
         while child != NULL and filled < tree.size:
             folding.nodes[filled].origin = child
-            folding.nodes[filled].name = child.name
+            folding.nodes[filled].name = <const uint8_t*>child + (<char*>tree.root.name - <char*>tree.root)
             folding.nodes[filled].length = child.length
             folding.nodes[filled].separator = child.separator
             folding.nodes[filled].kind = child.kind

@@ -19,14 +19,17 @@ cdef extern from *:
     #define RTUI_UPPER 16
     #define RTUI_DASH 32
     #define RTUI_AT 64
-    #define RTUI_OTHER 128
+    #define RTUI_BRACE 128
+    #define RTUI_OTHER 256
 
-    static inline uint8_t rtui_class(uint8_t c) {
-        if (c >= '0' && c <= '9') return RTUI_DIGIT;
-        if (c >= 'a' && c <= 'z') return c <= 'f' ? RTUI_LOWER_HEX : RTUI_LOWER;
-        if (c >= 'A' && c <= 'Z') return c <= 'F' ? RTUI_UPPER_HEX : RTUI_UPPER;
-        return c == '-' || c == '_' ? RTUI_DASH : c == '@' ? RTUI_AT : RTUI_OTHER;
-    }
+    static const uint16_t rtui_classes[256] = {
+        [0 ... '-' - 1] = RTUI_OTHER, ['-'] = RTUI_DASH, ['.'] = RTUI_OTHER, ['/'] = RTUI_OTHER,
+        ['0' ... '9'] = RTUI_DIGIT, [':' ... '?'] = RTUI_OTHER, ['@'] = RTUI_AT,
+        ['A' ... 'F'] = RTUI_UPPER_HEX, ['G' ... 'Z'] = RTUI_UPPER, ['[' ... '^'] = RTUI_OTHER, ['_'] = RTUI_DASH,
+        ['`'] = RTUI_OTHER, ['a' ... 'f'] = RTUI_LOWER_HEX, ['g' ... 'z'] = RTUI_LOWER,
+        ['{'] = RTUI_BRACE, ['|'] = RTUI_OTHER, ['}'] = RTUI_BRACE, ['~' ... 255] = RTUI_OTHER,
+    };
+    static inline int rtui_class(uint8_t byte) { return rtui_classes[byte]; }
     """
     enum:
         DIGIT "RTUI_DIGIT"
@@ -36,8 +39,9 @@ cdef extern from *:
         UPPER "RTUI_UPPER"
         DASH "RTUI_DASH"
         AT "RTUI_AT"
+        BRACE "RTUI_BRACE"
         OTHER_CLASS "RTUI_OTHER"
-    uint8_t class_of "rtui_class"(uint8_t) noexcept nogil
+    int class_of "rtui_class"(uint8_t) noexcept nogil
 
 cdef enum:
     LONGEST = 256
@@ -53,6 +57,15 @@ cdef inline Bytes text(const char* start, size_t length) noexcept nogil:
     made.start = <const uint8_t*>start
     made.length = length
     return made
+
+
+cdef inline int classes_of(const uint8_t* part, size_t length) noexcept nogil:
+    """Return which classes of characters a part has."""
+    cdef size_t index
+    cdef int classes = 0
+    for index in range(length):
+        classes |= class_of(part[index])
+    return classes
 
 
 cdef inline bint has_digits(const uint8_t* part, size_t length, size_t at, size_t count) noexcept nogil:
@@ -153,12 +166,10 @@ cdef inline bint is_uuid(const uint8_t* part, size_t length) noexcept nogil:
 
 cdef inline bint is_hash(const uint8_t* part, size_t length) noexcept nogil:
     """Whether there are eight or more hex digits, a decimal one among them, of one case."""
-    cdef size_t index
-    cdef int classes = 0
+    cdef int classes
     if length < 8:
         return False
-    for index in range(length):
-        classes |= class_of(part[index])
+    classes = classes_of(part, length)
     return classes & DIGIT and (not classes & ~(DIGIT | LOWER_HEX) or not classes & ~(DIGIT | UPPER_HEX))
 
 
@@ -223,12 +234,8 @@ cdef inline bint is_email(const uint8_t* part, size_t length) noexcept nogil:
     return True
 
 
-cdef inline Bytes form_of(const uint8_t* part, size_t length) noexcept nogil:
-    """Return the placeholder for an identifier, nothing for a name; of a part without braces."""
-    cdef size_t index
-    cdef int classes = 0
-    for index in range(length):
-        classes |= class_of(part[index])
+cdef inline Bytes form_of(const uint8_t* part, size_t length, int classes) noexcept nogil:
+    """Return the placeholder for an identifier, nothing for a name."""
     if classes & DIGIT:
         if classes == DIGIT:
             return text(b"{id}", 4)
@@ -236,14 +243,14 @@ cdef inline Bytes form_of(const uint8_t* part, size_t length) noexcept nogil:
             return text(b"{date}", 6)
         if not classes & ~(DIGIT | OTHER_CLASS) and is_ip(part, length):
             return text(b"{ip}", 4)
-        if not classes & (OTHER_CLASS | AT):
+        if not classes & (OTHER_CLASS | AT | BRACE):
             if classes & DASH and is_uuid(part, length):
                 return text(b"{uuid}", 6)
             if length >= 8 and (not classes & ~(DIGIT | LOWER_HEX) or not classes & ~(DIGIT | UPPER_HEX)):
                 return text(b"{hash}", 6)
             if is_serial_or_coded(part, length) or is_ulid(part, length, classes) or is_token(length, classes):
                 return text(b"{id}", 4)
-    elif classes & DASH and not classes & (OTHER_CLASS | AT) and is_uuid(part, length):
+    elif classes & DASH and not classes & (OTHER_CLASS | AT | BRACE) and is_uuid(part, length):
         return text(b"{uuid}", 6)
     if classes & AT and is_email(part, length):
         return text(b"{email}", 7)
@@ -254,7 +261,7 @@ cdef inline size_t put_form(
     const uint8_t* part, size_t length, uint8_t* buffer, size_t filled, bint* is_found
 ) noexcept nogil:
     """Write a part or its placeholder behind what is in the buffer, and return where it ends."""
-    cdef Bytes found = form_of(part, length)
+    cdef Bytes found = form_of(part, length, classes_of(part, length))
     if found.length:
         is_found[0] = True
     else:
@@ -271,14 +278,11 @@ cdef inline Bytes pattern_of(
 ) noexcept nogil:
     """Return what replaces a segment of at most LONGEST bytes, nothing for a name; `buffer` has MOST_PATTERN bytes."""
     cdef size_t index, start = 0, filled = 0
-    cdef bint has_brace = False, is_found = False
+    cdef bint is_found = False
     cdef Bytes made
-    for index in range(length):
-        if segment[index] == b'{' or segment[index] == b'}':
-            has_brace = True
-            break
-    if not has_brace:
-        return form_of(segment, length)
+    cdef int classes = classes_of(segment, length)
+    if not classes & BRACE:
+        return form_of(segment, length, classes)
     for index in range(length):
         if segment[index] == b'{' or segment[index] == b'}' or is_separator[segment[index]]:
             filled = put_form(segment + start, index - start, buffer, filled, &is_found)

@@ -13,6 +13,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from rtui.server.engine._pool cimport Pool, free_pool, give, set_up_pool, take
+
 cdef extern from *:
     """
     #ifndef RTUI_WIDE
@@ -84,7 +86,12 @@ cdef enum:
     CACHED_SIZES = 8192
     MINUTE_MS = 60_000
 
-cdef struct Scale:
+cdef struct Pools:
+    Pool tallies
+    Pool buckets  # the first slots of sketches
+    Pool bins  # the first slots of expiries
+
+cdef struct Shared:
     int64_t ttl_edges_ms[TTL_BINS - 1]
     int64_t idle_edges_s[IDLE_BINS - 1]
     int64_t frequency_edges[FREQUENCY_BINS - 1]
@@ -93,6 +100,7 @@ cdef struct Scale:
     int64_t* bucket_lows  # the lowest size of each bucket of a sketch
     uint32_t buckets
     uint32_t bucket_cache[CACHED_SIZES]  # the buckets of small sizes
+    Pools* pools
 
 cdef struct BucketCount:
     uint64_t keys  # 0 where the slot is free
@@ -161,28 +169,48 @@ cdef inline int bin_of(int64_t value, const int64_t* edges, int count) noexcept 
     return index
 
 
-cdef inline uint32_t bucket_of(const Scale* scale, int64_t size) noexcept nogil:
+cdef inline uint32_t bucket_of(const Shared* shared, int64_t size) noexcept nogil:
     """Return the bucket of a size; sizes below 0 have the last one, as in the list of Python."""
-    cdef uint32_t low = 0, high = scale.buckets, middle
+    cdef uint32_t low = 0, high = shared.buckets, middle
     if size < 0:
-        return scale.buckets - 1
+        return shared.buckets - 1
     if size < CACHED_SIZES:
-        return scale.bucket_cache[size]
+        return shared.bucket_cache[size]
     while low < high:
         middle = (low + high) // 2
-        if size < scale.bucket_lows[middle]:
+        if size < shared.bucket_lows[middle]:
             high = middle
         else:
             low = middle + 1
     return low - 1
 
 
-cdef inline bint count_bucket(SketchData* sketch, uint32_t bucket, uint64_t keys) noexcept nogil:
+cdef inline void* new_slots(Pool* pool, size_t count, size_t size) noexcept nogil:
+    """Return so many free slots, the first few of a table from a pool; NULL where there is no memory."""
+    cdef void* made
+    if count > FEWEST_SLOTS:
+        return calloc(count, size)
+    made = take(pool)
+    if made != NULL:
+        memset(made, 0, FEWEST_SLOTS * size)
+    return made
+
+
+cdef inline void free_slots(Pool* pool, void* slots, size_t count) noexcept nogil:
+    if slots != NULL and count <= FEWEST_SLOTS:
+        give(pool, slots)
+    else:
+        free(slots)
+
+
+cdef inline bint count_bucket(
+    SketchData* sketch, const Shared* shared, uint32_t bucket, uint64_t keys
+) noexcept nogil:
     cdef BucketCount* slots = sketch.slots
     cdef uint32_t mask, at, old
     if 4 * (sketch.used + 1) > 3 * sketch.capacity:
         mask = (2 * sketch.capacity if sketch.capacity else FEWEST_SLOTS) - 1
-        slots = <BucketCount*>calloc(<size_t>mask + 1, sizeof(BucketCount))
+        slots = <BucketCount*>new_slots(&shared.pools.buckets, <size_t>mask + 1, sizeof(BucketCount))
         if slots == NULL:
             return False
         for old in range(sketch.capacity):
@@ -191,7 +219,7 @@ cdef inline bint count_bucket(SketchData* sketch, uint32_t bucket, uint64_t keys
                 while slots[at].keys:
                     at = (at + 1) & mask
                 slots[at] = sketch.slots[old]
-        free(sketch.slots)
+        free_slots(&shared.pools.buckets, sketch.slots, sketch.capacity)
         sketch.slots = slots
         sketch.capacity = mask + 1
     mask = sketch.capacity - 1
@@ -205,8 +233,8 @@ cdef inline bint count_bucket(SketchData* sketch, uint32_t bucket, uint64_t keys
     return True
 
 
-cdef inline bint add_size(SketchData* sketch, const Scale* scale, int64_t size) noexcept nogil:
-    if not count_bucket(sketch, bucket_of(scale, size), 1):
+cdef inline bint add_size(SketchData* sketch, const Shared* shared, int64_t size) noexcept nogil:
+    if not count_bucket(sketch, shared, bucket_of(shared, size), 1):
         return False
     if not sketch.count or size < sketch.smallest:
         sketch.smallest = size
@@ -217,12 +245,12 @@ cdef inline bint add_size(SketchData* sketch, const Scale* scale, int64_t size) 
     return True
 
 
-cdef inline bint merge_sketches(SketchData* to, const SketchData* other) noexcept nogil:
+cdef inline bint merge_sketches(SketchData* to, const SketchData* other, const Shared* shared) noexcept nogil:
     cdef uint32_t at
     if not other.count:
         return True
     for at in range(other.capacity):
-        if other.slots[at].keys and not count_bucket(to, other.slots[at].bucket, other.slots[at].keys):
+        if other.slots[at].keys and not count_bucket(to, shared, other.slots[at].bucket, other.slots[at].keys):
             return False
     if not to.count or other.smallest < to.smallest:
         to.smallest = other.smallest
@@ -233,9 +261,9 @@ cdef inline bint merge_sketches(SketchData* to, const SketchData* other) noexcep
     return True
 
 
-cdef inline int64_t bin_start(const Scale* scale, int64_t minute, int coarseness) noexcept nogil:
+cdef inline int64_t bin_start(const Shared* shared, int64_t minute, int coarseness) noexcept nogil:
     """Return where the bin of a minute begins: the minute without as many low bits as its level has."""
-    cdef int level = bin_of(minute, scale.borders_min, EXPIRY_BORDERS) + coarseness
+    cdef int level = bin_of(minute, shared.borders_min, EXPIRY_BORDERS) + coarseness
     return minute >> level << level
 
 
@@ -243,13 +271,13 @@ cdef inline uint32_t bin_slot(int64_t start, uint32_t mask) noexcept nogil:
     return <uint32_t>((<uint64_t>start * <uint64_t>0x9E3779B97F4A7C15) >> 32) & mask
 
 
-cdef inline ExpiryBin* find_bin(ExpirySet* expiries, int64_t start) noexcept nogil:
+cdef inline ExpiryBin* find_bin(ExpirySet* expiries, const Shared* shared, int64_t start) noexcept nogil:
     """Return the bin that begins at this minute, a new one if need be; NULL where there is no memory."""
     cdef ExpiryBin* slots = expiries.slots
     cdef uint32_t mask, at, old
     if 4 * (expiries.used + 1) > 3 * expiries.capacity:
         mask = (2 * expiries.capacity if expiries.capacity else FEWEST_SLOTS) - 1
-        slots = <ExpiryBin*>calloc(<size_t>mask + 1, sizeof(ExpiryBin))
+        slots = <ExpiryBin*>new_slots(&shared.pools.bins, <size_t>mask + 1, sizeof(ExpiryBin))
         if slots == NULL:
             return NULL
         for old in range(expiries.capacity):
@@ -258,7 +286,7 @@ cdef inline ExpiryBin* find_bin(ExpirySet* expiries, int64_t start) noexcept nog
                 while slots[at].keys:
                     at = (at + 1) & mask
                 slots[at] = expiries.slots[old]
-        free(expiries.slots)
+        free_slots(&shared.pools.bins, expiries.slots, expiries.capacity)
         expiries.slots = slots
         expiries.capacity = mask + 1
     mask = expiries.capacity - 1
@@ -271,7 +299,7 @@ cdef inline ExpiryBin* find_bin(ExpirySet* expiries, int64_t start) noexcept nog
     return &slots[at]
 
 
-cdef inline bint coarsen(ExpirySet* expiries, const Scale* scale, int coarseness) noexcept nogil:
+cdef inline bint coarsen(ExpirySet* expiries, const Shared* shared, int coarseness) noexcept nogil:
     """Join bins until 2^coarseness of the scale are one."""
     cdef ExpirySet joined
     cdef ExpiryBin* one
@@ -286,30 +314,30 @@ cdef inline bint coarsen(ExpirySet* expiries, const Scale* scale, int coarseness
         one = &expiries.slots[at]
         if not one.keys:
             continue
-        found = find_bin(&joined, bin_start(scale, one.start_min, coarseness))
+        found = find_bin(&joined, shared, bin_start(shared, one.start_min, coarseness))
         if found == NULL:
-            free(joined.slots)
+            free_slots(&shared.pools.bins, joined.slots, joined.capacity)
             return False
         found.keys += one.keys
         wide_join(&found.memory, &one.memory)
         squares_join(&found.squares, &one.squares)
-    free(expiries.slots)
+    free_slots(&shared.pools.bins, expiries.slots, expiries.capacity)
     expiries[0] = joined
     return True
 
 
-cdef inline bint merge_expiries(ExpirySet* to, const ExpirySet* other, const Scale* scale) noexcept nogil:
+cdef inline bint merge_expiries(ExpirySet* to, const ExpirySet* other, const Shared* shared) noexcept nogil:
     """Add the bins of another set; the coarser of both decides."""
     cdef ExpiryBin* one
     cdef ExpiryBin* found
     cdef uint32_t at
-    if not coarsen(to, scale, other.coarseness):
+    if not coarsen(to, shared, other.coarseness):
         return False
     for at in range(other.capacity):
         one = &other.slots[at]
         if not one.keys:
             continue
-        found = find_bin(to, bin_start(scale, one.start_min, to.coarseness))
+        found = find_bin(to, shared, bin_start(shared, one.start_min, to.coarseness))
         if found == NULL:
             return False
         found.keys += one.keys
@@ -334,13 +362,13 @@ cdef inline void keep_large(TtlData* ttl, int64_t size) noexcept nogil:
     ttl.no_ttl_largest[at] = size
 
 
-cdef inline bint add_ttl(TtlData* ttl, const Scale* scale, const Columns* columns, size_t index) noexcept nogil:
+cdef inline bint add_ttl(TtlData* ttl, const Shared* shared, const Columns* columns, size_t index) noexcept nogil:
     cdef int64_t ttl_ms = columns.ttl_ms[index]
     cdef int64_t size
     cdef Wide moment
     cdef ExpiryBin* found
     ttl.known_keys += 1
-    ttl.bins[bin_of(ttl_ms, scale.ttl_edges_ms, TTL_BINS - 1)] += 1
+    ttl.bins[bin_of(ttl_ms, shared.ttl_edges_ms, TTL_BINS - 1)] += 1
     if ttl_ms < 0:
         if columns.memory_bytes != NULL:
             size = columns.memory_bytes[index]
@@ -352,7 +380,7 @@ cdef inline bint add_ttl(TtlData* ttl, const Scale* scale, const Columns* column
     if not ttl.is_any_expiring or wide_is_less(&moment, &ttl.soonest_ms):
         ttl.soonest_ms = moment
     ttl.is_any_expiring = True
-    found = find_bin(&ttl.expiries, bin_start(scale, wide_over(&moment, MINUTE_MS), ttl.expiries.coarseness))
+    found = find_bin(&ttl.expiries, shared, bin_start(shared, wide_over(&moment, MINUTE_MS), ttl.expiries.coarseness))
     if found == NULL:
         return False
     found.keys += 1
@@ -366,7 +394,7 @@ cdef inline bint add_ttl(TtlData* ttl, const Scale* scale, const Columns* column
     return True
 
 
-cdef inline bint merge_ttl(TtlData* to, const TtlData* other, const Scale* scale) noexcept nogil:
+cdef inline bint merge_ttl(TtlData* to, const TtlData* other, const Shared* shared) noexcept nogil:
     cdef int index
     to.known_keys += other.known_keys
     wide_join(&to.no_ttl_memory, &other.no_ttl_memory)
@@ -381,41 +409,41 @@ cdef inline bint merge_ttl(TtlData* to, const TtlData* other, const Scale* scale
         if not to.is_any_expiring or wide_is_less(&other.soonest_ms, &to.soonest_ms):
             to.soonest_ms = other.soonest_ms
         to.is_any_expiring = True
-        return merge_expiries(&to.expiries, &other.expiries, scale)
+        return merge_expiries(&to.expiries, &other.expiries, shared)
     return True
 
 
-cdef inline bint add_facts(TallyData* tally, const Scale* scale, const Columns* columns, size_t index) noexcept nogil:
+cdef inline bint add_facts(TallyData* tally, const Shared* shared, const Columns* columns, size_t index) noexcept nogil:
     """Count one key."""
     tally.keys += 1
     if columns.memory_bytes != NULL:
         tally.has_memory = True
-        if not add_size(&tally.memory, scale, columns.memory_bytes[index]):
+        if not add_size(&tally.memory, shared, columns.memory_bytes[index]):
             return False
     if columns.ttl_ms != NULL:
         tally.has_ttl = True
-        if not add_ttl(&tally.ttl, scale, columns, index):
+        if not add_ttl(&tally.ttl, shared, columns, index):
             return False
     if columns.idle_s != NULL:
         tally.has_idle = True
-        tally.idle[bin_of(columns.idle_s[index], scale.idle_edges_s, IDLE_BINS - 1)] += 1
+        tally.idle[bin_of(columns.idle_s[index], shared.idle_edges_s, IDLE_BINS - 1)] += 1
     if columns.frequency != NULL:
         tally.has_frequency = True
-        tally.frequency[bin_of(columns.frequency[index], scale.frequency_edges, FREQUENCY_BINS - 1)] += 1
+        tally.frequency[bin_of(columns.frequency[index], shared.frequency_edges, FREQUENCY_BINS - 1)] += 1
     return True
 
 
-cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Scale* scale) noexcept nogil:
+cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Shared* shared) noexcept nogil:
     """Add another tally, which stays as it is."""
     cdef int index
     to.keys += other.keys
     if other.has_memory:
         to.has_memory = True
-        if not merge_sketches(&to.memory, &other.memory):
+        if not merge_sketches(&to.memory, &other.memory, shared):
             return False
     if other.has_ttl:
         to.has_ttl = True
-        if not merge_ttl(&to.ttl, &other.ttl, scale):
+        if not merge_ttl(&to.ttl, &other.ttl, shared):
             return False
     to.has_idle = to.has_idle or other.has_idle
     for index in range(IDLE_BINS):
@@ -426,29 +454,39 @@ cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Scal
     return True
 
 
-cdef inline TallyData* tally_of(TallyData** first, int32_t key_type) noexcept nogil:
+cdef inline TallyData* tally_of(TallyData** first, const Shared* shared, int32_t key_type) noexcept nogil:
     """Return the tally of a type in a list, a new one if need be; NULL where there is no memory."""
     cdef TallyData* made
     while first[0] != NULL:
         if first[0].key_type == key_type:
             return first[0]
         first = &first[0].next
-    made = <TallyData*>calloc(1, sizeof(TallyData))
+    made = <TallyData*>take(&shared.pools.tallies)
     if made != NULL:
+        memset(made, 0, sizeof(TallyData))
         made.key_type = key_type
         first[0] = made
     return made
 
 
-cdef inline void free_tally(TallyData* tally) noexcept nogil:
-    free(tally.memory.slots)
-    free(tally.ttl.expiries.slots)
-    free(tally)
-
-
-cdef inline void free_tallies(TallyData* tally) noexcept nogil:
+cdef inline void free_tallies(TallyData* tally, const Shared* shared) noexcept nogil:
+    """Free a list of tallies."""
     cdef TallyData* next
     while tally != NULL:
         next = tally.next
-        free_tally(tally)
+        free_slots(&shared.pools.buckets, tally.memory.slots, tally.memory.capacity)
+        free_slots(&shared.pools.bins, tally.ttl.expiries.slots, tally.ttl.expiries.capacity)
+        give(&shared.pools.tallies, tally)
         tally = next
+
+
+cdef inline void set_up_pools(Pools* pools) noexcept nogil:
+    set_up_pool(&pools.tallies, sizeof(TallyData))
+    set_up_pool(&pools.buckets, FEWEST_SLOTS * sizeof(BucketCount))
+    set_up_pool(&pools.bins, FEWEST_SLOTS * sizeof(ExpiryBin))
+
+
+cdef inline void free_pools(Pools* pools) noexcept nogil:
+    free_pool(&pools.tallies)
+    free_pool(&pools.buckets)
+    free_pool(&pools.bins)

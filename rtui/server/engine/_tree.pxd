@@ -1,13 +1,13 @@
 """The tree of patterns, as `rtui.analysis.aggregate.pattern_tree` has it, with its walk-through.
 
-A key goes down from the root, a segment a level. Take `user:42:cart`. The child of the root is looked up by its parent,
-its name `user`, its separator and its kind (a literal name) in one hash table for the whole tree, then `42` below it.
-There is none of that name, so it is compared with the forms of identifiers (`_forms`), and `{id}` is looked up as a
-pattern. What is not found is made. Then the weights of the nodes on the path are brought up to date, and the facts of
-the key are added to the tally of its type at the last node (`_tallies`).
+A key goes down from the root, a segment a level. Take `user:42:cart`. A segment is compared with the forms of
+identifiers first (`_forms`): `user` has none, and the child of the root is looked up by its parent, its name, its
+separator and its kind (a literal name) in one hash table for the whole tree. `42` is an identifier, so below that `{id}`
+is looked up, as a pattern. What is not found is made. Then the weights of the nodes on the path are brought up to date,
+and the facts of the key are added to the tally of its type at the last node (`_tallies`).
 
 A node is one piece of memory with its name at the end; its children are a linked list in the order in which they were
-made, since ties are decided by it. The table holds pointers to nodes, with linear probing; a node that is taken out
+made, since ties are decided by it. The table holds hashes and pointers to nodes, with linear probing; a node that is taken out
 lets those behind it move up, so that there are no tombstones. The hashes are seeded, because names are chosen by
 whoever writes to the server.
 
@@ -20,16 +20,20 @@ from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
+from rtui.server.engine._pool cimport Pool, free_pool, give, set_up_pool, take
 from rtui.server.engine._tallies cimport (
     Columns,
     ExpirySet,
-    Scale,
+    Pools,
+    Shared,
     TallyData,
     Wide,
     add_facts,
     coarsen,
+    free_pools,
     free_tallies,
     merge_tallies,
+    set_up_pools,
     tally_of,
     wide_add,
     wide_float,
@@ -45,6 +49,7 @@ cdef enum:
     PATTERN = 2
     NO_SEPARATOR = -1
     FEWEST_NODES = 64
+    SHORT_NAME = 40
 
 cdef struct Node:
     Node* parent
@@ -78,9 +83,13 @@ cdef struct Limits:
     size_t expiry_bins
     uint64_t keys_between_coarsening
 
+cdef struct Slot:
+    uint64_t hash
+    Node* node  # NULL where the slot is free
+
 cdef struct Tree:
     Node* root
-    Node** table
+    Slot* table
     size_t slots
     size_t size  # nodes, the root among them
     uint64_t seed
@@ -95,7 +104,9 @@ cdef struct Tree:
     uint8_t is_separator[256]
     Limits limits
     Threshold interim
-    Scale scale
+    Shared shared
+    Pools pools
+    Pool nodes  # with short names
 
 cdef struct Ranked:
     double weight
@@ -156,10 +167,10 @@ cdef inline Node* find(
     """Return a child, or NULL."""
     cdef uint64_t wanted = hash_of(tree.seed, parent, name, length, separator, kind)
     cdef size_t at = wanted & (tree.slots - 1)
-    cdef Node* node = tree.table[at]
+    cdef Node* node = tree.table[at].node
     while node != NULL:
         if (
-            node.hash == wanted
+            tree.table[at].hash == wanted
             and node.parent == parent
             and node.length == length
             and node.separator == separator
@@ -168,30 +179,31 @@ cdef inline Node* find(
         ):
             return node
         at = (at + 1) & (tree.slots - 1)
-        node = tree.table[at]
+        node = tree.table[at].node
     return NULL
 
 
-cdef inline void enter(Node** table, size_t slots, Node* node) noexcept nogil:
-    cdef size_t at = node.hash & (slots - 1)
-    while table[at] != NULL:
+cdef inline void enter(Slot* table, size_t slots, uint64_t hash, Node* node) noexcept nogil:
+    cdef size_t at = hash & (slots - 1)
+    while table[at].node != NULL:
         at = (at + 1) & (slots - 1)
-    table[at] = node
+    table[at].hash = hash
+    table[at].node = node
 
 
 cdef inline bint reserve_slot(Tree* tree) noexcept nogil:
     """Make room for one more node in the table."""
-    cdef Node** table
+    cdef Slot* table
     cdef size_t at, slots
     if 2 * (tree.size + 1) <= tree.slots:
         return True
     slots = 2 * tree.slots if tree.slots else FEWEST_NODES
-    table = <Node**>calloc(slots, sizeof(Node*))
+    table = <Slot*>calloc(slots, sizeof(Slot))
     if table == NULL:
         return False
     for at in range(tree.slots):
-        if tree.table[at] != NULL:
-            enter(table, slots, tree.table[at])
+        if tree.table[at].node != NULL:
+            enter(table, slots, tree.table[at].hash, tree.table[at].node)
     free(tree.table)
     tree.table = table
     tree.slots = slots
@@ -226,17 +238,25 @@ cdef inline void forget_crowd(Tree* tree, Node* node) noexcept nogil:
     node.is_in_crowds = False
 
 
-cdef inline Node* new_node(const uint8_t* name, size_t length) noexcept nogil:
+cdef inline Node* new_node(Tree* tree, const uint8_t* name, size_t length) noexcept nogil:
     cdef Node* made
-    if length > <size_t>-1 - sizeof(Node):
-        return NULL
-    made = <Node*>malloc(sizeof(Node) + length)
+    if length <= SHORT_NAME:
+        made = <Node*>take(&tree.nodes)
+    else:
+        made = <Node*>malloc(sizeof(Node) + length) if length < <size_t>-1 - sizeof(Node) else NULL
     if made != NULL:
         memset(made, 0, sizeof(Node))
         made.length = length
         if length:
             memcpy(made.name, name, length)
     return made
+
+
+cdef inline void free_node(Tree* tree, Node* node) noexcept nogil:
+    if node.length <= SHORT_NAME:
+        give(&tree.nodes, node)
+    else:
+        free(node)
 
 
 cdef inline Node* make(
@@ -246,7 +266,7 @@ cdef inline Node* make(
     cdef Node* made
     if not reserve_slot(tree):
         return NULL
-    made = new_node(name, length)
+    made = new_node(tree, name, length)
     if made == NULL:
         return NULL
     made.separator = separator
@@ -260,7 +280,7 @@ cdef inline Node* make(
     else:
         parent.last.next = made
     parent.last = made
-    enter(tree.table, tree.slots, made)
+    enter(tree.table, tree.slots, made.hash, made)
     tree.size += 1
     if not made.is_generic:
         parent.named += 1
@@ -275,17 +295,17 @@ cdef inline void take_out(Tree* tree, Node* node) noexcept nogil:
     """Take a node out of the table and from among its siblings; it keeps what is below it."""
     cdef size_t mask = tree.slots - 1
     cdef size_t hole = node.hash & mask, at
-    while tree.table[hole] != node:
+    while tree.table[hole].node != node:
         hole = (hole + 1) & mask
     at = hole
     while True:
         at = (at + 1) & mask
-        if tree.table[at] == NULL:
+        if tree.table[at].node == NULL:
             break
         if ((at - tree.table[at].hash) & mask) >= ((at - hole) & mask):
             tree.table[hole] = tree.table[at]
             hole = at
-    tree.table[hole] = NULL
+    tree.table[hole].node = NULL
     if node.previous == NULL:
         node.parent.first = node.next
     else:
@@ -304,16 +324,19 @@ cdef inline Node* child_of(
     cdef uint8_t buffer[MOST_PATTERN]
     cdef Bytes pattern
     cdef uint8_t kind = PATTERN
-    cdef Node* found = find(tree, parent, name, length, separator, LITERAL)
-    if found != NULL:
-        return found
+    cdef Node* found
     if length > LONGEST:
+        found = find(tree, parent, name, length, separator, LITERAL)
+        if found != NULL:
+            return found
         pattern.start = <const uint8_t*>b"{*}"
         pattern.length = 3
     else:
         pattern = pattern_of(name, length, tree.is_separator, buffer)
-    if not pattern.length:
-        return make(tree, parent, name, length, separator, LITERAL)
+        if not pattern.length:
+            pattern.start = name
+            pattern.length = length
+            kind = LITERAL
     found = find(tree, parent, pattern.start, pattern.length, separator, kind)
     return found if found != NULL else make(tree, parent, pattern.start, pattern.length, separator, kind)
 
@@ -403,8 +426,8 @@ cdef inline bint merge_into(Tree* tree, Node* target, Node* node) noexcept nogil
         if same_type[0] == NULL:
             same_type[0] = tally
         else:
-            is_done = merge_tallies(same_type[0], tally, &tree.scale) and is_done
-            free_tallies(tally)
+            is_done = merge_tallies(same_type[0], tally, &tree.shared) and is_done
+            free_tallies(tally, &tree.shared)
         tally = next_tally
     while node.first != NULL:
         child = node.first
@@ -421,7 +444,7 @@ cdef inline bint merge_into(Tree* tree, Node* target, Node* node) noexcept nogil
                 is_done = False
                 same = target
         is_done = merge_into(tree, same, child) and is_done
-    free(node)
+    free_node(tree, node)
     return is_done
 
 
@@ -543,7 +566,7 @@ cdef inline bint coarsen_sets(Tree* tree, Ranked* ranked, size_t count, size_t e
         for index in range(count):
             one = <ExpirySet*>ranked[index].item
             before = one.used
-            if one.coarseness < tree.scale.fineness and not coarsen(one, &tree.scale, one.coarseness + 1):
+            if one.coarseness < tree.shared.fineness and not coarsen(one, &tree.shared, one.coarseness + 1):
                 return False
             before -= one.used
             if before >= excess:
@@ -551,7 +574,7 @@ cdef inline bint coarsen_sets(Tree* tree, Ranked* ranked, size_t count, size_t e
             excess -= before
         left = 0
         for index in range(count):
-            if (<ExpirySet*>ranked[index].item).coarseness < tree.scale.fineness:
+            if (<ExpirySet*>ranked[index].item).coarseness < tree.shared.fineness:
                 ranked[left] = ranked[index]
                 left += 1
         count = left
@@ -603,8 +626,8 @@ cdef inline bint add_keys(
     tree.revision += 1
     for index in range(count):
         node = locate(tree, keys[index], lengths[index])
-        tally = tally_of(&node.tallies, key_type) if node != NULL else NULL
-        if tally == NULL or not add_facts(tally, &tree.scale, columns, index):
+        tally = tally_of(&node.tallies, &tree.shared, key_type) if node != NULL else NULL
+        if tally == NULL or not add_facts(tally, &tree.shared, columns, index):
             return False
         while node != NULL:
             node.keys += 1
@@ -620,21 +643,24 @@ cdef inline bint add_keys(
     return True
 
 
-cdef inline void free_below(Node* node) noexcept nogil:
+cdef inline void free_below(Tree* tree, Node* node) noexcept nogil:
     """Free a node and all below it; not the table."""
     cdef Node* child = node.first
     cdef Node* next
     while child != NULL:
         next = child.next
-        free_below(child)
+        free_below(tree, child)
         child = next
-    free_tallies(node.tallies)
-    free(node)
+    free_tallies(node.tallies, &tree.shared)
+    free_node(tree, node)
 
 
 cdef inline bint set_up_tree(Tree* tree) noexcept nogil:
     """Make the root and the table of a tree whose settings are there and all else is zero."""
-    tree.root = new_node(NULL, 0)
+    set_up_pools(&tree.pools)
+    set_up_pool(&tree.nodes, sizeof(Node) + SHORT_NAME)
+    tree.shared.pools = &tree.pools
+    tree.root = new_node(tree, NULL, 0)
     if tree.root == NULL:
         return False
     tree.root.separator = NO_SEPARATOR
@@ -644,8 +670,10 @@ cdef inline bint set_up_tree(Tree* tree) noexcept nogil:
 
 cdef inline void free_tree(Tree* tree) noexcept nogil:
     if tree.root != NULL:
-        free_below(tree.root)
+        free_below(tree, tree.root)
     tree.root = NULL
     free(tree.table)
     free(tree.crowds)
-    free(tree.scale.bucket_lows)
+    free(tree.shared.bucket_lows)
+    free_pools(&tree.pools)
+    free_pool(&tree.nodes)

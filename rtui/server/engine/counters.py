@@ -13,7 +13,7 @@ from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.aggregate.pattern_counts import Counters, pure_counters
 from rtui.analysis.aggregate.pattern_tree import Limits
-from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags, tags_of
+from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
 from rtui.keyspace.slices import Slicer, Slices
@@ -44,7 +44,7 @@ class CompiledPatternCounts:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
         self._table.add(
             batch.key_type,
-            list(batch.keys),
+            batch.keys if isinstance(batch.keys, list) else list(batch.keys),
             batch.ttl_ms,
             batch.memory_bytes,
             batch.idle_s,
@@ -75,8 +75,9 @@ class CompiledSlotCounts:
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
-        if self._table.add(list(keys), memory_bytes):
-            self._tags.add(*tags_of(keys, memory_bytes))
+        tags, sizes = self._table.add(keys if isinstance(keys, list) else list(keys), memory_bytes)
+        if tags:
+            self._tags.add(tags, sizes)
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
