@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import string
+import subprocess
+import sys
 from itertools import islice
 from random import Random
 
@@ -194,6 +196,43 @@ def test_nothing_may_be_added_while_patterns_are_folded() -> None:
     patterns.add(batch, STARTED_S)
     with pytest.raises(RuntimeError, match="added"):
         finish(work)
+
+
+HUNGRY = """
+import resource
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.pattern_tree import Limits
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.keyspace.slices import Slicer, finish
+from rtui.keyspace.text.segments import Separators
+from rtui.server.engine.counters import CompiledPatternCounts
+
+many = 10**9
+patterns = CompiledPatternCounts(Separators(), ExpiryScale(0), None, Limits(many, many, many, many, many))
+letters = bytes.maketrans(b"0123456789", b"ghijklmnop")
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, ((pages * resource.getpagesize()) + (24 << 20),) * 2)
+errors = 0
+for at in range(400_000):
+    name = (b"user:%d:%d" % (at % 1000, at)).translate(letters)
+    try:
+        patterns.add(InspectedBatch(b"string", [name], [60_000 * at], [at]), 1.0)
+    except MemoryError:
+        errors += 1
+        if errors == 3:
+            break
+assert errors == 3, "the limit was not reached"
+try:
+    finish(patterns.folded(10, Slicer()))
+except MemoryError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is read from /proc")
+def test_too_little_memory_is_an_error_that_lasts() -> None:
+    done = subprocess.run([sys.executable, "-c", HUNGRY], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("refused\n", "", 0)
 
 
 def test_the_engine_is_chosen_by_the_environment_and_the_separators(monkeypatch: pytest.MonkeyPatch) -> None:
