@@ -20,6 +20,7 @@ from rtui.server.engine._folding cimport (
     trim_folds,
 )
 from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
+from rtui.server.engine._nodes cimport NO_SEPARATOR, Threshold, Tree, free_tree, set_up_tree
 from rtui.server.engine._tallies cimport (
     CACHED_SIZES,
     EXPIRY_BORDERS,
@@ -40,7 +41,7 @@ from rtui.server.engine._tallies cimport (
     wide_is_small,
     wide_low,
 )
-from rtui.server.engine._tree cimport NO_SEPARATOR, Threshold, Tree, add_keys, free_tree, set_up_tree
+from rtui.server.engine._tree cimport add_keys
 
 from bisect import bisect_right
 from random import SystemRandom

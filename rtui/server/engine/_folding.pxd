@@ -11,20 +11,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp
 
-from rtui.server.engine._tallies cimport Wide, wide_float, wide_join, wide_take
-from rtui.server.engine._tree cimport (
+from rtui.server.engine._nodes cimport (
     NO_SEPARATOR,
     OTHER,
     PATTERN,
     Node,
-    Ranked,
     Threshold,
     Tree,
-    compare_ranked,
     hash_of,
     is_generic_name,
-    is_reached,
 )
+from rtui.server.engine._shrinking cimport Ranked, compare_ranked, is_reached
+from rtui.server.engine._tallies cimport Wide, wide_float, wide_join, wide_take
 
 cdef struct Fold:
     Fold* parent

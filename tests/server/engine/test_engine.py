@@ -60,6 +60,7 @@ def mutated(draw: st.DrawFn) -> bytes:
 SEGMENTS = mutated() | st.binary(max_size=40) | st.lists(st.sampled_from(ALPHABET), max_size=70).map(bytes)
 
 
+@pytest.mark.slow
 @settings(max_examples=2_000)
 @given(SEGMENTS, st.sampled_from(((b":",), (b"1", b"-"), (b"{", b"."), ())))
 @example(b"{" * 256, (b":",))
@@ -84,6 +85,7 @@ def names_of(seed: int, count: int, patterns: int | None = None) -> list[bytes]:
     return [name for name in names if isinstance(name, bytes)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_keyspaces_of_real_naming(seed: int) -> None:
     rng = Random(seed)
@@ -100,6 +102,7 @@ def test_floods_of_names_beyond_small_limits(seed: int) -> None:
     compare(batches_of(names, rng, longest_batch=60), limits=SMALL, budget=rng.choice((200, 30, 1)))
 
 
+@pytest.mark.slow
 def test_floods_of_names_beyond_the_limits() -> None:
     rng = Random(5)
     letters = string.ascii_lowercase
@@ -148,7 +151,7 @@ def some_batches(draw: st.DrawFn) -> Batches:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(
     some_batches(),
     st.sampled_from((SMALL, Limits(children=2, names=3, nodes=12, expiry_bins=4, keys_between_coarsening=5), None)),
@@ -162,6 +165,7 @@ def test_any_batches(
     compare(batches, limits=limits, scope=Scope(separators=separators, depth=depth), budget=budget)
 
 
+@pytest.mark.slow
 def test_a_thousand_types_and_equal_densities() -> None:
     rng = Random(1)
     batches = [
