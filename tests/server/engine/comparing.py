@@ -73,7 +73,7 @@ def lines(patterns: PatternCounter, budget: int) -> Iterator[object]:
     while waiting:
         level, node = waiting.pop()
         yield level, node.name, node.separator, node.kind, node.is_crowded, node.keys, node.bytes
-        yield [facts(joined(tallies)) for _, tallies in sorted(node.tallies.items(), key=lambda one: one[0] or b"")]
+        yield {key_type: facts(joined(tallies)) for key_type, tallies in node.tallies.items()}
         waiting += [(level + 1, child) for child in node.children.values()]
 
 
