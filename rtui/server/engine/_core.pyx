@@ -96,6 +96,7 @@ cdef class Names:
 
     cdef const uint8_t** starts
     cdef size_t* lengths
+    cdef size_t count
     cdef size_t capacity
 
     def __dealloc__(self):
@@ -123,6 +124,7 @@ cdef class Names:
                 raise TypeError("a name is bytes")
             self.starts[index] = <const uint8_t*>PyBytes_AS_STRING(key)
             self.lengths[index] = <size_t>PyBytes_GET_SIZE(key)
+        self.count = count
         return 0
 
 
@@ -213,13 +215,15 @@ cdef class PatternTable:
         cdef int32_t number
         if self.is_broken:
             raise MemoryError
-        self.names.fill(keys)
+        number = self.type_number(key_type)
         columns.ttl_ms = self.ttl_ms.fill(ttl_ms, count)
         columns.memory_bytes = self.memory_bytes.fill(memory_bytes, count)
         columns.idle_s = self.idle_s.fill(idle_s, count)
         columns.frequency = self.frequency.fill(frequency, count)
         columns.asked_at_ms = asked_at_ms
-        number = self.type_number(key_type)
+        self.names.fill(keys)  # last, since whatever runs before might change the list
+        if self.names.count != count:
+            raise ValueError("the batch changed while it was read")
         if not add_keys(&self.tree, count, self.names.starts, self.names.lengths, number, &columns):
             self.is_broken = True
             raise MemoryError
@@ -418,8 +422,10 @@ cdef class SlotTable:
         cdef size_t index, count = len(keys), tagged
         cdef const int64_t* sizes
         cdef list tags = [], tag_sizes = None
-        self.names.fill(keys)
         sizes = self.memory_bytes.fill(memory_bytes, count)
+        self.names.fill(keys)  # last, as above
+        if self.names.count != count:
+            raise ValueError("the batch changed while it was read")
         tagged = self.add_names(count, self.names.starts, self.names.lengths, sizes)
         if sizes != NULL:
             tag_sizes = []

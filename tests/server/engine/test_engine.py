@@ -6,6 +6,7 @@ import os
 import string
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
@@ -189,6 +190,26 @@ def test_what_is_not_a_batch_is_refused_and_changes_nothing() -> None:
         CompiledPatternCounts(Separators((b"::",)), ExpiryScale(0))
     root = finish(patterns.folded(10, Slicer()))
     assert (root.keys, root.children, root.tallies) == (0, {}, {})
+
+
+def test_a_batch_that_changes_while_it_is_read_is_refused() -> None:
+    keys = [b"user:%d" % n for n in range(1_000)]
+
+    class Sizes(tuple[int, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[int]:
+            keys.clear()
+            return super().__iter__()
+
+    sizes = Sizes([7] * 1_000)
+    with pytest.raises(ValueError, match="changed"):
+        CompiledPatternCounts(Separators(), ExpiryScale(0)).add(
+            InspectedBatch(b"string", keys, memory_bytes=sizes), STARTED_S
+        )
+    keys[:] = [b"user:1"] * 1_000
+    with pytest.raises(ValueError, match="changed"):
+        CompiledSlotCounts().add(keys, sizes)
 
 
 def test_nothing_may_be_added_while_patterns_are_folded() -> None:
