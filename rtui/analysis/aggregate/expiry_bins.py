@@ -43,6 +43,7 @@ class ExpiryScale(dict[int, int]):
         self.origin_min = origin_min
         """The start of the pass, in minutes since the epoch."""
         self.borders: list[int] = []
+        """The first minute of each level but the lowest."""
         for level in range(1, LEVELS):
             step = 1 << (level + FINENESS)
             self.borders.append(-(-(origin_min + step) // step) * step)
