@@ -1,0 +1,142 @@
+"""A whole analysis beside its peers, on keyspaces drawn from a grammar of real names, on several servers.
+
+`python -m tests.bench.run peers`. The environment may set RTUI_BENCH_SERVERS (redis-7.0 redis-8.10 valkey-9.1),
+RTUI_BENCH_KEYS (1000000), RTUI_BENCH_ROUNDS (3), RTUI_BENCH_SEED (a fresh one; it is printed) and RTUI_BENCH_PATTERNS.
+
+Every figure is of a whole process, from its start to its end, placed by the system; rtui and its peers take turns in
+each round. Beside the medians stand the fastest and the slowest round.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.bench.loads import redis_clis, with_count
+from tests.bench.row import Row
+from tests.grammar import grown
+
+SERVERS = os.environ.get("RTUI_BENCH_SERVERS", "redis-7.0 redis-8.10 valkey-9.1").split()
+"""The versions that are measured."""
+
+KEYS = int(os.environ.get("RTUI_BENCH_KEYS", "1000000"))
+
+ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "3"))
+"""How often each peer runs, in turns."""
+
+SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))
+"""Of the keyspaces, which are the same on all servers."""
+
+PATTERNS = int(os.environ["RTUI_BENCH_PATTERNS"]) if "RTUI_BENCH_PATTERNS" in os.environ else None
+
+GOALS = {"redis-7.0": 1.3, "redis-8.10": 1.1, "valkey-9.1": 1.1}
+"""How many times faster than `redis-cli --memkeys` an analysis with all columns has to be."""
+
+GOAL_OF_ALL, LIMIT_SHARE, CPU_US = 5.0, 0.85, 8.0
+"""The same beside all three analysers; how near to a loop that keeps nothing; processor per key in µs at most."""
+
+LFU = ("--maxmemory-policy", "allkeys-lfu")
+"""Without such a policy there is no `redis-cli --hotkeys`."""
+
+OURS, LIMIT = "rtui report", "a loop that sends the same and keeps nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one process took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def once(command: Sequence[str]) -> Run:
+    """Run a command to its end."""
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}")
+    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime)
+
+
+def commands(port: int) -> dict[str, list[str]]:
+    """Return the command line of each peer."""
+    cli = ["redis-cli", "-p", str(port)]
+    found = {
+        OURS: [sys.executable, "-m", "rtui", "report", f"127.0.0.1:{port}", "--pace", "full", "--format", "json"],
+        LIMIT: [sys.executable, "-m", "tests.bench.inspect_once", "bare", str(port), "1000"],
+        **{f"redis-cli {option}": [*cli, option] for option in ("--memkeys", "--bigkeys", "--hotkeys")},
+    }
+    newer = with_count()
+    if newer is not None and newer in redis_clis():
+        newer = [*newer, "-p", str(port)]
+        found["redis-cli 8 --memkeys --count 1000"] = [*newer, "--memkeys", "--count", "1000"]
+        found["redis-cli 8 --keystats"] = [*newer, "--keystats"]
+    return found
+
+
+def measured(port: int) -> dict[str, list[Run]]:
+    """Run every peer once a round."""
+    runs: dict[str, list[Run]] = {name: [] for name in commands(port)}
+    for number in range(ROUNDS):
+        for name, command in commands(port).items():
+            runs[name].append(once(command))
+            print(f"  round {number + 1} of {ROUNDS}: {name}: {runs[name][-1].wall_s:.2f} s", file=sys.stderr)
+    return runs
+
+
+def rows() -> Iterator[Row]:
+    """Some rows a server."""
+    for name in SERVERS:
+        print(f"  {name}, seed {SEED}", file=sys.stderr)
+        with grown(name, KEYS, SEED, *LFU, patterns=PATTERNS) as server:
+            yield from beside(name, measured(server.port))
+
+
+def beside(server: str, runs: dict[str, list[Run]]) -> Iterator[Row]:
+    """An analysis beside each peer, all three analysers together, and the limit."""
+    walls = {name: [run.wall_s for run in some] for name, some in runs.items()}
+    ours = statistics.median(walls[OURS])
+    what = f"`rtui report --pace full`, {KEYS:,} keys of the grammar, seed {SEED} ({server})"
+    for name in walls:
+        if name in (OURS, LIMIT):
+            continue
+        times = statistics.median(walls[name]) / ours
+        goal = GOALS.get(server) if name == "redis-cli --memkeys" else None
+        verdict = None if goal is None else times >= goal
+        yield Row(what, spread(walls[OURS]), f"{name}: {spread(walls[name])}", f"{times:.2f} ×", _least(goal), verdict)
+    three = [
+        sum(some) for some in zip(*(walls[f"redis-cli --{one}keys"] for one in ("big", "mem", "hot")), strict=True)
+    ]
+    times = statistics.median(three) / ours
+    together = f"redis-cli --bigkeys, --memkeys, --hotkeys: {spread(three)} together"
+    yield Row(what, spread(walls[OURS]), together, f"{times:.2f} ×", _least(GOAL_OF_ALL), times >= GOAL_OF_ALL)
+    times = statistics.median(walls[LIMIT]) / ours
+    limit = f"{LIMIT}: {spread(walls[LIMIT])}"
+    yield Row(what, spread(walls[OURS]), limit, f"{times:.2f} ×", _least(LIMIT_SHARE), times >= LIMIT_SHARE)
+    cpu_us = statistics.median(run.cpu_s for run in runs[OURS]) / KEYS * 1e6
+    theirs = statistics.median(run.cpu_s for run in runs["redis-cli --memkeys"]) / KEYS * 1e6
+    yield Row(
+        f"processor of {what}",
+        f"{cpu_us:.1f} µs a key",
+        f"redis-cli --memkeys: {theirs:.1f} µs",
+        f"{theirs / cpu_us:.2f} ×",
+        f"≤ {CPU_US:.0f} µs",
+        cpu_us <= CPU_US,
+    )
+
+
+def _least(goal: float | None) -> str:
+    return "" if goal is None else f"≥ {goal} ×"
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """The median, with the fastest and the slowest."""
+    return f"{statistics.median(seconds):.1f} s ({min(seconds):.1f} … {max(seconds):.1f})"
