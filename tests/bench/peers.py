@@ -105,16 +105,15 @@ def beside(server: str, runs: dict[str, list[Run]]) -> Iterator[Row]:
     walls = {name: [run.wall_s for run in some] for name, some in runs.items()}
     ours = statistics.median(walls[OURS])
     what = f"`rtui report --pace full`, {KEYS:,} keys of the grammar, seed {SEED} ({server})"
-    for name in walls:
+    for name, theirs_s in walls.items():
         if name in (OURS, LIMIT):
             continue
-        times = statistics.median(walls[name]) / ours
+        times = statistics.median(theirs_s) / ours
         goal = GOALS.get(server) if name == "redis-cli --memkeys" else None
         verdict = None if goal is None else times >= goal
-        yield Row(what, spread(walls[OURS]), f"{name}: {spread(walls[name])}", f"{times:.2f} ×", _least(goal), verdict)
-    three = [
-        sum(some) for some in zip(*(walls[f"redis-cli --{one}keys"] for one in ("big", "mem", "hot")), strict=True)
-    ]
+        yield Row(what, spread(walls[OURS]), f"{name}: {spread(theirs_s)}", f"{times:.2f} ×", _least(goal), verdict)
+    analysers = (walls[f"redis-cli --{one}keys"] for one in ("big", "mem", "hot"))
+    three = [sum(round_s) for round_s in zip(*analysers, strict=True)]
     times = statistics.median(three) / ours
     together = f"redis-cli --bigkeys, --memkeys, --hotkeys: {spread(three)} together"
     yield Row(what, spread(walls[OURS]), together, f"{times:.2f} ×", _least(GOAL_OF_ALL), times >= GOAL_OF_ALL)
