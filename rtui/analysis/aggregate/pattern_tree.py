@@ -376,6 +376,7 @@ class PatternTree:
             else:
                 same = target.children.get(name) or self._make(target, name, likeness=child.likeness)
                 self._merge_into(same, child)
+        node.rows, node.children = {}, {}  # no cycles, so that memory is free at once
 
 
 def is_generic_name(name: Name) -> bool:
