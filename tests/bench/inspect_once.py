@@ -78,10 +78,14 @@ class Bare:
         """Memory and, where it touches nothing, length by type; and some encodings."""
         by_type: dict[bytes, list[bytes]] = {}
         for key, kind in zip(keys, types, strict=True):
-            by_type.setdefault(kind, []).append(key)
+            if kind != b"none":  # it has expired meanwhile
+                by_type.setdefault(kind, []).append(key)
         lengths = length_commands() if self._has_lengths else {}
         asks = {kind: tuple(filter(None, (guard.memory_usage, lengths.get(kind)))) for kind in by_type}
-        found = [build_batch(asks[kind], named, TypeEvidence(kind, None, None)) for kind, named in by_type.items()]
+        found = [
+            build_batch(asks[kind], named, TypeEvidence(kind, None, None, proved=len(named)))
+            for kind, named in by_type.items()
+        ]
         return [*found, build_batch(guard.object_encoding, keys[::ENCODING_EVERY])] if keys else found
 
 
