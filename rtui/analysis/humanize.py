@@ -103,7 +103,10 @@ def estimated(figure: Estimate, format_number: NumberFormat) -> SafeText:
     """
     if figure.low == figure.high:
         return format_number(figure.value, Mark.EXACT)
-    return SafeText(f"{format_number(figure.value, Mark.ABOUT)} ({interval(figure, format_number)})")
+    value = format_number(figure.value, Mark.ABOUT)
+    if format_number is share and share(figure.low) == share(figure.high):
+        value = SafeText(f"{Mark.ABOUT.strip()}{figure.value:.1%}")  # as fine as its interval
+    return SafeText(f"{value} ({interval(figure, format_number)})")
 
 
 def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:

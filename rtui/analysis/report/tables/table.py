@@ -220,12 +220,13 @@ def _number(value: float, unit: Unit, mark: Mark) -> SafeText:
 
 def _bound_format(unit: Unit) -> humanize.NumberFormat:
     """Return what writes the ends of an estimate: keys are whole, other large counts have three figures."""
+    if unit in _FORMATS:
+        return _FORMATS[unit]
     if unit is Unit.KEYS:
         return humanize.short_count
 
     def bound_text(value: float, mark: Mark) -> SafeText:
-        is_short = unit not in _FORMATS and value >= humanize.SHORT_FROM
-        return humanize.short_count(value, mark) if is_short else _number(value, unit, mark)
+        return (humanize.short_count if value >= humanize.SHORT_FROM else humanize.decimal)(value, mark)
 
     return bound_text
 
