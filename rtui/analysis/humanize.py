@@ -104,7 +104,7 @@ def estimated(figure: Estimate, format_number: NumberFormat) -> SafeText:
     if figure.low == figure.high:
         return format_number(figure.value, Mark.EXACT)
     value = format_number(figure.value, Mark.ABOUT)
-    if format_number is share and share(figure.low) == share(figure.high):
+    if _needs_decimal(figure, format_number):
         value = SafeText(f"{Mark.ABOUT.strip()}{figure.value:.1%}")  # as fine as its interval
     return SafeText(f"{value} ({interval(figure, format_number)})")
 
@@ -113,7 +113,7 @@ def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
     """Return a 95 % interval: `3.04–11.0 MiB`, `7.6–8.4%`; a single figure where both ends are formatted alike."""
     low = format_number(figure.low, Mark.EXACT)
     high = format_number(figure.high, Mark.EXACT) if isfinite(figure.high) else UNBOUNDED
-    if low == high and format_number is share:
+    if _needs_decimal(figure, format_number):
         return SafeText(f"{figure.low:.1%}–{figure.high:.1%}".replace("%–", "–"))
     if low == high:
         return low
@@ -121,6 +121,11 @@ def interval(figure: Estimate, format_number: NumberFormat) -> SafeText:
     if first is not None and last is not None and first[2] == last[2]:
         low = SafeText(first[1])
     return SafeText(f"{low}–{high}")
+
+
+def _needs_decimal(figure: Estimate, format_number: NumberFormat) -> bool:
+    """Whether this is a share whose bounds are the same whole percent, 1 % at least."""
+    return format_number is share and figure.low >= 0.005 and share(figure.low) == share(figure.high)
 
 
 def written(figure: float | Estimate, format_number: NumberFormat, mark: Mark = Mark.EXACT) -> SafeText:

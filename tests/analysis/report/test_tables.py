@@ -90,6 +90,7 @@ def test_an_estimate_has_its_interval_at_hand() -> None:
 def test_a_share_between_bounds_that_round_alike_has_a_decimal() -> None:
     assert cell_interval(Estimate(0.076, 0.08, 0.084), column(Unit.SHARE)) == "7.6–8.4%"
     assert cell_text(Estimate(0.0052, 0.0057, 0.0062), column(Unit.SHARE)) == "≈0.6% (0.5–0.6%)"
+    assert cell_text(Estimate(0.0001, 0.0002, 0.0003), column(Unit.SHARE)) == "<1% (<1%)"
 
 
 def test_an_estimate_without_an_upper_bound_says_so() -> None:
