@@ -10,18 +10,12 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final
+from typing import Final
 
-from rtui.demo.load import pack
+from rtui.demo.load import send
 from tests.servers import Server, binaries, running
 
 KEYS: Final = 1_000_000
-
-BATCH: Final = 1_000
-"""Keys of one write."""
-
-IN_FLIGHT: Final = 8
-"""Writes whose replies may be outstanding."""
 
 HOUR_S: Final = 3600
 
@@ -67,25 +61,10 @@ def _collection(number: int) -> Command:
 
 
 def seed(connection: socket.socket, keys: int = KEYS) -> None:
-    """Write them down a connection."""
-    replies = connection.makefile("rb")
-    owed = 0
-    for first in range(0, keys, BATCH):
-        numbers = range(first, min(first + BATCH, keys))
-        connection.sendall(b"".join([pack(command(number)) for number in numbers]))
-        owed += len(numbers)
-        while owed > IN_FLIGHT * BATCH:
-            owed -= _taken(replies.readline(), replies)
-    while owed:
-        owed -= _taken(replies.readline(), replies)
-
-
-def _taken(line: bytes, replies: BinaryIO) -> int:
-    if line.startswith(b"-"):
-        raise RuntimeError(f"the server refused a write: {line!r}")
-    if line.startswith(b"$"):
-        replies.readline()
-    return 1
+    """Write them down a connection; raises RuntimeError when a write is refused."""
+    errors = send(connection, map(command, range(keys)))
+    if errors:
+        raise RuntimeError(f"the server refused writes: {errors[:3]}")
 
 
 @contextmanager
