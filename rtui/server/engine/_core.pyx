@@ -1,14 +1,23 @@
 """The compiled counters of keys: patterns with what their keys add up to, and hash slots.
 
 `PatternTable` turns the columns of a batch into C arrays and hands them to `_tree`, which needs no Python; `FoldedTable`
-is one report's view of it (`_folding`), whose nodes are turned into objects of `rtui.analysis.aggregate` one by one.
-`SlotTable` counts by hash slot.
+is a copy of it for one report (`_folding`), whose nodes are turned into objects of `rtui.analysis.aggregate` one by one.
+`SlotTable` counts by hash slot. Both tables have a lock, so that threads may add to them and read them.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.pythread cimport (
+    NOWAIT_LOCK,
+    WAIT_LOCK,
+    PyThread_acquire_lock,
+    PyThread_allocate_lock,
+    PyThread_free_lock,
+    PyThread_release_lock,
+    PyThread_type_lock,
+)
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memchr, memset
+from libc.string cimport memchr, memcpy, memset
 
 from rtui.server.engine._folding cimport (
     Fold,
@@ -30,6 +39,7 @@ from rtui.server.engine._tallies cimport (
     BucketCount,
     Columns,
     ExpiryBin,
+    Shared,
     Squares,
     TallyData,
     Wide,
@@ -61,23 +71,37 @@ cdef enum:
 cdef tuple KINDS = (NodeKind.LITERAL, NodeKind.OTHER, NodeKind.PATTERN)
 
 
+cdef PyThread_type_lock new_lock() except NULL:
+    cdef PyThread_type_lock made = PyThread_allocate_lock()
+    if made == NULL:
+        raise MemoryError
+    return made
+
+
+cdef void free_lock(PyThread_type_lock mutex) noexcept:
+    if mutex != NULL:
+        PyThread_free_lock(mutex)
+
+
+cdef void wait_for(PyThread_type_lock mutex) noexcept:
+    """Take a lock with the GIL, which is given up only where another thread has the lock."""
+    if not PyThread_acquire_lock(mutex, NOWAIT_LOCK):
+        with nogil:
+            PyThread_acquire_lock(mutex, WAIT_LOCK)
+
+
 cdef class Column:
     """A growing array of whole numbers that columns of Python are copied into."""
-
-    cdef int64_t* values
-    cdef size_t capacity
 
     def __dealloc__(self):
         free(self.values)
 
-    cdef const int64_t* fill(self, object column, size_t count) except? NULL:
+    cdef const int64_t* fill(self, list listed, size_t count) except? NULL:
         """Return the numbers of a column of so many, NULL where it is None or empty."""
         cdef int64_t* grown
         cdef size_t index
-        cdef list listed
-        if column is None or not count:
+        if listed is None or not count:
             return NULL
-        listed = column if type(column) is list else list(column)
         if <size_t>len(listed) != count:
             raise ValueError("a column is not as long as the batch")
         if count > self.capacity:
@@ -93,11 +117,6 @@ cdef class Column:
 
 cdef class Names:
     """Growing arrays of where the names of a batch are, and how long."""
-
-    cdef const uint8_t** starts
-    cdef size_t* lengths
-    cdef size_t count
-    cdef size_t capacity
 
     def __dealloc__(self):
         free(self.starts)
@@ -128,6 +147,11 @@ cdef class Names:
         return 0
 
 
+cdef list as_list(column):
+    """Return a column, which may be None, as a list."""
+    return column if column is None or type(column) is list else list(column)
+
+
 cdef int fill_edges(int64_t* to, object edges, int count) except -1:
     cdef int index
     if len(edges) != count:
@@ -140,22 +164,11 @@ cdef int fill_edges(int64_t* to, object edges, int count) except -1:
 cdef class PatternTable:
     """Counts facts of keys by pattern; see `rtui.server.engine.counters`."""
 
-    cdef Tree tree
-    cdef object scale
-    cdef dict types
-    cdef list type_names
-    cdef int32_t* type_ranks
-    cdef bint is_broken
-    cdef Names names
-    cdef Column ttl_ms
-    cdef Column memory_bytes
-    cdef Column idle_s
-    cdef Column frequency
-
     def __cinit__(self, separators, scale, depth, limits):
         cdef int level
         cdef uint32_t index
         cdef Tree* tree = &self.tree
+        self.mutex = new_lock()
         self.types, self.type_names = {}, []
         self.names = Names()
         self.ttl_ms, self.memory_bytes, self.idle_s, self.frequency = Column(), Column(), Column(), Column()
@@ -189,43 +202,63 @@ cdef class PatternTable:
     def __dealloc__(self):
         free_tree(&self.tree)
         free(self.type_ranks)
+        free_lock(self.mutex)
+
+    cdef void lock(self) noexcept nogil:
+        """Wait for the lock; without the GIL."""
+        PyThread_acquire_lock(self.mutex, WAIT_LOCK)
+
+    cdef void unlock(self) noexcept nogil:
+        PyThread_release_lock(self.mutex)
 
     cdef int32_t type_number(self, key_type) except -1:
-        """Return the number of a type; a new one changes the order of all."""
+        """Return the number of a type; a new one changes the order of all. Not to be called with the lock."""
         cdef int32_t* ranks
+        cdef int32_t* before
         found = self.types.get(key_type)
         if found is not None:
             return found
-        ranks = <int32_t*>realloc(self.type_ranks, (len(self.type_names) + 1) * sizeof(int32_t))
+        names = [*self.type_names, key_type]
+        order = sorted(range(len(names)), key=lambda number: (names[number] is not None, names[number] or b""))
+        ranks = <int32_t*>malloc(len(names) * sizeof(int32_t))
         if ranks == NULL:
             raise MemoryError
+        for rank, number in enumerate(order):
+            ranks[<int32_t>number] = rank
+        self.types[key_type] = len(self.type_names)
+        self.type_names.append(key_type)
+        before = self.type_ranks
+        wait_for(self.mutex)
         self.type_ranks = ranks
         self.tree.type_ranks = ranks
-        found = self.types[key_type] = len(self.type_names)
-        self.type_names.append(key_type)
-        ordered = sorted(self.type_names, key=lambda name: (name is not None, name or b""))
-        for rank, name in enumerate(ordered):
-            ranks[<int32_t>self.types[name]] = rank
-        return found
+        self.unlock()
+        free(before)
+        return len(self.type_names) - 1
 
     def add(self, key_type, list keys not None, ttl_ms, memory_bytes, idle_s, frequency, int64_t asked_at_ms):
         """Add keys of one type, each column parallel to them or None; raises MemoryError, once and for all."""
         cdef Columns columns
         cdef size_t count = len(keys)
-        cdef int32_t number
-        if self.is_broken:
-            raise MemoryError
-        number = self.type_number(key_type)
-        columns.ttl_ms = self.ttl_ms.fill(ttl_ms, count)
-        columns.memory_bytes = self.memory_bytes.fill(memory_bytes, count)
-        columns.idle_s = self.idle_s.fill(idle_s, count)
-        columns.frequency = self.frequency.fill(frequency, count)
-        columns.asked_at_ms = asked_at_ms
-        self.names.fill(keys)  # last, since whatever runs before might change the list
-        if self.names.count != count:
-            raise ValueError("the batch changed while it was read")
-        if not add_keys(&self.tree, count, self.names.starts, self.names.lengths, number, &columns):
-            self.is_broken = True
+        cdef int32_t number = self.type_number(key_type)
+        cdef list ttls = as_list(ttl_ms), sizes = as_list(memory_bytes)
+        cdef list idle_times = as_list(idle_s), frequencies = as_list(frequency)
+        cdef bint is_done = False
+        wait_for(self.mutex)  # before names are read: whatever has the GIL meanwhile might change the list
+        try:
+            columns.ttl_ms = self.ttl_ms.fill(ttls, count)
+            columns.memory_bytes = self.memory_bytes.fill(sizes, count)
+            columns.idle_s = self.idle_s.fill(idle_times, count)
+            columns.frequency = self.frequency.fill(frequencies, count)
+            columns.asked_at_ms = asked_at_ms
+            self.names.fill(keys)
+            if self.names.count != count:
+                raise ValueError("the batch changed while it was read")
+            if not self.is_broken:
+                is_done = add_keys(&self.tree, count, self.names.starts, self.names.lengths, number, &columns)
+                self.is_broken = not is_done
+        finally:
+            self.unlock()
+        if not is_done:
             raise MemoryError
 
     def __len__(self):
@@ -238,43 +271,42 @@ cdef void set_threshold(Threshold* to, threshold) except *:
 
 
 cdef class FoldedTable:
-    """A folded copy of a pattern table: call `merge_light`, `trim`, then `node` for each; nothing is added meanwhile."""
+    """A folded copy of a pattern table: call `merge_light`, `trim`, then `node` for each; keys may be added meanwhile."""
 
     cdef PatternTable table
     cdef Folding folding
-    cdef uint64_t revision
     cdef list made
 
     def __cinit__(self, PatternTable table not None):
-        if table.is_broken:
-            raise MemoryError
+        cdef bint is_copied
         self.table = table
-        self.revision = table.tree.revision
         self.made = []
-        if not copy_tree(&self.folding, &table.tree):
+        with nogil:
+            table.lock()
+            is_copied = not table.is_broken and copy_tree(&self.folding, &table.tree)
+            table.unlock()
+        if not is_copied:
             raise MemoryError
 
     def __dealloc__(self):
         free_folding(&self.folding)
 
-    cdef int check(self) except -1:
-        if self.revision != self.table.tree.revision or self.table.is_broken:
-            raise RuntimeError("keys were added while patterns were folded")
-        return 0
-
     def merge_light(self):
         """Merge the light names of crowded namespaces."""
         cdef Threshold final
-        self.check()
         set_threshold(&final, FINAL)
-        merge_light_folds(&self.folding, &final)
+        with nogil:
+            merge_light_folds(&self.folding, &final)
 
     def trim(self, size_t budget):
         """Keep the heaviest nodes, and return how many there are now."""
-        self.check()
-        if not trim_folds(&self.folding, budget):
+        cdef bint is_done
+        with nogil:
+            is_done = trim_folds(&self.folding, budget)
+            if is_done:
+                put_in_order(&self.folding)
+        if not is_done:
             raise MemoryError
-        put_in_order(&self.folding)
         self.made = []
         return self.folding.count
 
@@ -282,7 +314,6 @@ cdef class FoldedTable:
         """Return a node, and put it below its parent, which was asked for before."""
         cdef Fold* fold
         cdef tuple name
-        self.check()
         if index != <size_t>len(self.made) or index >= self.folding.count:
             raise IndexError(index)
         fold = self.folding.order[index]
@@ -306,17 +337,18 @@ cdef class FoldedTable:
         cdef TallyData* joined = NULL
         cdef TallyData* tally
         cdef TallyData* sum
+        cdef const Shared* shared = &self.folding.shared
         cdef Fold* source = fold
         cdef dict found = {}
         if fold.next_source == NULL:
-            tally = fold.origin.tallies
+            tally = fold.tallies
         else:
             while source != NULL:
-                tally = source.origin.tallies
+                tally = source.tallies
                 while tally != NULL:
-                    sum = tally_of(&joined, &self.table.tree.shared, tally.key_type)
-                    if sum == NULL or not merge_tallies(sum, tally, &self.table.tree.shared):
-                        free_tallies(joined, &self.table.tree.shared)
+                    sum = tally_of(&joined, shared, tally.key_type)
+                    if sum == NULL or not merge_tallies(sum, tally, shared):
+                        free_tallies(joined, shared)
                         raise MemoryError
                     tally = tally.next
                 source = source.next_source
@@ -326,7 +358,7 @@ cdef class FoldedTable:
                 found[self.table.type_names[tally.key_type]] = [tally_object(tally, self.table.scale)]
                 tally = tally.next
         finally:
-            free_tallies(joined, &self.table.tree.shared)
+            free_tallies(joined, shared)
         return found
 
 
@@ -385,18 +417,12 @@ cdef object tally_object(const TallyData* tally, scale):
 cdef class SlotTable:
     """Counts keys and bytes by hash slot."""
 
-    cdef uint16_t crcs[256]
-    cdef uint64_t* keys
-    cdef uint64_t* unmeasured
-    cdef Wide* memory
-    cdef Names names
-    cdef Column memory_bytes
-
     def __cinit__(self):
         cdef uint32_t crc
         cdef int byte, bit
         if SLOTS != SLOT_COUNT:
             raise ValueError("the compiled engine was built for another number of slots")
+        self.mutex = new_lock()
         self.names, self.memory_bytes = Names(), Column()
         for byte in range(256):
             crc = byte << 8
@@ -416,24 +442,36 @@ cdef class SlotTable:
         free(self.keys)
         free(self.unmeasured)
         free(self.memory)
+        free_lock(self.mutex)
+
+    cdef void lock(self) noexcept nogil:
+        """Wait for the lock; without the GIL."""
+        PyThread_acquire_lock(self.mutex, WAIT_LOCK)
+
+    cdef void unlock(self) noexcept nogil:
+        PyThread_release_lock(self.mutex)
 
     def add(self, list keys not None, memory_bytes):
         """Count keys; return the hash tags of those that have one, and their sizes, as far as they are known."""
         cdef size_t index, count = len(keys), tagged
         cdef const int64_t* sizes
-        cdef list tags = [], tag_sizes = None
-        sizes = self.memory_bytes.fill(memory_bytes, count)
-        self.names.fill(keys)  # last, as above
-        if self.names.count != count:
-            raise ValueError("the batch changed while it was read")
-        tagged = self.add_names(count, self.names.starts, self.names.lengths, sizes)
-        if sizes != NULL:
-            tag_sizes = []
-        for index in range(count if tagged else 0):
-            if self.names.lengths[index]:
-                tags.append((<const char*>self.names.starts[index])[: self.names.lengths[index]])
-                if sizes != NULL:
-                    tag_sizes.append(sizes[index])
+        cdef list listed = as_list(memory_bytes), tags = [], tag_sizes = None
+        wait_for(self.mutex)
+        try:
+            sizes = self.memory_bytes.fill(listed, count)
+            self.names.fill(keys)
+            if self.names.count != count:
+                raise ValueError("the batch changed while it was read")
+            tagged = self.add_names(count, self.names.starts, self.names.lengths, sizes)
+            if sizes != NULL:
+                tag_sizes = []
+            for index in range(count if tagged else 0):
+                if self.names.lengths[index]:
+                    tags.append((<const char*>self.names.starts[index])[: self.names.lengths[index]])
+                    if sizes != NULL:
+                        tag_sizes.append(sizes[index])
+        finally:
+            self.unlock()
         return tags, tag_sizes
 
     cdef size_t add_names(
@@ -470,12 +508,18 @@ cdef class SlotTable:
         return tagged
 
     def counts(self):
-        """Return by slot: keys, keys whose memory is not known, and bytes."""
+        """Return by slot: keys, keys whose memory is not known, and bytes; all of one moment."""
+        cdef SlotTable copy = SlotTable()
         cdef int slot
+        wait_for(self.mutex)
+        memcpy(copy.keys, self.keys, SLOT_COUNT * sizeof(uint64_t))
+        memcpy(copy.unmeasured, self.unmeasured, SLOT_COUNT * sizeof(uint64_t))
+        memcpy(copy.memory, self.memory, SLOT_COUNT * sizeof(Wide))
+        self.unlock()
         return (
-            [self.keys[slot] for slot in range(SLOT_COUNT)],
-            [self.unmeasured[slot] for slot in range(SLOT_COUNT)],
-            [wide_object(&self.memory[slot]) for slot in range(SLOT_COUNT)],
+            [copy.keys[slot] for slot in range(SLOT_COUNT)],
+            [copy.unmeasured[slot] for slot in range(SLOT_COUNT)],
+            [wide_object(&copy.memory[slot]) for slot in range(SLOT_COUNT)],
         )
 
 

@@ -1,15 +1,14 @@
 """The tree of patterns as a report shows it, as `rtui.analysis.aggregate.folding` makes it, with its walk-through.
 
-All nodes are copied into one array, without their tallies: a folded node only knows from which nodes of the tree it
-comes (its sources, a chain). Merging a node into a sibling that is not there yet gives it another name, so no node is
-ever made beside the copies. The tallies of what remains are added up when it is read.
-
-Nothing may be added to the tree as long as a folding of it is in use.
+All nodes are copied into one array, their names and tallies, which stay as they are, into one block beside it. So the
+tree may grow again as soon as it was copied. Merging a node into a sibling that is not there yet gives it another name,
+so no node is ever made beside the copies; a node that others were merged into has them as further sources (a chain), and
+the tallies of all its sources are added up when it is read.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy, memset
 
 from rtui.server.engine._nodes cimport (
     NO_SEPARATOR,
@@ -20,9 +19,22 @@ from rtui.server.engine._nodes cimport (
     Tree,
     hash_of,
     is_generic_name,
+    walked,
 )
 from rtui.server.engine._shrinking cimport Ranked, compare_ranked, is_reached
-from rtui.server.engine._tallies cimport Wide, wide_float, wide_join, wide_take
+from rtui.server.engine._tallies cimport (
+    BucketCount,
+    ExpiryBin,
+    Pools,
+    Shared,
+    TallyData,
+    Wide,
+    free_pools,
+    set_up_pools,
+    wide_float,
+    wide_join,
+    wide_take,
+)
 
 cdef struct Fold:
     Fold* parent
@@ -32,7 +44,7 @@ cdef struct Fold:
     Fold* next
     Fold* next_source
     Fold* last_source
-    const Node* origin
+    TallyData* tallies
     const uint8_t* name
     size_t length
     size_t index  # among those that remain
@@ -46,7 +58,12 @@ cdef struct Fold:
     bint is_kept
 
 cdef struct Folding:
-    const Tree* tree
+    uint64_t seed
+    uint32_t most_children
+    Shared shared  # as the tree has it, but with pools of its own
+    Pools pools  # for tallies that are added up
+    char* copied  # names and tallies
+    size_t copied_size
     Fold* nodes
     Fold** table
     size_t slots
@@ -70,7 +87,7 @@ cdef inline Fold* find_fold(
     const Folding* folding, const Fold* parent, const uint8_t* name, size_t length, int32_t separator, uint8_t kind
 ) noexcept nogil:
     """Return a child, or NULL."""
-    cdef uint64_t wanted = hash_of(folding.tree.seed, parent, name, length, separator, kind)
+    cdef uint64_t wanted = hash_of(folding.seed, parent, name, length, separator, kind)
     cdef size_t at = wanted & (folding.slots - 1)
     cdef Fold* node = folding.table[at]
     while node != NULL:
@@ -86,7 +103,7 @@ cdef inline void append_fold(Folding* folding, Fold* parent, Fold* node) noexcep
     cdef size_t at
     node.parent = parent
     node.is_generic = is_generic_name(node.name, node.length, node.kind)
-    node.hash = hash_of(folding.tree.seed, parent, node.name, node.length, node.separator, node.kind)
+    node.hash = hash_of(folding.seed, parent, node.name, node.length, node.separator, node.kind)
     node.next = NULL
     node.previous = parent.last
     if parent.last == NULL:
@@ -165,39 +182,97 @@ cdef inline void merge_as(
         merge_below(folding, node, node)
 
 
+cdef inline size_t room_for(size_t size) noexcept nogil:
+    """Return how many bytes of the block something takes, so that what follows it is aligned."""
+    return (size + 15) // 16 * 16
+
+
+cdef inline size_t size_of_copies(const Tree* tree, Node** nodes) noexcept nogil:
+    """Return how many bytes the names and tallies of all nodes take."""
+    cdef const TallyData* tally
+    cdef size_t index, size = 0
+    for index in range(tree.size):
+        size += room_for(nodes[index].length)
+        tally = nodes[index].tallies
+        while tally != NULL:
+            size += room_for(sizeof(TallyData)) + room_for(tally.memory.capacity * sizeof(BucketCount))
+            size += room_for(tally.ttl.expiries.capacity * sizeof(ExpiryBin))
+            tally = tally.next
+    return size
+
+
+cdef inline void* copied(Folding* folding, const void* what, size_t size) noexcept nogil:
+    """Copy something into the block; nothing is NULL."""
+    cdef void* to = folding.copied + folding.copied_size
+    if not size:
+        return NULL
+    memcpy(to, what, size)
+    folding.copied_size += room_for(size)
+    return to
+
+
+cdef inline TallyData* copied_tallies(Folding* folding, const TallyData* tally) noexcept nogil:
+    """Copy a list of tallies into the block."""
+    cdef TallyData* found = NULL
+    cdef TallyData** last = &found
+    cdef TallyData* made
+    while tally != NULL:
+        made = <TallyData*>copied(folding, tally, sizeof(TallyData))
+        made.next = NULL
+        made.memory.slots = <BucketCount*>copied(
+            folding, tally.memory.slots, tally.memory.capacity * sizeof(BucketCount)
+        )
+        made.ttl.expiries.slots = <ExpiryBin*>copied(
+            folding, tally.ttl.expiries.slots, tally.ttl.expiries.capacity * sizeof(ExpiryBin)
+        )
+        last[0] = made
+        last = &made.next
+        tally = tally.next
+    return found
+
+
 cdef inline bint copy_tree(Folding* folding, const Tree* tree) noexcept nogil:
-    """Copy all nodes, level by level; False where there is no memory."""
+    """Copy all nodes, level by level, into a folding that is all zero; False where there is no memory."""
     cdef Fold* node
     cdef const Node* child
     cdef size_t done = 0, filled = 1
-    folding.tree = tree
+    cdef Node** origins = walked(tree)
+    folding.seed = tree.seed
+    folding.most_children = tree.limits.children
+    folding.shared = tree.shared
+    set_up_pools(&folding.pools)
+    folding.shared.pools = &folding.pools
     folding.slots = 64
     while folding.slots < 2 * tree.size:
         folding.slots *= 2
     folding.nodes = <Fold*>calloc(tree.size, sizeof(Fold))
     folding.table = <Fold**>calloc(folding.slots, sizeof(Fold*))
     folding.order = <Fold**>malloc(tree.size * sizeof(Fold*))
-    if folding.nodes == NULL or folding.table == NULL or folding.order == NULL:
+    folding.copied = <char*>malloc(size_of_copies(tree, origins) + 1) if origins != NULL else NULL
+    if folding.nodes == NULL or folding.table == NULL or folding.order == NULL or folding.copied == NULL:
+        free(origins)
         return False
-    folding.nodes[0].origin = tree.root
+    origins[0] = tree.root
     folding.nodes[0].separator = NO_SEPARATOR
     while done < filled:
         node = &folding.nodes[done]
-        done += 1
         node.last_source = node
-        node.keys = node.origin.keys
-        node.memory = node.origin.memory
-        node.is_crowded = node.origin.is_crowded
-        child = node.origin.first
+        node.keys = origins[done].keys
+        node.memory = origins[done].memory
+        node.is_crowded = origins[done].is_crowded
+        node.tallies = copied_tallies(folding, origins[done].tallies)
+        child = origins[done].first
+        done += 1
         while child != NULL and filled < tree.size:
-            folding.nodes[filled].origin = child
-            folding.nodes[filled].name = <const uint8_t*>child + (<char*>tree.root.name - <char*>tree.root)
+            origins[filled] = <Node*>child
+            folding.nodes[filled].name = <const uint8_t*>copied(folding, child.name, child.length)
             folding.nodes[filled].length = child.length
             folding.nodes[filled].separator = child.separator
             folding.nodes[filled].kind = child.kind
             append_fold(folding, node, &folding.nodes[filled])
             filled += 1
             child = child.next
+    free(origins)
     return True
 
 
@@ -234,7 +309,7 @@ cdef inline void merge_light_folds(Folding* folding, const Threshold* final) noe
         while child != NULL:
             named += not child.is_generic
             child = child.next
-        child = parent.first if parent.is_crowded or named > folding.tree.limits.children else NULL
+        child = parent.first if parent.is_crowded or named > folding.most_children else NULL
         while child != NULL:
             next = child.next
             if not child.is_generic and not is_reached(
@@ -344,9 +419,9 @@ cdef inline bint trim_folds(Folding* folding, size_t budget) noexcept nogil:
 
 
 cdef inline void free_folding(Folding* folding) noexcept nogil:
+    free_pools(&folding.pools)
+    free(folding.copied)
     free(folding.nodes)
     free(folding.table)
     free(folding.order)
-    folding.nodes = NULL
-    folding.table = NULL
-    folding.order = NULL
+    memset(folding, 0, sizeof(Folding))

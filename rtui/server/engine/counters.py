@@ -53,7 +53,7 @@ class CompiledPatternCounts:
         )
 
     def folded(self, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
-        """Return the root of the patterns as a report shows them; nothing is added before that is done."""
+        """Return the root of the patterns as a report shows them, all of the moment at which that begins."""
         table = _core.FoldedTable(self._table)
         yield from slicer.pause()
         table.merge_light()

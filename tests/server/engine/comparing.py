@@ -68,8 +68,13 @@ def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None) -> Summar
 
 
 def lines(patterns: PatternCounter, budget: int) -> Iterator[object]:
+    """Yield all that the folded tree says."""
+    return told(finish(patterns.folded(budget, Slicer())))
+
+
+def told(root: FoldedNode) -> Iterator[object]:
     """Yield all that a folded tree says, children in their order."""
-    waiting: list[tuple[int, FoldedNode]] = [(0, finish(patterns.folded(budget, Slicer())))]
+    waiting: list[tuple[int, FoldedNode]] = [(0, root)]
     while waiting:
         level, node = waiting.pop()
         yield level, node.name, node.separator, node.kind, node.is_crowded, node.keys, node.bytes

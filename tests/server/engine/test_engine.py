@@ -7,6 +7,7 @@ import string
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from random import Random
 
@@ -25,7 +26,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import ENVIRONMENT, engine_name, is_built
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
 from tests.grammar import CONVENTIONS, WORDS, Grammar
-from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare
+from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare, lines, told
 
 if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
     assert is_built(), "the compiled engine was not built"
@@ -212,15 +213,44 @@ def test_a_batch_that_changes_while_it_is_read_is_refused() -> None:
         CompiledSlotCounts().add(keys, sizes)
 
 
-def test_nothing_may_be_added_while_patterns_are_folded() -> None:
-    patterns = CompiledPatternCounts(Separators(), ExpiryScale(int(STARTED_S) // 60))
-    batch = InspectedBatch(b"string", [b"a:%d:%d" % (n, n) for n in range(100)])
-    patterns.add(batch, STARTED_S)
-    work = patterns.folded(10, Slicer(lambda: 0.0, 0.0))
+def test_what_is_added_while_patterns_are_folded_does_not_change_them() -> None:
+    rng = Random(3)
+    patterns, same, other = (CompiledPatternCounts(Separators(), ExpiryScale(int(STARTED_S) // 60)) for _ in range(3))
+    batches = list(batches_of(names_of(3, 3_000), rng))
+    later = list(batches_of(names_of(4, 3_000), rng))
+    for batch, asked_at_s in batches:
+        patterns.add(batch, asked_at_s)
+        same.add(batch, asked_at_s)
+    work = patterns.folded(50, Slicer(lambda: 0.0, 0.0))
     next(work)
-    patterns.add(batch, STARTED_S)
-    with pytest.raises(RuntimeError, match="added"):
-        finish(work)
+    for batch, asked_at_s in [*later, *batches]:
+        patterns.add(batch, asked_at_s)
+    assert list(told(finish(work))) == list(lines(same, 50))
+    for batch, asked_at_s in [*batches, *later, *batches]:
+        other.add(batch, asked_at_s)
+    assert finish(patterns.folded(50, Slicer())).keys == finish(other.folded(50, Slicer())).keys
+
+
+def test_threads_may_add_while_others_fold() -> None:
+    patterns, slots = CompiledPatternCounts(Separators(), ExpiryScale(int(STARTED_S) // 60)), CompiledSlotCounts()
+    batches = list(batches_of(names_of(5, 4_000), Random(5)))
+
+    def add() -> None:
+        for batch, asked_at_s in batches:
+            patterns.add(batch, asked_at_s)
+            slots.add(batch.keys, batch.memory_bytes)
+
+    def fold() -> None:
+        for _ in range(20):
+            root = finish(patterns.folded(100, Slicer()))
+            assert root.keys == sum(tally.keys for tally in root.all_tallies())
+            slots.report()
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(one) for one in (add, fold, add, fold)]:
+            done.result()
+    count = 2 * sum(len(batch.keys) for batch, _ in batches)
+    assert finish(patterns.folded(100, Slicer())).keys == sum(slots.report().keys) == count
 
 
 HUNGRY = """
