@@ -87,6 +87,8 @@ class Range:
 
     def remember_recent(self, page: Hashes, reached: int) -> None:
         """Keep what the last pages held, the last of which went up to `reached`."""
+        if not page:
+            return
         self._recent.append((reached, page))
         self._recent_keys += len(page)
         while len(self._recent) > 1 and self._recent_keys > RECENT_KEYS:
