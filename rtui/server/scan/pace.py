@@ -27,10 +27,10 @@ MIN_COUNT: Final = 10
 MAX_COUNT: Final = 1000
 """COUNT never rises above this, at any pace: the guard's bound."""
 
-TINY_COUNT: Final = 40
+TINY_COUNT: Final = 20
 """Calls up to this COUNT are what larger ones are compared with: their round trip is nearly an idle one."""
 
-_APART: Final = 20
+_APART: Final = 10
 """The cost of a key is computed from two calls whose COUNTs differ by this much at least."""
 
 PRIOR_KEY_US: Final = 0.7
@@ -85,9 +85,9 @@ class Pace(enum.Enum):
 
 
 _LIMITS: Final = {
-    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=2),
-    Pace.NORMAL: Limits(call_us=500.0, duty=0.5, ahead=2),
-    Pace.FULL: Limits(call_us=4000.0, duty=1.0, ahead=4),
+    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=1),
+    Pace.NORMAL: Limits(call_us=100.0, duty=0.5, ahead=1),
+    Pace.FULL: Limits(call_us=150.0, duty=1.0, ahead=1),
 }
 
 
@@ -208,5 +208,5 @@ class Pacer:
             self.count = min(target, int(self.count * _GROWTH))
             self._since_change = 0
         if self.idle_s is not None:
-            in_flight = self.idle_s * 1e6 / max(1.0, self.cost_us(self.count))
-            self.depth = min(MAX_WIDTH, limits.ahead + int(in_flight))
+            apart_us = max(1.0, self.cost_us(self.count) / limits.duty)
+            self.depth = min(MAX_WIDTH, limits.ahead + int(self.idle_s * 1e6 / apart_us))

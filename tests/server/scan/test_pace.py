@@ -18,7 +18,7 @@ def scan(pacer: Pacer, key_us: float, replies: int, *, idle_s: float = IDLE_S, n
         pacer.observe(pacer.count, idle_s + pacer.count * key_us / 1e6 + noise)
 
 
-@pytest.mark.parametrize("pace", [Pace.GENTLE, Pace.NORMAL])
+@pytest.mark.parametrize("pace", list(Pace))
 @pytest.mark.parametrize("key_us", [0.2, 0.7, 5.0])
 def test_one_call_stays_under_the_target(pace: Pace, key_us: float) -> None:
     pacer = Pacer(pace)
@@ -27,9 +27,15 @@ def test_one_call_stays_under_the_target(pace: Pace, key_us: float) -> None:
     assert pacer.count >= min(MAX_COUNT, pace.limits.call_us / key_us / 2) or pacer.count == MIN_COUNT
 
 
-def test_full_pace_asks_for_the_most_that_is_allowed() -> None:
+def test_no_pace_holds_the_server_longer_than_a_fast_command_and_a_faster_one_may_hold_it_longer() -> None:
+    at_once = [pace.limits.call_us for pace in Pace]
+    assert at_once == sorted(at_once)
+    assert at_once[-1] <= 150
+
+
+def test_the_cheapest_keys_are_asked_for_in_the_largest_pages() -> None:
     pacer = Pacer(Pace.FULL)
-    scan(pacer, 0.7, 30)
+    scan(pacer, 0.1, 30)
     assert pacer.count == MAX_COUNT
 
 
@@ -105,7 +111,17 @@ def test_on_a_short_link_few_calls_are_under_way() -> None:
     for pace in Pace:
         pacer = Pacer(pace)
         scan(pacer, 0.7, 40, idle_s=0.00005)
-        assert pacer.depth == pace.limits.ahead
+        assert pacer.depth == pace.limits.ahead == 1
+
+
+def test_calls_that_are_spread_in_time_do_not_meet_on_a_short_link() -> None:
+    """A round trip of 0.5 ms is shorter than the pause after each gentle call, and as long as three at full pace."""
+    depths = {}
+    for pace in Pace:
+        pacer = Pacer(pace)
+        scan(pacer, 0.7, 40, idle_s=0.0005)
+        depths[pace] = pacer.depth
+    assert depths == {Pace.GENTLE: 1, Pace.NORMAL: 3, Pace.FULL: 4}
 
 
 def test_paces_are_in_order() -> None:
