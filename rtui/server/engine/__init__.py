@@ -11,8 +11,8 @@ ENVIRONMENT: Final = "RTUI_ENGINE"
 
 
 def is_built() -> bool:
-    """Tell whether the extension was built for this interpreter."""
-    return find_spec("rtui.server.engine._core") is not None
+    """Tell whether the extensions were built for this interpreter."""
+    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in ("_core", "_name_table"))
 
 
 def engine_name() -> str:

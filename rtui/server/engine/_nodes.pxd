@@ -3,7 +3,7 @@
 A node is one piece of memory with its name at the end; its children are a linked list in the order in which they were
 made, since ties are decided by it. One table for the whole tree holds hashes and pointers to nodes, by parent, name,
 separator and kind, with linear probing; a node that is taken out lets those behind it move up, so that there are no
-tombstones. The hashes are seeded, because names are chosen by whoever writes to the server.
+tombstones.
 
 Functions that need memory return False or NULL where there is none.
 """
@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from rtui.server.engine._hashing cimport hash_bytes
 from rtui.server.engine._pool cimport Pool, free_pool, give, set_up_pool, take
 from rtui.server.engine._tallies cimport Pools, Shared, TallyData, Wide, free_pools, free_tallies, set_up_pools
 
@@ -81,27 +82,12 @@ cdef struct Tree:
     Pool nodes  # with short names
 
 
-cdef inline uint64_t mixed(uint64_t value) noexcept nogil:
-    value = (value ^ (value >> 32)) * <uint64_t>0xD6E8FEB86659FD93
-    value = (value ^ (value >> 32)) * <uint64_t>0xD6E8FEB86659FD93
-    return value ^ (value >> 32)
-
-
 cdef inline uint64_t hash_of(
     uint64_t seed, const void* parent, const uint8_t* name, size_t length, int32_t separator, uint8_t kind
 ) noexcept nogil:
     cdef uint64_t found = seed ^ (<uint64_t><size_t>parent * <uint64_t>0x9E3779B97F4A7C15)
-    cdef uint64_t word
     found += (<uint64_t>length << 16) + (<uint64_t>(separator + 1) << 2) + kind
-    while length >= 8:
-        memcpy(&word, name, 8)
-        found = mixed(found ^ word)
-        name += 8
-        length -= 8
-    word = 0
-    if length:
-        memcpy(&word, name, length)
-    return mixed(found ^ word)
+    return hash_bytes(found, name, length)
 
 
 cdef inline bint is_generic_name(const uint8_t* name, size_t length, uint8_t kind) noexcept nogil:
