@@ -12,7 +12,7 @@ ENVIRONMENT: Final = "RTUI_ENGINE"
 
 def is_built() -> bool:
     """Tell whether the extensions were built for this interpreter."""
-    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in ("_core", "_name_table"))
+    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in ("_core", "_name_table", "_ranges"))
 
 
 def engine_name() -> str:
