@@ -42,6 +42,10 @@ _LEAST_KEY_US: Final = 0.15
 _WINDOW: Final = 8
 """Round trips from which the cost of a key is computed."""
 
+_LATE_S: Final = 0.001
+"""So much of a pause that lasted too long is made up for by shorter ones: timers of asyncio end at whole milliseconds,
+where a gentle pause has 0.6."""
+
 _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""
 
@@ -116,7 +120,7 @@ class Pacer:
         self._key_us: deque[float] = deque(maxlen=_WINDOW)
         self._since_change = 0
         self._server_key_us: float | None = None
-        self._free_at = float("-inf")
+        self._free_at: float | None = None
         self.key_us = key_us
         """Server time for one visited key, in µs."""
         self.idle_s: float | None = None
@@ -174,7 +178,7 @@ class Pacer:
 
     def wait_s(self, now: float) -> float:
         """Seconds until the next call may be sent, 0 when it may go now."""
-        return max(0.0, self._free_at - now)
+        return 0.0 if self._free_at is None else max(0.0, self._free_at - now)
 
     def add_sent(self, count: int, now: float) -> None:
         """Count a SCAN of `count` that is sent `now`: the next one waits until the share of the server allows it.
@@ -186,7 +190,8 @@ class Pacer:
         limits = self._pace.limits
         gap_s = self.cost_us(count) / 1e6 / limits.duty
         spread_s = 0.8 * (self.idle_s or 0.0) / MAX_WIDTH
-        self._free_at = max(now, self._free_at) + max(gap_s, spread_s)
+        due = now if self._free_at is None else max(now - _LATE_S, self._free_at)
+        self._free_at = due + max(gap_s, spread_s)
 
     def _adjust(self) -> None:
         timed_us = low_quartile(self._key_us) if self._key_us else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -91,6 +93,21 @@ def test_a_gentle_scan_leaves_the_server_its_time() -> None:
         pacer.add_sent(pacer.count, now)
         assert pacer.wait_s(now) > 0
     assert busy_us / 1e6 / now == pytest.approx(Pace.GENTLE.limits.duty, rel=0.02)
+
+
+def test_pauses_that_end_late_cost_no_share_of_the_server() -> None:
+    """Timers end at whole milliseconds; what is made up for is at most one of them."""
+    pacer = Pacer(Pace.GENTLE)
+    scan(pacer, 0.7, 40)
+    now = busy_s = 0.0
+    for _ in range(200):
+        now = math.ceil((now + pacer.wait_s(now)) * 1000) / 1000
+        while pacer.wait_s(now) == 0:
+            busy_s += pacer.cost_us(pacer.count) / 1e6
+            assert busy_s <= Pace.GENTLE.limits.duty * (now + 0.001) + Pace.GENTLE.limits.call_us / 1e6
+            pacer.add_sent(pacer.count, now)
+        now += 1e-6
+    assert busy_s / now == pytest.approx(Pace.GENTLE.limits.duty, rel=0.02)
 
 
 def test_full_pace_never_waits() -> None:
