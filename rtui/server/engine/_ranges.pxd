@@ -451,9 +451,14 @@ cdef inline void free_ranges(RangeSet* ranges) noexcept nogil:
     memset(ranges, 0, sizeof(RangeSet))
 
 
+cdef class CompiledRange
+
+
 cdef class CompiledRanges:
     cdef RangeSet state
     cdef object order_error
+
+    cdef CompiledRange seen(self, Range* one)
 
 
 cdef class CompiledRange:

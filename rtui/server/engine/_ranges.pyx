@@ -119,19 +119,25 @@ cdef class CompiledRanges:
         made.owner = self
         return made
 
+    cdef CompiledRange seen(self, Range* one):
+        cdef CompiledRange made = CompiledRange.__new__(CompiledRange)
+        made.owner = self
+        made.range = one
+        return made
+
     def under_way(self, size_t width):
-        cdef CompiledRange made
         cdef list found = []
         cdef size_t index
         for index in range(self.state.count):
             if <size_t>len(found) == width:
                 break
             if not self.state.items[index].is_done:
-                made = CompiledRange.__new__(CompiledRange)
-                made.owner = self
-                made.range = &self.state.items[index]
-                found.append(made)
+                found.append(self.seen(&self.state.items[index]))
         return found
+
+    def next_range(self, size_t width):
+        cdef Range* one = next_range(&self.state, width)
+        return None if one == NULL else self.seen(one)
 
     def unvisited(self):
         cdef size_t index

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, CursorSpan, Range, Ranges
 from rtui.server.scan.savepoint import savepoint_of
+from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Table
 
 STANDALONE = Dialect.STANDALONE
@@ -35,10 +36,11 @@ def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[byt
     seen.update(ranges.advance(one, cursor, keys))
 
 
+@each_kind
 @given(rngs, st.integers(0, 3), st.integers(1, 60))
-def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> None:
+def test_every_key_once_in_any_order(kind: type[Ranges], rng: Random, power: int, count: int) -> None:
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(1 << power)])
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(1 << power)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(8)), count, seen)
@@ -46,11 +48,12 @@ def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> Non
     assert ranges.repeats_possible or max(seen.values(), default=1) == 1
 
 
+@each_kind
 @given(rngs, st.integers(1, 60))
-def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) -> None:
+def test_seams_of_a_large_table_never_need_an_excuse(kind: type[Ranges], rng: Random, count: int) -> None:
     """Where a page is short against a range, the names at the seams settle everything."""
     full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
@@ -58,11 +61,12 @@ def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) ->
     assert not ranges.repeats_possible
 
 
+@each_kind
 @given(rngs, st.integers(1, 40))
-def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> None:
+def test_pages_asked_for_early_and_taken_up_late(kind: type[Ranges], rng: Random, count: int) -> None:
     """Several requests are under way at once, as on a lane: replies come in the order of the requests."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     under_way: list[tuple[Range, int, list[bytes]]] = []
     while not ranges.is_done:
@@ -79,12 +83,15 @@ def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> Non
     assert ranges.repeats_possible or max(seen.values(), default=1) == 1
 
 
+@each_kind
 @given(rngs, st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=30))
-def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[tuple[int, int]]) -> None:
+def test_nothing_is_missing_while_the_table_changes(
+    kind: type[Ranges], rng: Random, changes: list[tuple[int, int]]
+) -> None:
     """Keys that stay are delivered though the table grows and shrinks and others come and go."""
     table = make_table(rng)
     stable = set(rng.sample(sorted(table.keys), len(table.keys) // 2))
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(4)), 5, seen)
@@ -96,17 +103,18 @@ def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[t
     assert stable <= set(seen)
 
 
+@each_kind
 @given(rngs, st.integers(1, 20), st.integers(0, 12))
-def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -> None:
+def test_a_later_run_sees_everything_once(kind: type[Ranges], rng: Random, count: int, steps: int) -> None:
     """Broken off anywhere, taken up from what was saved, wrapped round: the second run alone has it all."""
     table = make_table(rng)
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     for _ in range(steps):
         if not ranges.is_done:
             step(ranges, table, rng.choice(ranges.under_way(4)), count, Counter())
     if ranges.is_done:
         return
-    again = Ranges(STANDALONE, savepoint_of("run", 0, None, None, ranges.remaining()).spans())
+    again = kind(STANDALONE, savepoint_of("run", 0, None, None, ranges.remaining()).spans())
     seen: Counter[bytes] = Counter()
     while not again.is_done:
         step(again, table, rng.choice(again.under_way(4)), count, seen)
@@ -114,8 +122,9 @@ def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -
     assert again.repeats_possible or max(seen.values(), default=1) == 1
 
 
-def test_fraction_is_what_was_gone_through() -> None:
-    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+@each_kind
+def test_fraction_is_what_was_gone_through(kind: type[Ranges]) -> None:
+    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     assert ranges.fraction() == 0.0
     first = ranges.under_way(1)[0]
     ranges.advance(first, STANDALONE.cursor(first.end), [])
@@ -126,23 +135,26 @@ def test_fraction_is_what_was_gone_through() -> None:
     assert ranges.is_done
 
 
-def test_a_cursor_that_goes_backwards_is_an_error() -> None:
-    ranges = Ranges(STANDALONE)
+@each_kind
+def test_a_cursor_that_goes_backwards_is_an_error(kind: type[Ranges]) -> None:
+    ranges = kind(STANDALONE)
     one = ranges.under_way(1)[0]
     ranges.advance(one, 1, [])
     with pytest.raises(CursorOrderError):
         ranges.advance(one, 2, [])
 
 
+@each_kind
 @pytest.mark.parametrize("dialect", [Dialect.STANDALONE, Dialect.SLOTTED])
-def test_a_cursor_of_more_than_64_bits_is_an_error(dialect: Dialect) -> None:
-    ranges = Ranges(dialect)
+def test_a_cursor_of_more_than_64_bits_is_an_error(kind: type[Ranges], dialect: Dialect) -> None:
+    ranges = kind(dialect)
     with pytest.raises(CursorOrderError):
         ranges.advance(ranges.under_way(1)[0], 1 << 70, [])
 
 
-def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
-    ranges = Ranges(Dialect.OPAQUE, first_cursor=9)
+@each_kind
+def test_an_opaque_scan_ends_with_cursor_zero_only(kind: type[Ranges]) -> None:
+    ranges = kind(Dialect.OPAQUE, first_cursor=9)
     one = ranges.under_way(1)[0]
     assert one.cursor == 9
     assert ranges.advance(one, 7, [b"a"]) == [b"a"]
@@ -152,9 +164,10 @@ def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
     assert ranges.is_done
 
 
-def test_an_opaque_scan_is_not_cut() -> None:
+@each_kind
+def test_an_opaque_scan_is_not_cut(kind: type[Ranges]) -> None:
     with pytest.raises(ValueError, match="cut"):
-        Ranges(Dialect.OPAQUE, [CursorSpan(0, 5)])
+        kind(Dialect.OPAQUE, [CursorSpan(0, 5)])
 
 
 def test_names_of_a_megabyte_are_not_held() -> None:
@@ -171,8 +184,9 @@ def test_names_of_a_megabyte_are_not_held() -> None:
     assert held < 8 * HEAD_BYTES + (1 << 20)
 
 
-def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> None:
-    ranges = Ranges(STANDALONE, [CursorSpan(0, 1 << 63), CursorSpan(1 << 63, POSITION_END)])
+@each_kind
+def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats(kind: type[Ranges]) -> None:
+    ranges = kind(STANDALONE, [CursorSpan(0, 1 << 63), CursorSpan(1 << 63, POSITION_END)])
     first, second = ranges.under_way(2)
     page = [b"%d" % number + bytes(1 << 20) for number in range(6)]
     ranges.advance(second, STANDALONE.cursor(3 << 62), page)

@@ -20,6 +20,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Dict
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.targets import connected, target_of
@@ -66,6 +67,7 @@ def scanned(
     return seen, ranges.repeats_possible or watch.has_shrunk
 
 
+@each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 2, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
@@ -74,11 +76,13 @@ def scanned(
 @example(Random(9231), 8, 2, 5)  # a bucket of several ranges
 @example(Random(13533), 8, 1, 60)  # a page that runs over a range into the middle of the next one
 @example(Random(18758), 8, 27, 60)  # a table that shrinks and grows again, of many keys
-def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: int, count: int, changes: int) -> None:
+def test_every_key_that_stays_is_delivered_and_counted_once(
+    kind: type[Ranges], rng: Random, width: int, count: int, changes: int
+) -> None:
     table = a_table(rng, rng.choice((3, 60, 400)))
     names = sorted(table.keys)
     staying = set(rng.sample(names, len(names) // 2))
-    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
+    ranges = kind(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
     fleeting = [name for name in names if name not in staying]
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=fleeting)
     assert staying <= set(seen)
@@ -91,9 +95,10 @@ def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: 
     assert store.root.count == len(seen)
 
 
+@each_kind
 @settings(deadline=None, max_examples=100)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(2, 40))
-def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int) -> None:
+def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng: Random, count: int) -> None:
     """Ranges that were cut where a larger table had its buckets begin in the middle of those of the smaller one."""
     table = a_table(rng, 300)
     cuts = sorted({rng.randrange(1, 1 << 11) << 53 for _ in range(rng.randint(1, 6))})
@@ -101,17 +106,20 @@ def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int)
     table.rehash(5000)
     spans = [CursorSpan(start, end) for start, end in zip([0, *cuts], [*cuts, POSITION_END], strict=True)]
     rng.shuffle(spans)
-    ranges = Ranges(Dialect.STANDALONE, spans)
+    ranges = kind(Dialect.STANDALONE, spans)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=0, fleeting=[])
     assert set(seen) == table.keys
     assert is_flagged or max(seen.values()) == 1
 
 
+@each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
 @example(Random(39), 1, 32, 0)
-def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int, changes: int) -> None:
+def test_a_first_page_that_was_taken_before(
+    kind: type[Ranges], rng: Random, width: int, count: int, changes: int
+) -> None:
     """The table may shrink between that page and the next one, and then again hold keys of that page."""
     table = a_table(rng, rng.choice((60, 400)))
     names = table.keys
@@ -120,18 +128,19 @@ def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int,
     table.rehash(rng.choice((0, 5, 5000)))
     begin = Dialect.STANDALONE.position(cursor)
     spans = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin] if cursor else []
-    ranges = Ranges(Dialect.STANDALONE, spans, first_keys=keys)
+    ranges = kind(Dialect.STANDALONE, spans, first_keys=keys)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=[], first_cursor=cursor)
     seen.update(keys)
     assert names <= set(seen)
     assert is_flagged or max(seen.values()) == 1
 
 
+@each_kind
 @settings(deadline=None)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(1, 40))
-def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) -> None:
+def test_a_table_that_only_grows_gives_nothing_twice(kind: type[Ranges], rng: Random, count: int) -> None:
     table = a_table(rng, 60)
-    ranges = Ranges(Dialect.STANDALONE)
+    ranges = kind(Dialect.STANDALONE)
     seen: Counter[bytes] = Counter()
     bits = 9
     while not ranges.is_done:
@@ -145,13 +154,14 @@ def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) ->
     assert not ranges.repeats_possible
 
 
+@each_kind
 @settings(deadline=None)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(1, 20), st.integers(1, 7))
-def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: int) -> None:
+def test_a_table_that_is_small_for_one_page_only(kind: type[Ranges], rng: Random, count: int, less: int) -> None:
     """Too short for the length of cursors to show it: the keys that come twice do."""
     table = a_table(rng, 300)
     names = sorted(table.keys)
-    ranges = Ranges(Dialect.STANDALONE)
+    ranges = kind(Dialect.STANDALONE)
     seen: Counter[bytes] = Counter()
     watch = TableWatch()
     for page in range(5000):
@@ -176,8 +186,11 @@ def asked(client: redis.Redis, cursor: int, count: int) -> tuple[int, list[bytes
     return int(reply[0]), list(reply[1])
 
 
+@each_kind
 @pytest.mark.parametrize(("version", "keys"), [("redis62", 3), ("redis70", 3), ("redis810", 3), ("valkey", 16)])
-def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, request: pytest.FixtureRequest) -> None:
+def test_ranges_of_a_server_whose_small_table_grows(
+    kind: type[Ranges], version: str, keys: int, request: pytest.FixtureRequest
+) -> None:
     """Every second range begins in the middle of one of four buckets; after the table has grown, none does."""
     server: Server = request.getfixturevalue(version)
     client = server.client()
@@ -185,7 +198,7 @@ def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, req
     for attempt in range(20):
         server.admin.flushall()
         names = plant(server, numbered(keys, b"%d:" % attempt))
-        ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
+        ranges = kind(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
         seen: Counter[bytes] = Counter()
         for one in ranges.under_way(8)[1::2]:
             if not one.is_done:
