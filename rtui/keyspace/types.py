@@ -17,6 +17,10 @@ NO_TYPE: Final = b"none"
 """What TYPE answers for a key that does not exist."""
 
 
+SHORT_LENGTH: Final = 20
+"""Up to so many bytes a value may take less memory than its length: a number of 20 digits takes 8."""
+
+
 class MemoryUsage(Enum):
     """How the server finds the size of a value for MEMORY USAGE with its default of five samples."""
 
@@ -44,22 +48,35 @@ class RedisType:
     """The theme's colour for its name: `type-<colour>`."""
     redis_cli: tuple[tuple[str, ...], ...] = ()
     """Commands that read the whole value: the words before the key, then the arguments after it."""
+    least_element_bytes: int = 0
+    """MEMORY USAGE of Redis and Valkey is at least so many times a length over SHORT_LENGTH; 0 where nothing is known.
+
+    In a listpack or ziplist an entry has two bytes or more, in an intset two; a hash whose fields are in a template has
+    only its values. Elements of hash tables and skiplists have more, so a few of them tell no less. Of a list or stream
+    only the first nodes are looked at, which may be nearly empty, and inner nodes of a list may be compressed.
+    """
 
 
 STRING: Final = RedisType(
-    b"string", "byte", "bytes", memory_usage=MemoryUsage.SAMPLED, colour="string", redis_cli=(("GET",),)
+    b"string",
+    "byte",
+    "bytes",
+    memory_usage=MemoryUsage.SAMPLED,
+    colour="string",
+    redis_cli=(("GET",),),
+    least_element_bytes=1,
 )
 
 
-def _collection(name: bytes, unit: str, *redis_cli: str) -> RedisType:
+def _collection(name: bytes, unit: str, *redis_cli: str, least: int) -> RedisType:
     """Return a type that the server removes when it is empty, and whose elements it samples for its memory."""
-    return RedisType(name, unit, f"{unit}s", True, MemoryUsage.SAMPLED, name.decode(), (redis_cli,))
+    return RedisType(name, unit, f"{unit}s", True, MemoryUsage.SAMPLED, name.decode(), (redis_cli,), least)
 
 
-HASH: Final = _collection(b"hash", "field", "HGETALL")
-LIST: Final = _collection(b"list", "item", "LRANGE", "0", "-1")
-SET: Final = _collection(b"set", "member", "SMEMBERS")
-ZSET: Final = _collection(b"zset", "member", "ZRANGE", "0", "-1", "WITHSCORES")
+HASH: Final = _collection(b"hash", "field", "HGETALL", least=2)
+LIST: Final = _collection(b"list", "item", "LRANGE", "0", "-1", least=0)
+SET: Final = _collection(b"set", "member", "SMEMBERS", least=2)
+ZSET: Final = _collection(b"zset", "member", "ZRANGE", "0", "-1", "WITHSCORES", least=4)
 STREAM: Final = RedisType(
     b"stream",
     "entry",

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
+from rtui.analysis.columns import ALL_COLUMNS
 from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
@@ -74,11 +75,11 @@ class AnalysisRun:
         self._only = ScanFilter(options.match, options.key_type)
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
-        self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
+        columns = ALL_COLUMNS if options.columns is None else options.columns
+        self._plan = Plan(self._capabilities, connection.server, connection.no_touch, columns)
         self._pipeline = InspectionPipeline(
             self._plan,
             self._findings,
-            encoding_every=options.encoding_every,
             on_server=self._read_server,
             own_reads=connection.own_reads,
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from rtui.analysis.columns import Columns
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 
@@ -61,5 +62,5 @@ class AnalysisOptions:
     """The run ends after so many seconds with what it has."""
     estimate_keys: int | None = None
     """Inspect a sample of so many keys only."""
-    encoding_every: int = 16
-    """Ask the encoding of every n-th key of a type, 1 for all."""
+    columns: Columns | None = None
+    """Of which keys which facts are asked; None for what suits the number of keys."""

@@ -6,6 +6,7 @@ from math import ceil
 
 import pytest
 
+from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.report.document import ColumnState, CoverageKind, Quantiles, Stats
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import Total, by_namespace, by_type, facts
@@ -29,7 +30,7 @@ async def test_every_namespace_at_every_level_and_every_type(server: Server) -> 
     paths |= {key: zoo_path(key) for key in every_type.fill(server, client) if key not in paths}
     for key in every_type.UNSTEADY_MEMORY & paths.keys():
         client.unlink(key)
-    report = await report_on(target_of(server), encoding_every=1)
+    report = await report_on(target_of(server), columns=EVERYTHING)
     found = facts(client)
     coverage, summary = report.head.coverage, report.summary
     assert (coverage.kind, coverage.keys, coverage.vanished) == (CoverageKind.EXACT, len(found), 0)

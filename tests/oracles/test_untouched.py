@@ -6,6 +6,7 @@ from typing import Any
 
 import redis
 
+from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.guard.command import find_spec
 from tests.monitor import Recorder, escapes_quotes
@@ -49,7 +50,7 @@ async def test_by_the_minimal_user(server: Server) -> None:
     with Recorder(server) as recorder:
         async with DelayProxy(server.port) as proxy:
             target = target_of(server, port=proxy.port, user=user, password=password)
-            whole = await report_on(target, top=TOP, encoding_every=1)
+            whole = await report_on(target, top=TOP, columns=EVERYTHING)
             sampled = await report_on(target, top=TOP, estimate_keys=100)
             sent = proxy.commands()
     assert (whole.head.coverage.kind, sampled.head.coverage.kind) == (CoverageKind.EXACT, CoverageKind.ESTIMATE)

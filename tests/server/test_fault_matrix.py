@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
@@ -190,7 +191,7 @@ async def _facts_and_values(
 
 
 async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None) -> None:
-    options = AnalysisOptions(pace=Pace.FULL, estimate_keys=estimate_keys, encoding_every=1)
+    options = AnalysisOptions(pace=Pace.FULL, estimate_keys=estimate_keys, columns=EVERYTHING)
     async with opened(proxy, server) as connection:
         if connection is None:
             return

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
@@ -312,7 +313,7 @@ async def test_a_lane_that_is_cut_at_every_answer_is_given_up(valkey: Server, mo
     plant(valkey, numbered(MANY))
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         proxy.strike((b"OBJECT", b"ENCODING"), Fault("no protocol", b"?" + bulk(b"x")))
-        analysis = analysing(connection, encoding_every=1)
+        analysis = analysing(connection, columns=EVERYTHING)
         await analysis.run()
     assert analysis.progress.state is ScanState.FAILED
     assert analysis.progress.reason

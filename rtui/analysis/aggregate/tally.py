@@ -183,6 +183,11 @@ class InspectedBatch:
     """Bytes of a string, else the number of elements."""
     note: str = ""
     """What a reader has to know about these keys, such as why their memory was not asked for; a safe sentence."""
+    is_sampled: bool = True
+    """Whether these keys stand for others: all keys do where all are asked the same, else those chosen at random.
+
+    Facts that are asked of a sample are known of other keys only where those were chosen by other facts.
+    """
 
     def record(self, index: int, asked_at_s: float) -> KeyRecord:
         """Return all that the batch says about one of its keys."""

@@ -29,6 +29,10 @@ LIST_NAME_BYTES: Final = 1 << 20
 """The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
 
 
+UNKNOWN_LENGTH: Final = 1 << 62
+"""Stands for the length of a key that may have any."""
+
+
 def fitting(names: Iterable[bytes], max_bytes: int) -> int:
     """Return how many of these names, from the first on, have at most `max_bytes` together; the first always fits."""
     count = 0
@@ -63,6 +67,11 @@ class Ranking:
     def __len__(self) -> int:
         """Return how many records are kept."""
         return len(self._records)
+
+    @property
+    def floor(self) -> int | None:
+        """What a value must reach at least to enter, as far as it is known by now; None where any value enters."""
+        return None if self._floor is None else self._floor[0]
 
     def add(self, keys: Sequence[bytes], values: Sequence[int], record_of: Callable[[int], KeyRecord]) -> None:
         """Add what ranks among the first of a batch; `record_of(i)` makes the record of its i-th key.
@@ -131,10 +140,13 @@ class TopKeys:
     """
 
     def __init__(self, top: int, thresholds: Preset | None = None) -> None:
-        self._top = top
+        self.top = top
+        """Keys in each list."""
         self._thresholds = thresholds or preset(DEFAULT_PRESET)
         self._over: dict[bytes, int] = {}
         """By type, how many keys were above the thresholds; a type that could not be judged is missing."""
+        self._left_out: dict[bytes | None, int] = {}
+        """By type, the most that the length of a key may be that was not asked for it."""
         self._by_memory: dict[bytes | None, Ranking] = {}
         self._by_length: dict[bytes | None, Ranking] = {}
         self._by_frequency = Ranking(top, "frequency")
@@ -146,10 +158,10 @@ class TopKeys:
             return
         record_of = partial(batch.record, asked_at_s=asked_at_s)
         if batch.memory_bytes is not None:
-            by_memory = self._by_memory.setdefault(batch.key_type, Ranking(self._top, "memory_bytes"))
+            by_memory = self._by_memory.setdefault(batch.key_type, Ranking(self.top, "memory_bytes"))
             by_memory.add(batch.keys, batch.memory_bytes, record_of)
         if batch.lengths is not None:
-            by_length = self._by_length.setdefault(batch.key_type, Ranking(self._top, "length"))
+            by_length = self._by_length.setdefault(batch.key_type, Ranking(self.top, "length"))
             by_length.add(batch.keys, batch.lengths, record_of)
         if batch.frequency is not None:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
@@ -170,6 +182,17 @@ class TopKeys:
         if by_length and by_memory and lengths is not None and memory is not None:
             found = sum(map(limits.exceeded, memory, lengths))
         self._over[key_type] = self._over.get(key_type, 0) + found
+
+    def length_floor(self, key_type: bytes | None) -> int:
+        """Return from which length on a key of a type would be listed, or be above the thresholds, as known by now."""
+        ranking = self._by_length.get(key_type)
+        floor = (ranking.floor if ranking is not None else None) or 0
+        limit = self._thresholds.limits(key_type).length
+        return floor if limit is None else min(floor, limit + 1)
+
+    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
+        """Count in that there are keys whose length is not known, but that it is so much at most."""
+        self._left_out[key_type] = max(most_length, self._left_out.get(key_type, 0))
 
     def learn(
         self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
@@ -203,7 +226,7 @@ class TopKeys:
             known = latest.get(record.key)
             if known is None or known.asked_at_s <= record.asked_at_s:
                 latest[record.key] = record
-        ranking, records = Ranking(self._top, measure), list(latest.values())
+        ranking, records = Ranking(self.top, measure), list(latest.values())
         ranking.add([one.key for one in records], [getattr(one, measure) or 0 for one in records], records.__getitem__)
         return ranking.records()
 

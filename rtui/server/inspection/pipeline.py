@@ -11,8 +11,13 @@ One page of keys goes through it like this, a round trip after the other, while 
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
 5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Aggregates.add`.
 
-Two things branch off. A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED query, which is
-alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked besides.
+Where some facts are asked of a sample only, step 1 puts every eighth key into `_sampled` instead, beginning with a
+random one of the first eight. From then on sampled keys and others go in queries and batches of their own.
+
+Three things branch off. Keys that are not sampled wait in `_long` for the THIRD stage where their memory says that they
+may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bounds waits in `_unbounded` for a TIMED
+query, which is alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked
+besides.
 
 When the inspection ends, `complete_largest` asks what the lists of the largest keys still lack.
 
@@ -24,9 +29,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from random import randrange
 from typing import Final, cast
 
 from rtui.analysis.aggregate.aggregates import Aggregates
@@ -38,6 +44,7 @@ from rtui.server.facts.answers import NUMBER, expected
 from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
 from rtui.server.scan.node import KeyQueries
@@ -65,20 +72,20 @@ class InspectionPipeline:
         plan: Plan,
         findings: Aggregates,
         *,
-        encoding_every: int = 16,
+        first_sampled: int | None = None,
         clock: Callable[[], float] = time.time,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
     ) -> None:
-        """Ask the encoding of every n-th key of a type, 1 for all; `clock` returns seconds since the epoch.
+        """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
 
         `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
         `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
         self.findings = findings
-        self.encoding_every = encoding_every
         self.cost_watch = CostWatch()
+        self.late_lengths = LateLengths(plan)
         self.unread: Counter[str] = Counter()
         """By command, answers that are no value of the fact, which stays unknown."""
         self.own_read_keys = 0
@@ -86,10 +93,16 @@ class InspectionPipeline:
         self.own_reads = OwnReads() if own_reads is None else own_reads
         self._clock = clock
         self._on_server = on_server
+        self._skip = first_sampled
+        """How many keys are passed over before the next one that is sampled; None until the first page."""
         self._listed: list[bytes] = []
-        """Keys that wait for the first stage."""
+        """Keys that wait for the first stage, of which not everything is asked."""
+        self._sampled: list[bytes] = []
+        """Keys that wait for it, of which everything is asked."""
         self._typed = WaitingKeys()
         """Keys that wait for the second stage."""
+        self._long = WaitingKeys()
+        """Keys that wait for the third stage."""
         self._unbounded = WaitingKeys()
         """Keys that wait for a timed MEMORY USAGE."""
         self._is_timing = False
@@ -102,7 +115,8 @@ class InspectionPipeline:
     def waiting(self) -> int:
         """Keys about which something is still to be sent."""
         encodings = sum(map(len, self._for_encoding.values()))
-        return len(self._listed) + self._typed.keys + self._unbounded.keys + encodings
+        in_stages = self._typed.keys + self._long.keys + self._unbounded.keys
+        return len(self._listed) + len(self._sampled) + in_stages + encodings
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
@@ -115,9 +129,11 @@ class InspectionPipeline:
 
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""
-        self._listed = []
+        self._listed, self._sampled = [], []
         self._typed.clear()
+        self._long.clear()
         self._unbounded.clear()
+        self.late_lengths = LateLengths(self.plan)
         self._for_encoding = {}
         self._is_timing = False
         self.own_read_keys = 0
@@ -127,34 +143,27 @@ class InspectionPipeline:
         if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
             self.findings.add_unread([key for key in keys if len(key) > MAX_BULK_KEY_BYTES])
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
-        if self.plan.first_commands:
-            self._listed += keys
+        every = self.plan.sample_every
+        if every > 1:
+            others, skip = list(keys), randrange(every) if self._skip is None else self._skip
+            keys = others[skip::every]
+            del others[skip::every]
+            self._skip = (skip - len(keys) - len(others)) % every
+            self._list(others, is_sampled=False)
+        self._list(keys, is_sampled=True)
+
+    def _list(self, keys: list[bytes], *, is_sampled: bool) -> None:
+        """Let keys wait for the first stage, or go on where it asks nothing about them."""
+        if self.plan.first_commands(is_sampled):
+            waiting = self._sampled if is_sampled else self._listed
+            waiting += keys
         elif keys:
-            self._after_first(InspectedBatch(None, keys))
+            self._after_first(InspectedBatch(None, keys, is_sampled=is_sampled))
 
     def next_write(self, most: int) -> KeyQueries | None:
         """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
         timed = self._next_timed()
-        queries = [] if timed is None else [timed]
-        if timed is None:
-            if self._listed:
-                listed = InspectedBatch(None, self._listed[:most])
-                self._listed = self._listed[most:]
-                if self.plan.first_commands:
-                    queries.append(query_about(Stage.FIRST, listed, self.plan.first_commands))
-                else:  # all of it has been refused since
-                    self._after_first(listed)
-            for batch in self._typed.take(most):
-                key_commands = self.plan.second_commands(batch.key_type)
-                if key_commands:
-                    evidence = self.plan.evidence(batch.key_type)
-                    queries.append(query_about(Stage.SECOND, batch, key_commands, evidence))
-                else:
-                    self._after_second(batch)
-            for key_type, keys in self._for_encoding.items() if self.plan.asks_encodings else ():
-                batch = InspectedBatch(key_type, keys)
-                queries.append(query_about(Stage.ENCODING, batch, (guard.object_encoding,)))
-            self._for_encoding = {}
+        queries = [*self._next_queries(most)] if timed is None else [timed]
         if not queries:
             return None
         return KeyQueries(
@@ -164,6 +173,42 @@ class InspectionPipeline:
             lost=partial(self.lost, queries),
             is_alone=timed is not None,
         )
+
+    def _next_queries(self, most: int) -> Iterator[Query]:
+        """Take up to `most` keys of each stage and yield the queries about them, or let them go on unasked."""
+        for listed in self._take_listed(most):
+            key_commands = self.plan.first_commands(listed.is_sampled)
+            if key_commands:
+                yield query_about(Stage.FIRST, listed, key_commands)
+            else:  # all of it is refused
+                self._after_first(listed)
+        for batch in self._typed.take(most):
+            key_commands = self.plan.second_commands(batch.key_type, batch.is_sampled)
+            if key_commands:
+                yield query_about(Stage.SECOND, batch, key_commands, self.plan.evidence(batch.key_type))
+            else:
+                self._after_second(batch)
+        for batch in self._long.take(most):
+            length = self.plan.third_command(batch.key_type)
+            if length is not None:
+                yield query_about(Stage.THIRD, batch, (length,))
+            else:
+                self._after_third(batch)
+        for key_type, keys in self._for_encoding.items() if self.plan.asks_encodings else ():
+            yield query_about(Stage.ENCODING, InspectedBatch(key_type, keys), (guard.object_encoding,))
+        self._for_encoding = {}
+
+    def _take_listed(self, most: int) -> Iterator[InspectedBatch]:
+        """Take up to `most` keys for the first stage; of sampled keys and others so many that both run out together."""
+        waiting = len(self._sampled) + len(self._listed)
+        sampled = -(-len(self._sampled) * min(most, waiting) // max(1, waiting))
+        others = min(most, waiting) - sampled
+        if sampled:
+            taken, self._sampled = self._sampled[:sampled], self._sampled[sampled:]
+            yield InspectedBatch(None, taken)
+        if others:
+            taken, self._listed = self._listed[:others], self._listed[others:]
+            yield InspectedBatch(None, taken, is_sampled=False)
 
     def _next_timed(self) -> Query | None:
         """Take keys of a type whose MEMORY USAGE nothing bounds, unless such a query is under way."""
@@ -213,18 +258,31 @@ class InspectionPipeline:
                 )
                 self._after_timed(batches, round_trip_s if server_s is None else server_s)
             else:
-                go_on = self._after_first if query.stage is Stage.FIRST else self._after_second
                 for batch in batches:
-                    go_on(batch)
+                    self._after(query.stage, batch)
+
+    def _after(self, stage: Stage, batch: InspectedBatch) -> None:
+        """Let keys go on whose questions of a stage are answered."""
+        match stage:
+            case Stage.FIRST:
+                self._after_first(batch)
+            case Stage.SECOND:
+                self._after_second(batch)
+            case Stage.THIRD:
+                self._after_third(batch)
 
     def lost(self, queries: Sequence[Query]) -> None:
         """Put keys back about which nothing has come back; other keys will do for encodings."""
         for query in queries:
             match query.stage:
+                case Stage.FIRST if query.batch.is_sampled:
+                    self._sampled += query.batch.keys
                 case Stage.FIRST:
                     self._listed += query.batch.keys
                 case Stage.SECOND:
                     self._typed.add(query.batch)
+                case Stage.THIRD:
+                    self._long.add(query.batch)
                 case Stage.TIMED:
                     self._is_timing = False
                     self._unbounded.add(query.batch)
@@ -232,21 +290,39 @@ class InspectionPipeline:
     def _after_first(self, batch: InspectedBatch) -> None:
         """Let keys of one type wait for the second stage, or hand them on if it asks nothing about them."""
         if batch.key_type is not None and self.plan.asks_encodings:
-            skip = self._skip_encodings.get(batch.key_type, 0)
-            self._skip_encodings[batch.key_type] = (skip - len(batch.keys)) % self.encoding_every
-            chosen = batch.keys[skip :: self.encoding_every]
+            every, skip = self.plan.encoding_every, self._skip_encodings.get(batch.key_type, 0)
+            self._skip_encodings[batch.key_type] = (skip - len(batch.keys)) % every
+            chosen = batch.keys[skip::every]
             if chosen:
                 self._for_encoding.setdefault(batch.key_type, []).extend(chosen)
         if batch.idle_s is not None and self.plan.resets_idle_times:
             idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, self._clock())
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
-        if self.plan.second_commands(batch.key_type):
+        if self.plan.second_commands(batch.key_type, batch.is_sampled):
             self._typed.add(batch)
         else:
             self._after_second(batch)
 
     def _after_second(self, batch: InspectedBatch) -> None:
+        """Hand on keys of one type, but those whose length is to be asked yet."""
+        late = self.late_lengths.choose(batch, self.findings.big)
+        if not late:
+            self._after_lengths(batch)
+        elif len(late) == len(batch.keys):
+            self._long.add(batch)
+        else:
+            self._long.add(rows_at(batch, late))
+            chosen = set(late)
+            self._after_lengths(rows_at(batch, [index for index in range(len(batch.keys)) if index not in chosen]))
+
+    def _after_third(self, batch: InspectedBatch) -> None:
+        """Hand on keys of one type; without a length where it can't be asked any more."""
+        if batch.lengths is None:
+            self.late_lengths.leave_out(batch, self.findings.big)
+        self._after_lengths(batch)
+
+    def _after_lengths(self, batch: InspectedBatch) -> None:
         """Hand on keys of one type, unless their memory is to be asked with an eye on the clock."""
         if batch.lengths is not None and type_of(batch.key_type).removed_when_empty and 0 in batch.lengths:
             existing = [index for index, length in enumerate(batch.lengths) if length]

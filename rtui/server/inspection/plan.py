@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rtui.analysis.columns import ALL_COLUMNS, ENCODING_EVERY, SAMPLE_EVERY, Asked, Columns
 from rtui.analysis.report.document import ColumnReport, ColumnState
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.types import length_commands, queries_of
 from rtui.server.guard.command import KeyCommand
@@ -26,6 +28,18 @@ TOUCHING: Final = "asking for lengths would count as an access here; they were a
 UNTYPED: Final = "the type is not known, and each has a command of its own for its length"
 """Why there are no lengths where types are denied."""
 
+LEFT_OUT: Final = "the options of the analysis leave it out"
+"""Why a fact is not asked that could be."""
+
+ONE_IN_EIGHT: Final = f"one key in {SAMPLE_EVERY} was asked, so figures for all keys are estimates"
+"""Of which keys a fact is known that is asked of a sample."""
+
+LENGTHS_OF_SOME: Final = (
+    f"one key in {SAMPLE_EVERY} was asked, and those that could be among the longest by their memory, so figures for "
+    "all keys are estimates"
+)
+"""The same for the length."""
+
 COMMAND_NAMES: Final = (
     "type",
     "pttl",
@@ -37,10 +51,22 @@ COMMAND_NAMES: Final = (
 
 
 class Plan:
-    """The commands of an inspection; they change with what is learned about the user's rights on the way."""
+    """The commands of an inspection; they change with what is learned about the user's rights on the way.
 
-    def __init__(self, capabilities: Capabilities, server: ServerIdentity, no_touch: NoTouch) -> None:
+    Which commands a key gets depends on its type and on one more thing: whether it is *sampled*, as one key in
+    `sample_every` is, in the order in which the scan lists them. Where nothing is asked of a sample only, all keys are.
+    """
+
+    def __init__(
+        self,
+        capabilities: Capabilities,
+        server: ServerIdentity,
+        no_touch: NoTouch,
+        columns: Columns = ALL_COLUMNS,
+    ) -> None:
         self.capabilities = capabilities
+        self.columns = columns
+        """Of which keys each fact is asked where it may be; to be changed before the first key is asked only."""
         self.server = server
         """The server whose keys are inspected."""
         self.no_touch = no_touch
@@ -48,7 +74,7 @@ class Plan:
         """Notes for the reader on servers that changed during the inspection, one sentence each."""
         self._lane: Lane | None = None
         self._revision = -1
-        self._first_commands: tuple[KeyCommand, ...] = ()
+        self._first_commands: dict[bool, tuple[KeyCommand, ...]] = {}
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     async def follow(self, lane: Lane) -> bool:
@@ -85,13 +111,22 @@ class Plan:
         return not self.asks_lengths and "lrm" not in (self.server.maxmemory_policy or "")
 
     @property
-    def first_commands(self) -> tuple[KeyCommand, ...]:
+    def sample_every(self) -> int:
+        """One key in so many is sampled; 1 where all are."""
+        return SAMPLE_EVERY if self.columns.is_sampling else 1
+
+    def first_commands(self, is_sampled: bool) -> tuple[KeyCommand, ...]:
         """The commands of the first stage, in this order: type, TTL, idle time or frequency; none touches a key."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
-            commands = (guard.key_type, guard.pttl, self.recency)
-            self._first_commands = tuple(command for command in commands if command is not None and self._may(command))
-        return self._first_commands
+            self._first_commands = {of_sample: self._find_first(of_sample) for of_sample in (False, True)}
+        return self._first_commands[is_sampled]
+
+    def _find_first(self, is_sampled: bool) -> tuple[KeyCommand, ...]:
+        ttl = guard.pttl if _is_asked(self.columns.ttl, is_sampled) else None
+        recency = self.recency if _is_asked(self.columns.idle, is_sampled) else None
+        commands = (guard.key_type, ttl, recency)
+        return tuple(command for command in commands if command is not None and self._may(command))
 
     @property
     def recency(self) -> KeyCommand | None:
@@ -111,31 +146,64 @@ class Plan:
 
     def memory(self, key_type: bytes | None) -> MemoryCost:
         """Return how MEMORY USAGE may be asked for keys of a type."""
+        if self.columns.memory is Asked.NONE:
+            return MemoryCost(MemoryUsagePolicy.NEVER, LEFT_OUT)
         if not self._may(guard.memory_usage):
             return MemoryCost(MemoryUsagePolicy.NEVER, "MEMORY USAGE is refused")
         return self.evidence(key_type).memory_cost
 
-    def second_commands(self, key_type: bytes | None) -> tuple[KeyCommand, ...]:
+    def second_commands(self, key_type: bytes | None, is_sampled: bool) -> tuple[KeyCommand, ...]:
         """Return the commands of the second stage for keys of a type: MEMORY USAGE where it is free, and the length."""
         memory = (guard.memory_usage,) if self.memory(key_type).policy is MemoryUsagePolicy.FREE else ()
+        length = self._length(key_type) if _is_asked(self.columns.length, is_sampled) else None
+        return memory if length is None else (*memory, length)
+
+    def third_command(self, key_type: bytes | None) -> KeyCommand | None:
+        """Return the command for the length of keys that are not sampled but may be among the longest by their memory.
+
+        None where there is no such stage: lengths are asked of all keys or of none, or memory can't be asked.
+        """
+        if self.columns.length is not Asked.SAMPLED or self.memory(key_type).policy is MemoryUsagePolicy.NEVER:
+            return None
+        return self._length(key_type)
+
+    def least_element_bytes(self, key_type: bytes | None) -> int:
+        """Return how much MEMORY USAGE counts for each unit of a length over SHORT_LENGTH: length <= memory // that.
+
+        0 where nothing is known, such as of servers that are neither Redis nor Valkey.
+        """
+        return type_of(key_type).least_element_bytes if self.server.product in ("redis", "valkey") else 0
+
+    def _length(self, key_type: bytes | None) -> KeyCommand | None:
+        """Return the command for the length of any key of a type, None where there is none that may be sent."""
         length = queries_of(key_type).length if self.asks_lengths else None
-        return memory if length is None or not (length.spec.in_bulk and self._may(length)) else (*memory, length)
+        return None if length is None or not (length.spec.in_bulk and self._may(length)) else length
+
+    @property
+    def encoding_every(self) -> int:
+        """One key of a type in so many is asked for its encoding, where encodings are asked."""
+        return 1 if self.columns.encoding is Asked.ALL else ENCODING_EVERY
 
     @property
     def asks_encodings(self) -> bool:
         """Whether encodings may be asked."""
-        return self._may(guard.object_encoding)
+        return self.columns.encoding is not Asked.NONE and self._may(guard.object_encoding)
 
-    def columns(self) -> dict[str, ColumnReport]:
-        """Return for each fact whether it is asked, as far as rights and server decide it."""
+    def column_reports(self) -> dict[str, ColumnReport]:
+        """Return for each fact whether it is asked, as far as rights, server and options decide it."""
+        columns = self.columns
+        some = ColumnReport(ColumnState.SOME, ONE_IN_EIGHT)
+        some_lengths = ColumnReport(ColumnState.SOME, LENGTHS_OF_SOME)
+        every_nth = ColumnReport(ColumnState.SOME, f"every {self.encoding_every}th key of a type was asked")
+        memory = self._unless_untyped(self._column(guard.memory_usage), self.memory(None).why)
         return {
             "type": self._column(guard.key_type),
-            "ttl": self._column(guard.pttl),
-            "memory": self._unless_untyped(self._column(guard.memory_usage), self.memory(None).why),
-            "idle": self._column(guard.object_idletime),
-            "frequency": self._column(guard.object_freq),
-            "length": self._unless_untyped(self._lengths(), UNTYPED),
-            "encoding": self._column(guard.object_encoding),
+            "ttl": _as_asked(self._column(guard.pttl), columns.ttl),
+            "memory": _as_asked(memory, columns.memory),
+            "idle": _as_asked(self._column(guard.object_idletime), columns.idle, some),
+            "frequency": _as_asked(self._column(guard.object_freq), columns.idle, some),
+            "length": _as_asked(self._unless_untyped(self._lengths(), UNTYPED), columns.length, some_lengths),
+            "encoding": _as_asked(self._column(guard.object_encoding), columns.encoding, every_nth),
         }
 
     def _lengths(self) -> ColumnReport:
@@ -160,3 +228,14 @@ class Plan:
 
     def _may(self, command: KeyCommand) -> bool:
         return self.capabilities.allows(command.spec.name)
+
+
+def _is_asked(asked: Asked, is_sampled: bool) -> bool:
+    return asked is Asked.ALL or (asked is Asked.SAMPLED and is_sampled)
+
+
+def _as_asked(column: ColumnReport, asked: Asked, of_some: ColumnReport | None = None) -> ColumnReport:
+    """Return what is known of a fact that is asked of these keys; what rights and server deny comes first."""
+    if column.state is not ColumnState.COMPLETE or asked is Asked.ALL:
+        return column
+    return ColumnReport(ColumnState.NOT_ASKED, LEFT_OUT) if asked is Asked.NONE or of_some is None else of_some

@@ -3,9 +3,11 @@
     stage    asked of each key                     together with       evidence       into the columns
     FIRST    TYPE, PTTL, OBJECT IDLETIME or FREQ   the next SCAN       none needed    key_type, ttl_ms, idle_s|frequency
     SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths
+    THIRD    STRLEN, HLEN, … of some               the SCAN after it   none needed    lengths
 
-The first stage asks about all keys of a page alike. The second asks about keys of one type, which decides what the
-answers cost the server and which command returns the length. It has two variants:
+The first stage asks about all keys of a page alike, but for what is asked of sampled keys only. The second asks about
+keys of one type, which decides what the answers cost the server and which command returns the length. The third asks
+the length of keys that are not sampled, where their memory says that they may be among the longest. Two variants:
 
     TIMED      MEMORY USAGE where nothing bounds its cost: alone in a write, between two INFO commandstats, for no more
                keys than have proved cheap so far; the evidence contains how many those are
@@ -37,6 +39,9 @@ from rtui.server.wire.replies import Reply, ServerError
 FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths")
 """The columns of `InspectedBatch`, by their names."""
 
+COMMANDS_OF_A_KEY: Final = 5
+"""How many commands it takes to ask everything about a key."""
+
 COLUMN_OF: Final[dict[KeyCommand, str]] = {
     guard.key_type: "key_type",
     guard.pttl: "ttl_ms",
@@ -53,6 +58,7 @@ class Stage(Enum):
 
     FIRST = "first"
     SECOND = "second"
+    THIRD = "third"
     TIMED = "timed"
     ENCODING = "encoding"
 
@@ -68,7 +74,7 @@ class Query:
     commands: tuple[Command, ...]
     """What is sent: the questions, and for TIMED the server's clock before and after them."""
     cost: float
-    """What it costs the server, in keys that go through both stages."""
+    """What it costs the server, in keys of which everything is asked."""
 
 
 def query_about(
@@ -84,7 +90,7 @@ def query_about(
     portions = split_keys(keys, len(key_commands))
     commands = tuple(build_batch(key_commands, portion, evidence) for portion in portions)
     clock = (guard.info("commandstats"),) if asks_clock else ()
-    cost = 1.0 if stage is Stage.TIMED else len(keys) / (5 if stage is Stage.ENCODING else 2)
+    cost = 1.0 if stage is Stage.TIMED else len(keys) * len(key_commands) / COMMANDS_OF_A_KEY
     return Query(stage, batch, key_commands, (*clock, *commands, *clock), cost)
 
 
@@ -169,17 +175,18 @@ def with_answers(query: Query, part: AnsweredKeys) -> list[InspectedBatch]:
             known = rows_at(known, [index for index, key in enumerate(known.keys) if key in there])
         return [replace(known, **columns)]
     types: Sequence[bytes] | None = columns.pop("key_type", None)
+    is_sampled = query.batch.is_sampled
     if types is None or len(set(types)) == 1:
-        return [InspectedBatch(None if types is None else types[0], part.keys, **columns)]
+        return [InspectedBatch(None if types is None else types[0], part.keys, **columns, is_sampled=is_sampled)]
     indexes: dict[bytes, list[int]] = {one: [] for one in set(types)}
     for index, one in enumerate(types):
         indexes[one].append(index)
     columns["keys"] = part.keys
-    return [InspectedBatch(one, **picked(columns, rows)) for one, rows in indexes.items()]
+    return [InspectedBatch(one, **picked(columns, rows), is_sampled=is_sampled) for one, rows in indexes.items()]
 
 
-_Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str]
-"""Type, which columns there are, and the note: what all keys of a batch have in common."""
+_Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str, bool]
+"""Type, which columns there are, the note, and whether they are sampled: what all keys of a batch have in common."""
 
 
 class WaitingKeys:
@@ -193,7 +200,7 @@ class WaitingKeys:
     def add(self, batch: InspectedBatch) -> None:
         """Let a batch wait."""
         columns = [getattr(batch, name) for name in FACT_COLUMNS]
-        signature = (batch.key_type, tuple(one is not None for one in columns), batch.note)
+        signature = (batch.key_type, tuple(one is not None for one in columns), batch.note, batch.is_sampled)
         joined = self._joined.get(signature)
         if joined is None:
             joined = self._joined[signature] = ([], [None if one is None else [] for one in columns])
@@ -214,6 +221,7 @@ class WaitingKeys:
                 keys[:most],
                 **{name: None if one is None else one[:most] for name, one in zip(FACT_COLUMNS, columns, strict=True)},
                 note=signature[2],
+                is_sampled=signature[3],
             )
             for column in (keys, *columns):
                 if column is not None:

@@ -14,7 +14,6 @@ from typing import Final
 from rtui import __version__
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.report.document import (
-    ColumnReport,
     ColumnState,
     CostReport,
     Coverage,
@@ -99,10 +98,7 @@ def head(
 ) -> Head:
     """Return the head of a report that is made now; `notes` are those of the run itself."""
     plan, own_reads = pipeline.plan, pipeline.own_read_keys
-    server, columns = server_report(connection, plan), plan.columns()
-    if pipeline.encoding_every > 1 and columns["encoding"].state is ColumnState.COMPLETE:
-        text = f"every {pipeline.encoding_every}th key of a type was asked"
-        columns["encoding"] = ColumnReport(ColumnState.SOME, text)
+    server, columns = server_report(connection, plan), plan.column_reports()
     texts = [*map(str, plan.changes), *map(str, notes)]
     for name, count in sorted(pipeline.unread.items()):
         answers = "answer" if count == 1 else "answers"

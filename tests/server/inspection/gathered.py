@@ -8,6 +8,7 @@ from typing import Any
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.pipeline import InspectionPipeline
@@ -20,12 +21,14 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
+SCOPE = Scope()
+
 
 class Gathered(Aggregates):
     """Everything by key; `at` runs something once when so many keys have come in."""
 
-    def __init__(self) -> None:
-        super().__init__(Separators(), scope=Scope(), started_at_s=0.0)
+    def __init__(self, scope: Scope = SCOPE) -> None:
+        super().__init__(Separators(), scope=scope, started_at_s=0.0)
         self.facts: dict[bytes, dict[str, Any]] = {}
         self.times: Counter[bytes] = Counter()
         self.encodings: Counter[tuple[bytes, bytes]] = Counter()
@@ -51,6 +54,7 @@ class Gathered(Aggregates):
                 "note": batch.note,
                 **{name: None if column is None else column[index] for name, column in columns.items()},
             }
+        self.big.add(batch, asked_at_s)
         if self._act is not None and len(self.facts) >= self._at:
             act, self._act = self._act, None
             act()
@@ -70,12 +74,18 @@ class Gathered(Aggregates):
 
 
 async def inspecting(
-    connection: Connection, found: Gathered, *, pace: Pace = Pace.FULL, encoding_every: int = 1, **options: Any
+    connection: Connection,
+    found: Gathered,
+    *,
+    pace: Pace = Pace.FULL,
+    columns: Columns = EVERYTHING,
+    first_sampled: int | None = None,
+    **options: Any,
 ) -> tuple[Scan, InspectionPipeline]:
     """A scan that inspects everything into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
-    plan = Plan(capabilities, connection.server, connection.no_touch)
-    pipeline = InspectionPipeline(plan, found, encoding_every=encoding_every)
+    plan = Plan(capabilities, connection.server, connection.no_touch, columns)
+    pipeline = InspectionPipeline(plan, found, first_sampled=first_sampled)
     node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.columns import ALL_COLUMNS
 from rtui.server import guard
 from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE
 from rtui.server.scan.pace import Pace
@@ -64,7 +65,7 @@ async def test_encodings_are_those_of_every_nth_key(valkey: Server) -> None:
     plant(valkey, numbered(3_200))
     found = Gathered()
     async with connected(target_of(valkey)) as connection:
-        scan, _ = await inspecting(connection, found, encoding_every=16)
+        scan, _ = await inspecting(connection, found, columns=ALL_COLUMNS)
         await scan.run()
     assert found.encodings == {(b"string", b"embstr"): 200}
 

@@ -1,0 +1,83 @@
+"""Decides of which keys that are not sampled the length is asked after all, so that the lists of the longest are exact.
+
+A string of 3,000 bytes takes at least 3,000 bytes of memory, a hash of 3,000 fields at least 6,000: each type has its
+least bytes for a unit of length (`Plan.least_element_bytes`). So once the list of the 100 longest hashes ends with one
+of 3,000 fields, a hash of less than 6,000 bytes can't enter it, and its length need not be asked. Keys with at least
+so much memory are asked in the third stage, and their answers raise what is needed for the next ones. Where MEMORY
+USAGE says nothing of the length, as with lists and streams, all keys are asked.
+
+Where most keys are about as long as the longest, that would ask nearly all of them. So there is a limit for each type:
+a sixteenth of all keys, and some thousand. Beyond it keys are left out, and the findings are told how long those may be
+at most: then the list may lack keys, and says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH, TopKeys
+from rtui.keyspace.types import SHORT_LENGTH
+from rtui.server.inspection.plan import Plan
+
+LATE_SHARE: Final = 1 / 16
+"""Of each type the length of so many keys is asked late at most, as a share of the keys that are not sampled."""
+
+LATE_KEYS: Final = 1_000
+"""So many keys of each type are asked in any case, or four times as many as a list has."""
+
+
+class LateLengths:
+    """The keys of one pass; see the module's walk-through."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._seen = 0
+        self._asked: Counter[bytes | None] = Counter()
+
+    def least_memory(self, key_type: bytes | None, big: TopKeys) -> int | None:
+        """Return from which memory on the length of keys of this type is asked now; None where it is not at all.
+
+        It never falls but to None, and rises when keys are added to `big`.
+        """
+        most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
+        if self._plan.third_command(key_type) is None or self._asked[key_type] >= most:
+            return None
+        floor = big.length_floor(key_type)
+        return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
+
+    def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:
+        """Count keys that are not sampled, and how many of them are asked late."""
+        self._seen += seen
+        self._asked[key_type] += asked
+
+    def choose(self, batch: InspectedBatch, big: TopKeys) -> Sequence[int]:
+        """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""
+        if batch.is_sampled or batch.lengths is not None:
+            return ()
+        memory, size = batch.memory_bytes, len(batch.keys)
+        least = self.least_memory(batch.key_type, big)
+        chosen: Sequence[int]
+        if least is None or (memory is not None and max(memory) < least):
+            chosen = ()
+        elif memory is None:
+            chosen = () if least else range(size)
+        else:
+            chosen = [index for index, size_bytes in enumerate(memory) if size_bytes >= least]
+        self.count(batch.key_type, seen=size, asked=len(chosen))
+        if len(chosen) < size:
+            left_out = None if memory is None else max(memory) if not chosen else (least or 0) - 1
+            big.leave_out(batch.key_type, self.most_length(batch.key_type, left_out))
+        return chosen
+
+    def most_length(self, key_type: bytes | None, memory_bytes: int | None) -> int:
+        """Return how long a key of so much memory is at most; UNKNOWN_LENGTH where nothing is known."""
+        least = self._plan.least_element_bytes(key_type)
+        return UNKNOWN_LENGTH if memory_bytes is None or not least else max(SHORT_LENGTH, memory_bytes // least)
+
+    def leave_out(self, batch: InspectedBatch, big: TopKeys) -> None:
+        """Tell `big` of keys whose length was asked in vain."""
+        memory = batch.memory_bytes
+        big.leave_out(batch.key_type, self.most_length(batch.key_type, None if memory is None else max(memory)))
