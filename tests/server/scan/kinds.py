@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Final, TypeAlias, cast
 
 import pytest
 
+from rtui.server.engine import is_built
 from rtui.server.scan.cursor import Dialect, TableWatch
 from rtui.server.scan.ranges import Ranges
 
-IS_BUILT: Final = find_spec("rtui.server.engine._ranges") is not None
+IS_BUILT: Final = is_built()
 
 if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
     assert IS_BUILT, "the compiled engine was not built"
