@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from hypothesis import strategies as st
 
 from rtui.keyspace.store.namespace import Child, Namespace
-from rtui.keyspace.store.packed_names import count_inline, unpack_inline
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, count_inline, pack_inline, unpack_inline
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES
+from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment, Separators
 
@@ -142,6 +144,50 @@ def check_store(store: NamespaceStore, keys: list[bytes]) -> None:
                 waiting.append(child)
             elif isinstance(child, bytes):
                 assert count_inline(child) == len(unpack_inline(child))
+
+
+def shape(child: Child) -> Any:
+    """All that a store knows of a namespace and what is below; names and namespaces in no order."""
+    if isinstance(child, int):
+        return child
+    if isinstance(child, bytes):
+        return sorted(unpack_inline(child))
+    kept = child.suffixes
+    return (
+        (child.separator, child.count, child.dropped, child.refilling, child.own_scan, child.skipped, child.unlisted),
+        child.estimate,
+        sorted(unpack_inline(kept)) if isinstance(kept, bytes) else kept and (sorted(kept), kept.size_bytes),
+        sorted(child.keys or ()),
+        sorted(name for chunk in child.pending or () for name in chunk.names()),
+        {label: shape(below) for label, below in children_of(child)},
+    )
+
+
+def check_same(one: NamespaceStore, other: NamespaceStore) -> None:
+    """Two stores know the same, and account for the same memory."""
+    assert shape(one.root) == shape(other.root)
+    assert one.memory.held_bytes == other.memory.held_bytes
+    assert (one.memory.full, one.memory.dropped) == (other.memory.full, other.memory.dropped)
+    check_memory(other)
+
+
+def split_names(keys: list[bytes], separators: Separators) -> SplitNames:
+    """Keys split at separators of one byte each, as the compiled engine hands them over."""
+    flat: list[bytes] = []
+    groups: dict[bytes, list[bytes]] = {}
+    for head, separator, rest in separators.split_batch(keys):
+        if separator:
+            groups.setdefault(head + separator, []).append(rest)
+        else:
+            flat.append(head)
+    inline = {label: packed for label, names in groups.items() if (packed := pack_inline(names)) is not None}
+    others = [(label, chunk) for label, names in groups.items() if label not in inline for chunk in chunks_of(names)]
+    return SplitNames(len(keys), chunks_of(flat), list(inline), list(inline.values()), others)
+
+
+def chunks_of(names: list[bytes]) -> list[Chunk]:
+    """Names in chunks."""
+    return list(PackedNames(names).release())
 
 
 def find(store: NamespaceStore, path: Iterable[Segment]) -> Namespace | None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from rtui.keyspace.slices import Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, unpack_inline
+from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 
 
@@ -33,6 +34,16 @@ class FilteredStore(NamespaceStore):
     def add(self, keys: Sequence[bytes]) -> None:
         """Keep those of these keys that match; the store searched calls this with the keys it got."""
         self._add_matching(keys)
+        self.repeats_possible = self.repeats_possible or self._working
+
+    def add_split(self, split: SplitNames) -> None:
+        """Keep those of these keys that match, as `add` does."""
+        found = [key for chunk in split.flat for key in self._matching_in(b"", chunk)]
+        for label, inline in zip(split.labels, split.inlines, strict=True):
+            found += self._matching([label + name for name in unpack_inline(inline)])
+        for label, chunk in split.chunks:
+            found += self._matching_in(label, chunk)
+        self._add(found)
         self.repeats_possible = self.repeats_possible or self._working
 
     def reset(self) -> None:
@@ -83,27 +94,35 @@ class FilteredStore(NamespaceStore):
                 yield from slicer.pause()
 
     def _search(self, prefix: bytes, packed: PackedNames, slicer: Slicer) -> Slices[None]:
-        """Search names chunk by chunk, not one by one.
+        """Search names chunk by chunk."""
+        for _, chunk in packed.chunks():
+            self._add(self._matching_in(prefix, chunk))
+            yield from slicer.pause()
+
+    def _matching_in(self, prefix: bytes, chunk: Chunk) -> list[bytes]:
+        """Return the keys that match, of those with this prefix and these names, found in the blob and not one by one.
 
         A name matches if it contains the needle, or if the needle begins in the prefix and the name starts with its
         rest: `op:us` is found in the names `user` and `us` below the prefix `shop:`.
         """
-        prefix_folded = prefix.lower() if self.ignore_case else prefix
-        all_match = self.needle in prefix_folded
-        rests = [self.needle[cut:] for cut in range(1, len(self.needle)) if prefix_folded.endswith(self.needle[:cut])]
-        for _, chunk in packed.chunks():
-            if all_match:
-                names = chunk.names()
-            else:
-                folded = chunk.lowered() if self.ignore_case else chunk
-                indices = folded.containing(self.needle)
-                if rests:
-                    indices = sorted({*indices, *(index for rest in rests for index in folded.starting(rest))})
-                names = [chunk[index] for index in indices]
-            super().add([prefix + name for name in names])
-            self.complete = self._source.complete
-            yield from slicer.pause()
+        needle, folded = self.needle, chunk
+        prefix_folded = prefix
+        if self.ignore_case:
+            prefix_folded, folded = prefix.lower(), chunk.lowered()
+        if needle in prefix_folded:
+            return [prefix + name for name in chunk.names()]
+        indices = folded.containing(needle)
+        rests = [needle[cut:] for cut in range(1, len(needle)) if prefix_folded.endswith(needle[:cut])]
+        if rests:
+            indices = sorted({*indices, *(index for rest in rests for index in folded.starting(rest))})
+        return [prefix + chunk[index] for index in indices]
+
+    def _matching(self, keys: Sequence[bytes]) -> list[bytes]:
+        return [key for key in keys if self.needle in (key.lower() if self.ignore_case else key)]
+
+    def _add(self, matching: list[bytes]) -> None:
+        super().add(matching)
+        self.complete = self._source.complete
 
     def _add_matching(self, keys: Sequence[bytes]) -> None:
-        super().add([key for key in keys if self.needle in (key.lower() if self.ignore_case else key)])
-        self.complete = self._source.complete
+        self._add(self._matching(keys))

@@ -27,6 +27,7 @@ meanwhile.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_right
 from collections import deque
@@ -66,6 +67,12 @@ def append_inline(inline: bytes, name: bytes) -> bytes | None:
     return _BYTE[inline[0] + 1] + inline[1:] + _BYTE[len(name)] + name
 
 
+def join_inline(inline: bytes, more: bytes) -> bytes | None:
+    """Return the names of both, packed inline; None if there is no room."""
+    count = inline[0] + more[0]
+    return None if count > MAX_INLINE_NAMES else _BYTE[count] + inline[1:] + more[1:]
+
+
 def count_inline(inline: bytes) -> int:
     """Return the number of inline names."""
     return inline[0]
@@ -90,6 +97,25 @@ CHUNK_NAMES = 2048
 
 _TWO_BYTES = "H"
 _EIGHT_BYTES = "Q"
+
+_MOST_OFFSETS = CHUNK_NAMES + 1
+_ONES = int.from_bytes(array(_TWO_BYTES, [1]) * _MOST_OFFSETS, sys.byteorder)
+"""As many ones as a chunk has offsets at most, each a digit of two bytes."""
+
+
+def _shifted(bounds: array[int], by: int) -> array[int]:
+    """Return offsets with a number added to each; all results must fit into two bytes.
+
+    The offsets are the digits of one large number, of two bytes each, and a number with `by` as every digit is added to
+    it at once: with 100, the digits 0, 6 and 12 become 100, 106 and 112. No digit carries over to its neighbour.
+    """
+    if not by:
+        return bounds
+    count = len(bounds)
+    digits = int.from_bytes(bounds, sys.byteorder) + by * (_ONES >> 16 * (_MOST_OFFSETS - count))
+    moved = array(_TWO_BYTES)
+    moved.frombytes(digits.to_bytes(2 * count, sys.byteorder))
+    return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,10 +245,31 @@ class PackedNames:
         self._tail += joined
         self.size_bytes += len(joined) + 2 * len(names)
 
+    def append(self, chunk: Chunk) -> None:
+        """Append the names of a chunk, copied as a whole; what comes of it is the same as with `extend`."""
+        bounds = chunk.bounds
+        if bounds.typecode != _TWO_BYTES:
+            self._close()
+            self._take(chunk)
+            return
+        start = 0
+        while start < len(chunk):
+            base, begin = len(self._tail), bounds[start]
+            last = min(len(chunk), start + CHUNK_NAMES + 1 - len(self._bounds))
+            stop = bisect_right(bounds, begin + CHUNK_BYTES - base, start, last + 1) - 1
+            if stop > start:
+                self._tail += chunk.blob[begin : bounds[stop]]
+                self._bounds.pop()
+                self._bounds += _shifted(bounds[start : stop + 1], base - begin)
+                self.size_bytes += bounds[stop] - begin + 2 * (stop - start)
+                start = stop
+            else:
+                self._close()
+
     def adopt(self, chunk: Chunk) -> None:
         """Append a whole chunk; a big one is shared, without a look at its names."""
         if len(chunk) < CHUNK_NAMES // 4 and len(chunk.blob) < CHUNK_BYTES // 4:
-            self.extend(chunk.names())
+            self.append(chunk)
             return
         self._close()
         self._take(chunk)

@@ -26,9 +26,11 @@ from rtui.keyspace.store.packed_names import (
     PackedNames,
     append_inline,
     count_inline,
+    join_inline,
     pack_inline,
     unpack_inline,
 )
+from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.segments import Separators
 
 BATCH_LEVELS = 16
@@ -89,6 +91,28 @@ class Router:
             if keys or len(node.labels) > listed:
                 self._on_grown(node)
 
+    def route_split(self, top: Namespace, split: SplitNames) -> None:
+        """Keep keys that are split already at the root `top`, which has counted them, as `route` does."""
+        memory = self._memory
+        memory.count_only = memory.full
+        listed = len(top.labels)
+        for chunk in split.flat:
+            memory.keep_keys(top, chunk)
+        below: list[tuple[Namespace, list[bytes]]] = []
+        for label, inline in self._keep_inlines(top, split):
+            names = unpack_inline(inline)
+            child = self._add_to_child(top, label, label[-1:], names)
+            if child is not None:
+                below.append((child, names))
+        for label, chunk in split.chunks:
+            child = self._add_to_child(top, label, label[-1:], chunk)
+            if child is not None:
+                below.append((child, chunk.names()))
+        if split.flat or len(top.labels) > listed:
+            self._on_grown(top)
+        for child, names in below:
+            self.route(child, names)
+
     def add_child(self, node: Namespace, label: bytes, separator: bytes) -> Namespace:
         """Append an empty namespace to the children of a listed one."""
         child = Namespace(label, separator, node)
@@ -127,6 +151,29 @@ class Router:
         self._memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
         return keys, [(label, separator, rests) for label, rests in others.items()]
 
+    def _keep_inlines(self, top: Namespace, split: SplitNames) -> Iterable[tuple[bytes, bytes]]:
+        """Keep inline suffixes inline where that is possible; returns (label, inline suffixes) of what is left."""
+        if self._single is None or self._memory.count_only:
+            return zip(split.labels, split.inlines, strict=True)
+        children, labels = top.sharded_children() or top.listed_children(), top.labels
+        shards = children.shards if isinstance(children, ShardedDict) else [children]
+        last, listed, held = len(shards) - 1, len(labels), 0
+        others = []
+        for label, inline in zip(split.labels, split.inlines, strict=True):
+            shard = shards[hash(label) & last]
+            child = shard.get(label)
+            if child is None:
+                shard[label] = inline
+                labels.append(label)
+                held += len(inline)
+            elif type(child) is bytes and (joined := join_inline(child, inline)) is not None:
+                shard[label] = joined
+                held += len(joined) - len(child)
+            else:
+                others.append((label, inline))
+        self._memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
+        return others
+
     def _route_each(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
         """Take each suffix down any number of levels by itself, copying only what is kept of it."""
         for suffix in suffixes:
@@ -144,7 +191,9 @@ class Router:
                 self._memory.keep_keys(node, [suffix[start:]])
             self._on_grown(node)
 
-    def _add_to_child(self, node: Namespace, label: bytes, separator: bytes, rests: list[bytes]) -> Namespace | None:
+    def _add_to_child(
+        self, node: Namespace, label: bytes, separator: bytes, rests: list[bytes] | Chunk
+    ) -> Namespace | None:
         """Count and keep suffixes at a child; return it if it is listed, so that they have to be split further."""
         memory, children = self._memory, node.listed_children()
         child = children.get(label)
@@ -166,7 +215,11 @@ class Router:
             else:
                 memory.held_bytes -= len(child)
                 children[label] = count_inline(child) + len(rests)
-        elif self._single is not None and (inline := pack_inline(unpack_inline(child or b"") + rests)) is not None:
+        elif (
+            self._single is not None
+            and isinstance(rests, list)
+            and (inline := pack_inline(unpack_inline(child or b"") + rests)) is not None
+        ):
             if child is None:
                 node.labels.append(label)
                 memory.held_bytes += CHILD_BYTES
@@ -221,7 +274,7 @@ class Memory:
     _large: set[Namespace] = field(default_factory=set)
     """The unopened namespaces with at least one full chunk of suffixes, which are the first to be dropped."""
 
-    def keep_suffixes(self, node: Namespace, suffixes: list[bytes]) -> None:
+    def keep_suffixes(self, node: Namespace, suffixes: list[bytes] | Chunk) -> None:
         """Keep suffixes at an unopened namespace, which has counted them already."""
         if node.dropped:
             return
@@ -229,19 +282,17 @@ class Memory:
             self.drop_names(node)
             return
         kept = node.suffixes
-        if kept is None:
-            inline = pack_inline(suffixes)
-            if inline is not None:
-                node.suffixes = inline
-                self.held_bytes += len(inline)
-                return
-            kept = node.suffixes = PackedNames()
-        elif isinstance(kept, bytes):
-            self.held_bytes -= len(kept)
-            suffixes = unpack_inline(kept) + suffixes
-            kept = node.suffixes = PackedNames()
-        before = kept.size_bytes
-        kept.extend(suffixes)
+        if kept is None and isinstance(suffixes, list) and (inline := pack_inline(suffixes)) is not None:
+            node.suffixes = inline
+            self.held_bytes += len(inline)
+            return
+        before = 0 if kept is None else node.suffix_bytes
+        if not isinstance(kept, PackedNames):
+            kept = node.suffixes = PackedNames(unpack_inline(kept or b""))
+        if isinstance(suffixes, list):
+            kept.extend(suffixes)
+        else:
+            kept.append(suffixes)
         self.held_bytes += kept.size_bytes - before
         if kept.full_chunks:
             self._large.add(node)

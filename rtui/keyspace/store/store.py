@@ -5,7 +5,8 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 
 1. *Add*: every key is split once, at its first separator. The root, listed from the start, gets the key `lock` and the
    namespace `shop:` with the count 3, which keeps the suffixes `user:1`, `user:2` and `cart:1` as packed bytes, see
-   `packed_names`. That takes two bytes a key besides its suffix, and a third of a microsecond.
+   `packed_names`. That takes two bytes a key besides its suffix, and about a microsecond; a third of it where the
+   compiled engine has split and packed the keys (`split_names`).
 2. *Open*: expanding `shop:` divides its suffixes at the next separator. It then has the children `user:` and `cart:`,
    which keep `1`, `2` and `1`. That is done chunk by chunk in slices, so that children can be listed from the first
    slice on, and keys added meanwhile are split down to the new children, see `routing`.
@@ -30,6 +31,7 @@ from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Estimated, Namespace
 from rtui.keyspace.store.packed_names import PackedNames, remove_inline_repeats, remove_repeats
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
+from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.segments import Segment, Separators
 
 
@@ -95,6 +97,15 @@ class NamespaceStore:
         self.root.count += len(keys)
         self.router.route(self.root, keys)
         self.changed(keys)
+
+    def add_split(self, split: SplitNames) -> None:
+        """Count and keep a batch of keys that are split already at the separators of this store."""
+        free_some(self._replaced)
+        self.root.count += split.count
+        self.router.route_split(self.root, split)
+        self.changed()
+        for follower in self._followers:
+            follower.add_split(split)
 
     def changed(self, keys: Sequence[bytes] = ()) -> None:
         """Hold the budget after a change, and pass keys that were kept or counted on to the followers."""

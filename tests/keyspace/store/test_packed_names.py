@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from array import array
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -51,6 +53,34 @@ def test_whole_chunks_are_adopted(before: list[bytes], adopted: list[bytes], aft
     assert list(packed) == before + adopted + after
     assert len(given_away) == 0
     assert given_away.size_bytes == 0
+
+
+@pytest.mark.usefixtures("tiny")
+@in_tiny_chunks
+@given(st.lists(NAMES, max_size=6), NAMES)
+def test_appending_chunks_is_the_same_as_extending(batches: list[list[bytes]], before: list[bytes]) -> None:
+    appended, extended = PackedNames(before), PackedNames(before)
+    for batch in batches:
+        for chunk in PackedNames(batch).release():
+            appended.append(chunk)
+        extended.extend(batch)
+        assert appended.size_bytes == extended.size_bytes
+        assert chunks_of(appended) == chunks_of(extended)
+
+
+def chunks_of(packed: PackedNames) -> list[tuple[int, bytes, array[int]]]:
+    return [(first, chunk.blob, chunk.bounds) for first, chunk in packed.chunks()]
+
+
+@pytest.mark.parametrize("base", [0, 1, 20, 21])
+def test_offsets_move_up_to_the_end_of_a_chunk(base: int) -> None:
+    names = [b"x" * 32] * (CHUNK_NAMES - 1 - base)
+    appended, extended = PackedNames([b"y"] * base), PackedNames([b"y"] * base)
+    (chunk,) = PackedNames(names).release()
+    appended.append(chunk)
+    extended.extend(names)
+    assert chunks_of(appended) == chunks_of(extended)
+    assert list(appended) == [b"y"] * base + names
 
 
 @given(NAMES, st.binary(max_size=3) | st.sampled_from([b"", b"a", b"aa"]))

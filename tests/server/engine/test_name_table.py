@@ -9,12 +9,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rtui.keyspace.slices import finish
 from rtui.keyspace.store import packed_names
 from rtui.keyspace.store.packed_names import MAX_INLINE_BYTES, MAX_INLINE_NAMES
 from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import is_built
 from tests.grammar import Grammar
+from tests.keyspace.naive import check_same
 
 if not is_built():
     pytest.skip("the compiled engine was not built", allow_module_level=True)
@@ -152,3 +155,34 @@ def test_only_bytes_and_separators_of_one_byte(names: list[bytes]) -> None:
     with pytest.raises(TypeError):
         table.add([*names, "text"])  # type: ignore[list-item]
     assert len(table) == len(names)
+
+
+@settings(max_examples=200)
+@given(SEPARATOR_SETS, st.lists(st.lists(NAMES, max_size=30), max_size=6), st.integers(0, 5))
+def test_a_store_filled_with_them(separators: tuple[bytes, ...], batches: list[list[bytes]], opened: int) -> None:
+    filled(separators, batches, opened)
+
+
+@pytest.mark.parametrize("budget_bytes", [None, 250_000])
+def test_a_store_filled_with_a_keyspace_of_the_grammar(budget_bytes: int | None) -> None:
+    keys = [write[1] for write in Grammar(5, 200).writes(30_000) if isinstance(write[1], bytes)]
+    filled((b":",), [keys[start : start + 500] for start in range(0, len(keys), 500)], 20, budget_bytes)
+
+
+def filled(
+    separators: tuple[bytes, ...], batches: list[list[bytes]], opened: int, budget_bytes: int | None = None
+) -> None:
+    """Fill two stores, one of them with keys that come split, and compare them."""
+    table = NameTable(separators)
+    plain, split = (NamespaceStore(Separators(separators), budget_bytes=budget_bytes) for _ in range(2))
+    for number, batch in enumerate(batches):
+        plain.add(batch)
+        table.add(batch)
+        table.swap()
+        for part in drained(table):
+            split.add_split(part)
+        if number == opened:
+            for store in (plain, split):
+                for label in sorted(store.root.labels)[:3]:
+                    finish(store.open(store.root.child(label)))
+    check_same(plain, split)
