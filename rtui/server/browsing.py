@@ -19,7 +19,7 @@ from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.hot.report import lfu_settings
+from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import click
 import pytest
@@ -14,24 +15,47 @@ import rtui.cli
 from rtui.cli import main as command_line
 from rtui.cli.main import run
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+from tests.servers import Server
 
-HEAVY = ("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs")
+HEAVY = ("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs", "msgspec", "importlib.metadata")
 """What nobody should wait for who only asks for help."""
 
 
-def loaded_by(line: str) -> set[str]:
-    """The packages of HEAVY that a fresh interpreter has loaded after a command line."""
+AFTER_A_REPORT = ("textual", "redis", "rich", "platformdirs", "importlib.resources", "rtui.analysis.formats.html")
+"""What a report as text has no use for."""
+
+
+def loaded_by(line: str, heavy: Sequence[str] = HEAVY) -> set[str]:
+    """Which of these a fresh interpreter has loaded after a command line."""
     code = (
         f"import sys; from rtui.cli.main import run; code = run({line.split()!r}); "
-        f"print('\\n', *[name for name in {HEAVY!r} if name in sys.modules]); sys.exit(code)"
+        f"print('\\n', *[name for name in {heavy!r} if name in sys.modules]); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "slot user:1"])
-def test_asking_for_help_loads_little(line: str) -> None:
+@pytest.mark.parametrize(
+    "line", ["--help", "--version", "slot user:1", "acl", "commands --json", "report --help", "diff --help"]
+)
+def test_what_needs_no_server_loads_little(line: str) -> None:
     assert loaded_by(line) == set()
+
+
+def test_a_report_loads_nothing_of_the_interface_or_of_other_formats(valkey: Server) -> None:
+    assert loaded_by(f"report -p {valkey.port}", AFTER_A_REPORT) == set()
+
+
+def test_the_tree_does_not_wait_for_what_analyses_need() -> None:
+    code = (
+        "import sys, rtui.tui.app, rtui.tui.browse.screen, rtui.server.browsing; "
+        "print(*[name for name in sys.modules if name.startswith(('rtui.analysis', 'rtui.server', 'rtui.tui'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    rooms = ("rtui.analysis.aggregate", "rtui.analysis.report", "rtui.server.inspection", "rtui.tui.analyse")
+    assert "rtui.server.keyspace_pass" in loaded
+    assert not [name for name in loaded if name.startswith(rooms)]
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,8 @@ from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.hot.hotkeys import SessionError, start_session
-from rtui.server.hot.report import hot_report, lfu_settings
+from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import key_sizes
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace

@@ -6,12 +6,19 @@ from collections.abc import Callable
 from typing import Final
 
 from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
-from rtui.analysis.formats.html import write_html
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.formats.markdown import table_markdown, write_markdown
 from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table
+
+
+def write_html(report: Report) -> str:
+    """Return a page, as `html.write_html` does."""
+    from rtui.analysis.formats import html  # noqa: PLC0415 - only pages wait 15 ms for templates and digests
+
+    return html.write_html(report)
+
 
 FORMS: Final[dict[str, Callable[[Report], str]]] = {
     "text": write_text,

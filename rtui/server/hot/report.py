@@ -20,36 +20,11 @@ from rtui.server import guard
 from rtui.server.facts.key_facts import REPLICA_NOTE
 from rtui.server.guard.closed_list import MAX_SLOTS
 from rtui.server.hot.hotkeys import server_source
-from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier
+from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
-
-_HIGHEST: Final = (1 << 31) - 1
-"""The largest value that servers take for either."""
-
-
-async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) -> LfuSettings:
-    """Read both settings of a server that keeps counters; defaults where that is refused. Raises ConnectionLost."""
-    if connection.server.is_lfu is False:
-        return LfuSettings()
-    querier = Querier(connection, capabilities)
-    factor, decay = await querier.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
-    log_factor, decay_minutes = parse_setting(factor), parse_setting(decay)
-    return LfuSettings(
-        LfuSettings().log_factor if log_factor is None else log_factor,
-        LfuSettings().decay_minutes if decay_minutes is None else decay_minutes,
-        assumed=log_factor is None or decay_minutes is None,
-    )
-
-
-def parse_setting(reply: Reply) -> int | None:
-    """Return the number in a reply of name and value; None for an error or anything else."""
-    match reply:
-        case [bytes(), bytes(text)] if text.isdigit() and len(text) <= len(str(_HIGHEST)) and int(text) <= _HIGHEST:
-            return int(text)
-    return None
-
 
 NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
 ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
