@@ -1,23 +1,33 @@
 """What the namespace store costs: CPU time and bytes a key, and how long it takes, and holds, to list wide namespaces.
 
-Run `python -m tests.bench.store`. Times are of this process's CPU, so that other work on the machine says little.
+Where the engine was built, keys of three keyspaces come split and packed, too, beside what hiredis needs for their
+pages alone: names of the grammar with a fresh seed, flat names, and namespaces of one key each.
+
+Run `python -m tests.bench.store [SEED]`. Times are of this process's CPU, so that other work on the machine says
+little.
 """
 
 from __future__ import annotations
 
 import gc
 import statistics
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random, SystemRandom
 from time import process_time
+
+import hiredis
 
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.engine import is_built
 from tests.bench.row import Row, in_ms
+from tests.grammar import Grammar
 
 KEYS = 1_000_000
 """Keys in each case."""
@@ -27,6 +37,15 @@ BATCH = 500
 
 RUNS = 3
 """How often keys are added."""
+
+SPLIT_KEYS = 300_000
+"""Keys in a keyspace that comes split."""
+
+PAGE = 1000
+"""Keys in a page of SCAN."""
+
+DRAINED = 20_000
+"""Keys that are drained at once: what comes in a tenth of a second or less."""
 
 ODD = 2_654_435_761
 """Multiplied with consecutive numbers modulo 2^32, gives each another one, all over the place."""
@@ -43,9 +62,33 @@ class Work:
         return f"{self.total_s:8.3f} s, longest slice {self.longest_s * 1000:5.1f} ms"
 
 
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the ways of keeping keys cost, in seconds of CPU a key."""
+
+    added_s: float
+    """`NamespaceStore.add`."""
+    split_s: float
+    """Splitting, draining, and `NamespaceStore.add_split`."""
+    parsed_s: float
+    """Parsing the pages with hiredis, which makes an object of each key."""
+    longest_s: float
+    """The longest time in one go of draining and adding."""
+
+    def __str__(self) -> str:
+        return (
+            f"added {in_us(self.added_s)}, split {in_us(self.split_s)}, hiredis alone {in_us(self.parsed_s)}, "
+            f"longest {in_ms(self.longest_s)}"
+        )
+
+
 def main() -> None:
     """Print one line a figure."""
     gc.disable()
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else SystemRandom().getrandbits(32)
+    if is_built():
+        for what, keys in keyspaces(seed):
+            say(f"{SPLIT_KEYS:,} {what}", costs(keys))
     seconds, size_bytes, store = browsed()
     say("add 1,000,000 keys of 28 bytes", f"{seconds:8.3f} s, {size_bytes / KEYS:.1f} bytes a key resident")
     rows = VisibleRows(store)
@@ -76,6 +119,14 @@ def rows() -> Iterator[Row]:
     size_mb = statistics.median(size_bytes for _, size_bytes in runs) / 1e6
     yield Row("store: add 1,000,000 keys of 28 bytes", in_ms(seconds), "", "", "≤ 450 ms", seconds <= 0.45)
     yield Row("store: memory of them", f"{size_mb:.0f} MB", "", "", "≤ 32 MB", size_mb <= 32)
+    if is_built():
+        what, keys = next(keyspaces(SystemRandom().getrandbits(32)))
+        runs_of_it = [costs(keys) for _ in range(RUNS)]
+        split, added, parsed = (
+            statistics.median(getattr(one, name) for one in runs_of_it) for name in ("split_s", "added_s", "parsed_s")
+        )
+        beside, ratio = f"from a list: {in_us(added)}; hiredis alone: {in_us(parsed)}", f"{added / split:.1f} ×"
+        yield Row(f"store: {what}, compiled", f"{in_us(split)} a key", beside, ratio, "≤ 0.4 µs", split <= 0.4e-6)
     for what, listed in (("keys", leaves()), ("namespaces", ids())):
         work = drive(listed.expand(listed.row(0).namespace), listed)
         longest = f"longest slice {in_ms(work.longest_s)}"
@@ -83,6 +134,58 @@ def rows() -> Iterator[Row]:
         yield Row(
             f"store: list 1,000,000 {what} of one namespace", f"{in_ms(work.total_s)}, {longest}", "", "", goal, met
         )
+
+
+def keyspaces(seed: int) -> Iterator[tuple[str, list[bytes]]]:
+    """Keys in the order of no keyspace, and what they are."""
+    random = Random(seed)
+    drawn = {write[1] for write in Grammar(seed).writes(SPLIT_KEYS) if isinstance(write[1], bytes)}
+    flat = {b"user%d" % random.getrandbits(40) for _ in range(SPLIT_KEYS)}
+    one_key = {b"%x:state" % random.getrandbits(40) for _ in range(SPLIT_KEYS)}
+    for what, keys in ((f"keys of grammar {seed}", drawn), ("flat names", flat), ("namespaces of one key", one_key)):
+        yield what, random.sample(sorted(keys), len(keys))
+
+
+def costs(keys: list[bytes]) -> Costs:
+    """What each way of keeping these keys costs."""
+    from rtui.server.engine._name_table import NameTable
+
+    pages = [keys[start : start + PAGE] for start in range(0, len(keys), PAGE)]
+    replies = [b"*2\r\n$1\r\n0\r\n*%d\r\n" % len(page) + b"".join(map(bulk, page)) for page in pages]
+    added, split, table, reader = NamespaceStore(), NamespaceStore(), NameTable((b":",)), hiredis.Reader()
+    added_s = split_s = parsed_s = longest_s = 0.0
+    for number, reply in enumerate(replies, 1):
+        start = process_time()
+        reader.feed(reply)
+        page: list[bytes] = reader.gets()[1]
+        parsed = process_time()
+        added.add(page)
+        parsed_s, added_s = parsed_s + parsed - start, added_s + process_time() - parsed
+        start = process_time()
+        table.add(page)
+        split_s += process_time() - start
+        if number * PAGE % DRAINED == 0 or number == len(replies):
+            table.swap()
+            more = True
+            while more:
+                start = process_time()
+                part = table.drain()
+                if more := part is not None:
+                    split.add_split(part)
+                taken = process_time() - start
+                split_s, longest_s = split_s + taken, max(longest_s, taken)
+    assert (split.keys, split.memory.held_bytes) == (added.keys, added.memory.held_bytes)
+    return Costs(added_s / len(keys), split_s / len(keys), parsed_s / len(keys), longest_s)
+
+
+def bulk(name: bytes) -> bytes:
+    """A bulk string of RESP."""
+    return b"$%d\r\n%b\r\n" % (len(name), name)
+
+
+def in_us(seconds: float) -> str:
+    """A time a key, as text."""
+    return f"{seconds * 1e6:.2f} µs"
 
 
 def say(what: str, figures: object) -> None:

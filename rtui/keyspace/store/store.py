@@ -13,7 +13,7 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 3. *Drop*: beyond a memory budget, the largest unopened namespaces lose their suffixes and keep the count (`routing`).
    Opening one then needs a scan of its prefix. A `Refill` takes the keys of that scan.
 4. *Settle*: SCAN may return a key twice. When a scan has ended, repeats are found and removed, from the counts too, see
-   `packed_names`.
+   `repeats`.
 
 Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
 estimate. A view registers a `Changes` with `watch` and reads it when it next refreshes; nothing is called back.
@@ -29,7 +29,8 @@ from weakref import WeakSet
 
 from rtui.keyspace.slices import Clock, Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Estimated, Namespace
-from rtui.keyspace.store.packed_names import PackedNames, remove_inline_repeats, remove_repeats
+from rtui.keyspace.store.packed_names import PackedNames
+from rtui.keyspace.store.repeats import remove_inline_repeats, remove_repeats
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.segments import Segment, Separators

@@ -23,7 +23,7 @@ cdef enum:
     FEWEST_PLACES = 256
     FEWEST_ENTRIES = 4096
     FEWEST_GROUPS = 64
-    MOST_PLACES_KEPT = 1 << 14
+    MOST_PLACES_KEPT = 1 << 17
     MOST_ENTRIES_KEPT = 1 << 20
 
 cdef struct Entry:
