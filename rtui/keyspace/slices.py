@@ -15,6 +15,9 @@ T = TypeVar("T")
 Slices = Generator[None, None, T]
 """Work that pauses after each slice and returns its result at the end."""
 
+Steps = Generator[Callable[[], None] | None, None, T]
+"""Work that may pause with a function: that can be called in another thread, and must be over before the next slice."""
+
 Clock = Callable[[], float]
 """Seconds from an arbitrary start, monotonic."""
 
@@ -22,11 +25,13 @@ SLICE_S = 0.003
 """How long a slice lasts; the step that is under way then is finished first (about 2 ms)."""
 
 
-def finish(work: Slices[T]) -> T:
+def finish(work: Steps[T]) -> T:
     """Do all slices at once and return the result: for tests, reports and small work."""
     while True:
         try:
-            next(work)
+            elsewhere = next(work)
+            if elsewhere is not None:
+                elsewhere()
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 

@@ -13,7 +13,8 @@ from msgspec import structs
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.columns import ALL_COLUMNS
-from rtui.analysis.report.document import Coverage, KeySizes, Report, Scope
+from rtui.analysis.report.document import KeySizes, Report, Scope, Summary
+from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine.counters import new_counters
@@ -281,28 +282,35 @@ class AnalysisRun:
             pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
 
     async def _publish(self, *, is_final: bool) -> None:
-        """Sum up in slices while batches are held back, ask for the hot keys, and make the report of it."""
-
-        def coverage_now() -> Coverage:
-            size = self._size if self._only.is_open else None
-            return coverage_of(self._findings, work, self.progress, size=size, why_ended=self.control.stop_reason)
-
-        work = self._work
+        """Sum up in slices, ask for the hot keys, and make the report of it."""
+        work, findings, progress = self._work, self._findings, self.progress
         sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
-        with contextlib.closing(self._findings.summary(sampled)) as slices:
-            summary = next(slices)
-            while summary is None:
-                await asyncio.sleep(0)
-                summary = next(slices)
-            coverage = coverage_now()
+        summary = await _in_slices(findings.summary(sampled))
+        counted = findings.counted
         with contextlib.suppress(RtuiError):
             await self.hot.refresh(summary, at_last=is_final)
         if is_final:
             self._is_ended = True
-            coverage = coverage_now()
+            progress = self.progress
+        size = self._size if self._only.is_open else None
+        coverage = coverage_of(counted, work, progress, size=size, why_ended=self.control.stop_reason)
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
         scope, notes = structs.replace(self._scope, pace=self.control.pace.value), (*scanned, *self._notes)
         heading = head(self._connection, self._pipeline, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
         slots = structs.replace(summary.slots, owned=self._slots)
         self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, self._keysizes)
         self._revision += 1
+
+
+async def _in_slices(work: Steps[Summary]) -> Summary:
+    """Sum up on the event loop, slice by slice, and beside it where that needs no Python."""
+    with contextlib.closing(work):
+        while True:
+            try:
+                elsewhere = next(work)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if elsewhere is None:
+                await asyncio.sleep(0)
+            else:
+                await asyncio.to_thread(elsewhere)

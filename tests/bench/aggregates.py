@@ -111,7 +111,12 @@ def summarised(aggregates: Aggregates) -> tuple[float, float]:
     is_over = False
     while not is_over:
         start = process_time()
-        is_over = next(slices) is not None
+        try:
+            elsewhere = next(slices)
+            if elsewhere is not None:
+                elsewhere()
+        except StopIteration:
+            is_over = True
         taken = process_time() - start
         total, longest = total + taken, max(longest, taken)
     return total, longest

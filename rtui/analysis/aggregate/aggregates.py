@@ -9,23 +9,25 @@ summary takes a copy of the patterns as a tree (`folding`), reads it from the le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
+
+from msgspec import structs
 
 from rtui.analysis.aggregate.cliffs import expiry_report
+from rtui.analysis.aggregate.counted import CountedNode, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
-from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.aggregate.pattern_counts import NewCounters, pure_counters
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.aggregate.tally import InspectedBatch, Tally
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
 from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Scope, Stats, Summary, TypeReport
 from rtui.analysis.report.members import Figure
-from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
 
@@ -36,11 +38,21 @@ NOT_ASKED_S: Final = 0.0
 """Stands for the moment of asking where nothing was asked."""
 
 
+class Counted(NamedTuple):
+    """How many keys a summary is of."""
+
+    keys: int = 0
+    """Keys inspected."""
+    unread_keys: int = 0
+    """Keys of which only the name is known."""
+    vanished_keys: int = 0
+    """Keys that were gone when they were asked."""
+
+
 class Aggregates:
     """What all keys of a pass add up to.
 
-    A summary is made in slices, and is of one moment: batches that come meanwhile are held and added afterwards. So
-    drive its generator to the end, or close it.
+    A summary is made in slices, and is of one moment: batches that would change it are held and added afterwards.
     """
 
     def __init__(
@@ -60,6 +72,8 @@ class Aggregates:
         """Keys of which only the name is known."""
         self.revision = 0
         """Grows with every change."""
+        self.counted = Counted()
+        """What the latest summary is of, the one that is being made if there is one."""
         self.big = TopKeys(scope.top, preset(scope.preset))
         self._encodings: dict[bytes, Counter[bytes]] = {}
         """By type, how many of the keys that were asked for their encoding have which."""
@@ -69,7 +83,7 @@ class Aggregates:
         self.patterns, self._slots = new_counters(separators, self._scale, scope.depth)
         self._node_budget = node_budget
         self._summaries = 0
-        """Summaries being made."""
+        """Summaries being made that batches would change."""
         self._held: list[tuple[InspectedBatch, float]] = []
 
     @property
@@ -113,34 +127,49 @@ class Aggregates:
         self._slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
 
-    def summary(self, sample: SampledKeyspace | None = None) -> Generator[Summary | None, None, None]:
-        """Yield None after every few milliseconds of work, and at last the summary.
+    def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
+        """Return the summary of all keys of one moment; `counted` is of the same.
 
-        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace.
+        With `sample` the keys are a random sample, and every figure is an estimate for the whole keyspace. To be driven
+        to its end or closed, since batches are held as long as they would change what it is of.
         """
         slicer = Slicer()
         self._summaries += 1
+        is_held = True
         try:
             if self._summaries == 1:
                 yield from self.add_held()
-            root = yield from self.patterns.folded(self._node_budget, slicer)
-            figures = self._figures(root, sample)
-            reports = NodeReports(figures, self._scale, slicer)
+            snapshot = yield from self.patterns.snapshot(self._node_budget, slicer)
+            self.counted = Counted(self.summed_keys, self.unread_keys, self.vanished_keys)
+            encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
+            lengths = {key_type: sketch.copy() for key_type, sketch in self._lengths.items()}
+            big, over, hottest = self.big.report(), self.big.over, self.big.hottest()
+            yield from slicer.pause()
+            slots = self._slots.report()
+            if snapshot.is_copy:
+                self._summaries -= 1
+                is_held = False
+            yield from slicer.pause()
+            patterns = yield from snapshot.counted()
+            root, by_type = patterns.root, patterns.by_type
+            figures: Figures = Figures(root.keys, 0 if root.tally.memory is None else root.tally.memory.sum)
+            if sample is not None:
+                figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
+            reports = NodeReports(figures, slicer)
             whole = yield from reports.part(root, is_root=True)
-            types = {key_type: tally for key_type, tally in whole.by_type.items() if key_type is not None}
-            summary = Summary(
+            types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
+            return Summary(
                 root=whole.node,
-                types=type_reports(types, self._lengths, figures),
-                encodings=encoding_reports(self._encodings, types, figures),
-                big=self.big.report(figures),
-                hottest=self.big.hottest(),
-                expiry=(yield from expiry_report(root, figures, self._scale, slicer)),
-                slots=self._slots.report(),
+                types=type_reports(types, lengths, figures),
+                encodings=encoding_reports(encodings, types, figures),
+                big=structs.replace(big, over={key_type: figures.keys(count) for key_type, count in over.items()}),
+                hottest=hottest,
+                expiry=(yield from expiry_report(patterns, figures, slicer)),
+                slots=slots,
                 folded=reports.beyond_budget,
             )
         finally:
-            self._summaries -= 1
-        yield summary
+            self._summaries -= is_held
 
     def add_held(self) -> Slices[None]:
         """Add what was held while a summary was made, in slices, so that `big` knows every key."""
@@ -149,27 +178,13 @@ class Aggregates:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
 
-    def _figures(self, root: FoldedNode, sample: SampledKeyspace | None) -> Figures:
-        if sample is None:
-            return Figures(root.keys, root.bytes)
-        memory = Sketch()
-        for tally in root.all_tallies():
-            if tally.memory is not None:
-                memory.merge(tally.memory)
-        return SampleFigures(sample, root.keys, memory)
-
-
-TypeTallies: TypeAlias = Mapping[bytes | None, Tally]
-"""Tallies by type, under None for keys whose type is not known; not to be changed, since nodes share them."""
-
 
 class Part(NamedTuple):
     """A node of the report, with what is needed to add it to its parent."""
 
     node: Node
-    by_type: TypeTallies
-    tally: Tally
-    """All types together."""
+    weight: tuple[int, int]
+    """Its bytes and keys, by which siblings are ordered."""
     names: int
     """How many names at least a pattern above it stands for; 0 where that is not known."""
 
@@ -177,62 +192,45 @@ class Part(NamedTuple):
 class NodeReports:
     """Makes the nodes of a report from the leaves to the root."""
 
-    def __init__(self, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> None:
+    def __init__(self, figures: Figures, slicer: Slicer) -> None:
         self.beyond_budget = 0
         """Keys in nodes that stand for what was beyond the budget."""
         self._figures = figures
-        self._scale = scale
         self._slicer = slicer
 
-    def part(self, pattern: FoldedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
+    def part(self, pattern: CountedNode, patterns_above: int = 0, *, is_root: bool = False) -> Slices[Part]:
         """Return the node of the report for a pattern and all below it."""
         patterns = patterns_above + (pattern.kind is NodeKind.PATTERN)
         below: list[Part] = []
-        for child in pattern.children.values():
+        for child in pattern.below:
             part = yield from self.part(child, patterns)
             below.append(part)
         yield from self._slicer.pause()
-        own = sum(tally.keys for tally in pattern.own_tallies())
+        own, tally = pattern.own_keys, pattern.tally
         if pattern.kind is NodeKind.OTHER:
             self.beyond_budget += own
-        if not pattern.tallies and len(below) == 1 and not is_root:
-            stats, by_type, tally = below[0].node.stats, below[0].by_type, below[0].tally
-        else:
-            tallies = {key_type: list(own_tallies) for key_type, own_tallies in pattern.tallies.items()}
-            for part in below:
-                for key_type, one in part.by_type.items():
-                    tallies.setdefault(key_type, []).append(one)
-            by_type = {key_type: _sum(of_type, self._scale) for key_type, of_type in tallies.items()}
-            tally = _sum(list(by_type.values()), self._scale)
-            types = [(key_type, one.keys) for key_type, one in by_type.items() if key_type is not None]
-            types.sort(key=lambda pair: (-pair[1], pair[0]))
-            stats = _stats(tally, types, self._figures, is_whole=is_root)
+        stats = (
+            below[0].node.stats if pattern.is_alike else _stats(tally, pattern.types, self._figures, is_whole=is_root)
+        )
         names = max([own, *(part.names for part in below)])
         below.sort(key=lambda part: (part.node.name, part.node.separator, part.node.kind))
-        below.sort(key=lambda part: (0 if part.tally.memory is None else -part.tally.memory.sum, -part.tally.keys))
+        below.sort(key=lambda part: part.weight, reverse=True)
         node = Node(
             name=pattern.name,
             separator=pattern.separator,
             kind=pattern.kind,
             stats=stats,
-            children=tuple(part.node for part in below),
+            children=tuple([part.node for part in below]),
             distinct=names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
         )
-        return Part(node, by_type, tally, names if patterns <= 1 else 0)
+        weight = 0 if tally.memory is None else tally.memory.sum, tally.keys
+        return Part(node, weight, names if patterns <= 1 else 0)
 
 
-def _sum(tallies: list[Tally], scale: ExpiryScale) -> Tally:
-    """Return the sum of tallies, without the times of expiry; of one alone, itself."""
-    if len(tallies) == 1:
-        return tallies[0]
-    total = Tally(scale)
-    for tally in tallies:
-        total.merge(tally, expiries=False)
-    return total
-
-
-def _stats(tally: Tally, types: Iterable[tuple[bytes, int]], figures: Figures, *, is_whole: bool = False) -> Stats:
+def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, *, is_whole: bool = False) -> Stats:
     """Return the stats of keys of these types; of all keys, whose shares are known, if `is_whole`."""
+    known_types = [(key_type, keys) for key_type, keys in types.items() if key_type is not None]
+    known_types.sort(key=lambda pair: (-pair[1], pair[0]))
     memory, ttl = tally.memory, tally.ttl
     keys, share_keys = figures.all_keys() if is_whole else (figures.keys(tally.keys), figures.share_keys(tally.keys))
     memory_bytes = share_memory = no_ttl_bytes = None
@@ -261,18 +259,18 @@ def _stats(tally: Tally, types: Iterable[tuple[bytes, int]], figures: Figures, *
         soonest_expiry_s=None if ttl is None or ttl.soonest_ms is None else ttl.soonest_ms / 1000,
         idle=bins(tally.idle),
         frequency=bins(tally.frequency),
-        types=tuple((key_type, figures.keys(count)) for key_type, count in types),
+        types=tuple([(key_type, figures.keys(count)) for key_type, count in known_types]),
     )
 
 
 def type_reports(
-    types: Mapping[bytes, Tally], lengths: Mapping[bytes, Sketch], figures: Figures
+    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Sketch], figures: Figures
 ) -> tuple[TypeReport, ...]:
     """Return all types, most keys first, with the lengths of those that have any."""
     return tuple(
         TypeReport(
             name=key_type,
-            stats=_stats(tally, [(key_type, tally.keys)], figures),
+            stats=_stats(tally, {key_type: tally.keys}, figures),
             length=figures.quantiles(lengths[key_type]) if key_type in lengths else None,
             unit=type_of(key_type).units,
         )
@@ -281,7 +279,7 @@ def type_reports(
 
 
 def encoding_reports(
-    asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, Tally], figures: Figures
+    asked: Mapping[bytes, Counter[bytes]], types: Mapping[bytes, KeySums], figures: Figures
 ) -> tuple[EncodingReport, ...]:
     """Return all encodings by type, most keys first: estimates unless every key of the type was asked."""
     reports = []

@@ -17,12 +17,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from heapq import nlargest
 from itertools import accumulate
 from typing import Final, TypeAlias
 
-from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins, ExpiryScale
+from rtui.analysis.aggregate.counted import CountedPatterns, N
+from rtui.analysis.aggregate.expiry_bins import Bin, ExpiryBins
 from rtui.analysis.aggregate.figures import Figures, bin_memory
-from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.estimates import as_estimate, binomial_tail
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import NodeKind
@@ -202,24 +203,19 @@ class _CliffSearch:
         return self._keys_to[end] - self._keys_to[first], self._minutes_to[end] - self._minutes_to[first]
 
 
-Expiring: TypeAlias = tuple[int, tuple[FoldedNode, ...]]
-"""How many keys of a namespace expire, and its path."""
+Path: TypeAlias = tuple[N, ...]
+"""A namespace below those that it is in, from the first level on."""
 
 
-def expiry_report(root: FoldedNode, figures: Figures, scale: ExpiryScale, slicer: Slicer) -> Slices[ExpiryReport]:
+def expiry_report(patterns: CountedPatterns[N], figures: Figures, slicer: Slicer) -> Slices[ExpiryReport]:
     """Return timelines and cliffs of the whole keyspace and of the namespaces in which most keys expire."""
-    namespaces: list[Expiring] = []
-    expiring = yield from _find_expiring(root, (), namespaces, slicer)
-    namespaces.sort(key=lambda one: (-one[0], [(node.name, node.separator) for node in one[1]]))
+    paths: list[Path[N]] = []
+    if patterns.root.expiring:
+        paths = [(), *(yield from _most_expiring(patterns.root, slicer))]
+    nodes = [path[-1] if path else patterns.root for path in paths]
+    expiries = yield from patterns.expiries(nodes, slicer)
     timelines, cliffs = [], []
-    for _, path in [(expiring, ()), *namespaces[:MOST_TIMELINES]] if expiring else []:
-        node = path[-1] if path else root
-        bins, largest = ExpiryBins(scale), 0
-        for tally in node.all_tallies():
-            if tally.ttl is not None and tally.ttl.expiries is not None:
-                bins.merge(tally.ttl.expiries)
-                largest = max(largest, tally.ttl.expiring_largest)
-            yield from slicer.pause()
+    for path, node, (bins, largest) in zip(paths, nodes, expiries, strict=True):
         is_other = node.kind is NodeKind.OTHER
         prefix = display(b"".join(one.name + one.separator for one in (path[:-1] if is_other else path)))
         names, label = tuple(one.name for one in path), f"{prefix}{OTHER}" if is_other else prefix or "all keys"
@@ -234,20 +230,22 @@ def expiry_report(root: FoldedNode, figures: Figures, scale: ExpiryScale, slicer
     return ExpiryReport(timelines=tuple(timelines), cliffs=tuple(cliffs), false_alarms=FALSE_ALARMS * len(timelines))
 
 
-def _find_expiring(
-    node: FoldedNode, path: tuple[FoldedNode, ...], found: list[Expiring], slicer: Slicer
-) -> Slices[int]:
-    """Collect the namespaces below that have a part of a node's expiring keys; return how many those are."""
-    ttls = [tally.ttl for tally in node.own_tallies()]
-    total = sum(ttl.expiries.total for ttl in ttls if ttl is not None and ttl.expiries is not None)
-    below = []
-    for child in node.children.values():
-        expiring = yield from _find_expiring(child, (*path, child), found, slicer)
-        total += expiring
-        below.append((expiring, (*path, child)))
-    found += [one for one in below if FEWEST_EXPIRING <= one[0] < total]
-    yield from slicer.pause()
-    return total
+def _most_expiring(root: N, slicer: Slicer) -> Slices[list[Path[N]]]:
+    """Return the namespaces with a part of what is above them in which most keys expire, ties by name."""
+    found: list[Path[N]] = []
+    waiting: list[Path[N]] = [(root,)]
+    while waiting:
+        path = waiting.pop()
+        for child in path[-1].below:
+            if child.expiring >= FEWEST_EXPIRING:
+                waiting.append((*path, child))
+                if child.expiring < path[-1].expiring:
+                    found.append((*path[1:], child))
+        yield from slicer.pause()
+    least = min(nlargest(MOST_TIMELINES, (path[-1].expiring for path in found)), default=0)
+    found = [path for path in found if path[-1].expiring >= least]
+    found.sort(key=lambda path: (-path[-1].expiring, [(node.name, node.separator) for node in path]))
+    return found[:MOST_TIMELINES]
 
 
 BinFigure = Callable[[Bin], Figure]

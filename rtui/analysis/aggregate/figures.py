@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from rtui.analysis import estimates
 from rtui.analysis.aggregate.expiry_bins import Bin
-from rtui.analysis.aggregate.sketch import ERROR, Sketch
+from rtui.analysis.aggregate.sketch import ERROR, Sizes
 from rtui.analysis.estimates import Estimate, Population, as_estimate
 from rtui.analysis.report.document import Quantiles
 from rtui.analysis.report.members import Figure
@@ -224,7 +224,7 @@ class Figures:
         """Return their share of the bytes of all keys."""
         return self.share(total, self._memory_bytes)
 
-    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False) -> Quantiles:
+    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False) -> Quantiles:
         """Return the spread of lengths, or of the bytes of keys."""
         p50, p90, p99 = sketch.quantiles(SHARES)
         return Quantiles(mean=sketch.mean, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
@@ -246,7 +246,7 @@ _NOTHING: Final = Estimate(0.0, 0.0, 0.0)
 class SampleFigures(Figures):
     """Figures of a random sample of keys: estimates for the whole keyspace."""
 
-    def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sketch) -> None:
+    def __init__(self, keyspace: SampledKeyspace, keys: int, memory: Sizes) -> None:
         """`keys` and `memory` are those of the sample."""
         super().__init__(keys, memory.sum)
         whole = keyspace.population
@@ -276,7 +276,7 @@ class SampleFigures(Figures):
         """Estimate by `SampleBytes`."""
         return self._bytes.share(sums())
 
-    def quantiles(self, sketch: Sketch, *, are_bytes: bool = False) -> Quantiles:
+    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False) -> Quantiles:
         """Estimate by order statistics: the sizes between which a quantile of the whole lies."""
         n, whole = sketch.count, self._part(sketch.count)
         if are_bytes:
@@ -293,7 +293,7 @@ class SampleFigures(Figures):
         return max(count, round(count * as_estimate(self._population).value / self._keys))
 
 
-def sums_of(sketch: Sketch) -> SizeSums:
+def sums_of(sketch: Sizes) -> SizeSums:
     """Return what the sizes of a sketch add up to; the largest is exact, so that it can be taken out of the sums."""
     largest, squares = sketch.largest(MOST_LARGE), sketch.sum_of_squares()
     if largest:

@@ -13,6 +13,7 @@ report.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -39,7 +40,10 @@ FEWEST_ROWS: Final = 8
 class FoldedNode:
     """A node of the folded tree."""
 
-    __slots__ = ("bytes", "children", "is_crowded", "keys", "kind", "name", "rows", "separator", "tallies")
+    __slots__ = (
+        *("bytes", "children", "is_crowded", "keys", "kind", "name", "rows", "separator", "tallies"),
+        *("expiring", "is_alike", "own_keys", "tally", "types"),
+    )
 
     def __init__(self, name: Name) -> None:
         self.name, self.separator, self.kind = name
@@ -53,6 +57,21 @@ class FoldedNode:
         """By type, what all keys here add up to, together."""
         self.rows: list[Rows] = []
         """Rows of keys here that are in no tally, while the tree is folded."""
+        self.tally: Tally
+        """What all keys here and below add up to; this and the following once the tree is summed."""
+        self.types: Counter[bytes | None]
+        """How many of them are of which type, under None for those whose type is not known."""
+        self.own_keys = 0
+        """Keys here, not below."""
+        self.expiring = 0
+        """Keys here and below that expire."""
+        self.is_alike = False
+        """Whether it adds up to the same as its only child."""
+
+    @property
+    def below(self) -> list[FoldedNode]:
+        """The nodes below it."""
+        return list(self.children.values())
 
     def own_tallies(self) -> Iterator[Tally]:
         """Yield what has been counted of each type here, not below."""

@@ -13,16 +13,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from rtui.analysis.aggregate.counted import CountedPatterns
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale, coarsen_to_budget
-from rtui.analysis.aggregate.folding import FoldedNode, folded
+from rtui.analysis.aggregate.folding import folded
 from rtui.analysis.aggregate.pattern_tree import NO_FACTS, Limits, PatternNode, PatternTree
 from rtui.analysis.aggregate.placement import Placement
 from rtui.analysis.aggregate.slot_counts import SlotCounts
+from rtui.analysis.aggregate.sums import SummedPatterns
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
-from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.slices import Slicer, Steps
 from rtui.keyspace.text.segments import Separators
 
 MOST_WAITING: Final = 16_384
@@ -32,14 +34,26 @@ FEWEST_ROWS: Final = 8
 """Nodes with fewer rows are passed over every second time that rows are counted."""
 
 
+class Snapshot(Protocol):
+    """The patterns of one moment, which are to be added up."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether keys may be added before it is added up, and do not change it."""
+
+    def counted(self) -> Steps[CountedPatterns[Any]]:
+        """Return what all patterns add up to."""
+        ...
+
+
 class PatternCounter(Protocol):
     """Counts the facts of keys by their patterns."""
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
 
-    def folded(self, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
-        """Return the root of the patterns as a report shows them; nothing is added before that is done."""
+    def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
+        """Return what a report is made of, of at most so many patterns, as it is at this moment."""
         ...
 
 
@@ -63,6 +77,23 @@ class Counters(NamedTuple):
 
 NewCounters: TypeAlias = Callable[[Separators, ExpiryScale, int | None], Counters]
 """Makes the counters of a pass with these separators and bins of expiries; so many levels are told apart, or all."""
+
+
+class _LiveTree:
+    """The tree of patterns, to be folded and added up as it is."""
+
+    is_copy = False
+
+    def __init__(self, tree: PatternTree, budget: int, slicer: Slicer) -> None:
+        self._tree = tree
+        self._budget = budget
+        self._slicer = slicer
+
+    def counted(self) -> Steps[SummedPatterns]:
+        root = yield from folded(self._tree, self._budget, self._slicer)
+        patterns = SummedPatterns(root, self._tree.scale)
+        yield from patterns.add_up(self._slicer)
+        return patterns
 
 
 class PatternCounts:
@@ -104,9 +135,10 @@ class PatternCounts:
             self._since_coarsening = 0
             self._coarsen()
 
-    def folded(self, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
-        """Return the root of the patterns as a report shows them; nothing is added before that is done."""
-        return folded(self.tree, budget, slicer)
+    def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
+        """Return what a report is made of; nothing may be added before that is added up."""
+        yield from slicer.pause()
+        return _LiveTree(self.tree, budget, slicer)
 
     def _coarsen(self) -> None:
         """Coarsen bins of expiries where there are too many; every row that waits may need one."""

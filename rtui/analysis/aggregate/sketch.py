@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import nlargest
 from itertools import accumulate
 from math import ceil
-from typing import Final
+from typing import Final, Protocol
 
 ERROR: Final = 0.01
 """How far a quantile may be off the true one, relative to it. Up to 99 all are exact."""
@@ -39,7 +39,7 @@ def _buckets() -> tuple[list[int], list[int]]:
     return lows, middles
 
 
-LOWS, _MIDDLES = _buckets()
+LOWS, MIDDLES = _buckets()
 """By bucket."""
 
 MOST_BUCKETS: Final = len(LOWS)
@@ -61,6 +61,22 @@ class _BucketCache(dict[int, int]):
 
 
 _bucket_of = _BucketCache().__getitem__
+
+
+class Sizes(Protocol):
+    """What can be read from a sketch."""
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+    @property
+    def sum(self) -> int: ...  # noqa: D102
+    @property
+    def max(self) -> int: ...  # noqa: D102
+    @property
+    def mean(self) -> float: ...  # noqa: D102
+    def quantiles(self, shares: Sequence[float]) -> list[int]: ...  # noqa: D102
+    def sum_of_squares(self) -> float: ...  # noqa: D102
+    def largest(self, most: int) -> list[float]: ...  # noqa: D102
 
 
 class Sketch:
@@ -93,6 +109,12 @@ class Sketch:
             self._counts.update(map(_bucket_of, sizes))
             self._add_figures(len(sizes), sum(sizes), min(sizes), max(sizes))
 
+    def copy(self) -> Sketch:
+        """Return a sketch of the same sizes."""
+        made = Sketch()
+        made.merge(self)
+        return made
+
     def merge(self, other: Sketch) -> None:
         """Add all sizes of another sketch."""
         if other.count:
@@ -105,7 +127,7 @@ class Sketch:
         self.count += count
         self.sum += total
 
-    def quantiles(self, shares: Iterable[float]) -> list[int]:
+    def quantiles(self, shares: Sequence[float]) -> list[int]:
         """Return the sizes at or below which these shares (0 … 1) of all lie, ascending; all 0 where there is none.
 
         Each is within ERROR of the true one; the smallest and the largest are exact.
@@ -117,7 +139,7 @@ class Sketch:
         found = []
         for share in shares:
             rank = max(0, ceil(share * self.count) - 1)
-            size = _MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]]
+            size = MIDDLES[buckets[min(bisect_right(ends, rank), len(buckets) - 1)]]
             exact = self.min if rank == 0 else self.max if rank >= self.count - 1 else None
             found.append(max(self.min, min(self.max, size)) if exact is None else exact)
         return found
@@ -129,13 +151,13 @@ class Sketch:
 
     def sum_of_squares(self) -> float:
         """Return the sum of all squares, to two percent: what a variance is made of."""
-        return float(sum(count * _MIDDLES[bucket] ** 2 for bucket, count in self._counts.items()))
+        return float(sum(count * MIDDLES[bucket] ** 2 for bucket, count in self._counts.items()))
 
     def largest(self, most: int) -> list[float]:
         """Return the largest sizes, descending, each within ERROR of the true one, and as `sum_of_squares` has it."""
         found: list[float] = []
         for bucket in nlargest(most, self._counts):
-            found += [float(_MIDDLES[bucket])] * min(self._counts[bucket], most - len(found))
+            found += [float(MIDDLES[bucket])] * min(self._counts[bucket], most - len(found))
             if len(found) == most:
                 break
         return found

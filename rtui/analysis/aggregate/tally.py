@@ -135,6 +135,11 @@ class Tally:
         if frequency is not None:
             self.frequency = _added(self.frequency, histogram(frequency, FREQUENCY_EDGES))
 
+    @property
+    def expiring(self) -> int:
+        """Keys that expire."""
+        return 0 if self.ttl is None or self.ttl.expiries is None else self.ttl.expiries.total
+
     def merge(self, other: Tally, *, expiries: bool = True) -> None:
         """Add another tally, which stays as it is; the times of expiry only where `expiries` is true."""
         self.keys += other.keys

@@ -16,7 +16,6 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
@@ -144,7 +143,6 @@ class TopKeys:
         """Keys in each list."""
         self._thresholds = thresholds or preset(DEFAULT_PRESET)
         self._over: dict[bytes, int] = {}
-        """By type, how many keys were above the thresholds; a type that could not be judged is missing."""
         self._left_out: dict[bytes | None, int] = {}
         """By type, the most that the length of a key may be that was not asked for it."""
         self._by_memory: dict[bytes | None, Ranking] = {}
@@ -205,9 +203,13 @@ class TopKeys:
         """Return all lists by type, and those of the hottest keys."""
         return chain(self._by_memory.values(), self._by_length.values(), (self._by_frequency, self._by_idle))
 
-    def report(self, figures: Figures | None = None) -> BigReport:
-        """Return all lists of biggest keys; `figures` turns counts into figures, as counted by default."""
-        figures = figures or Figures()
+    @property
+    def over(self) -> dict[bytes, int]:
+        """By type, how many keys were above the thresholds; a type that could not be judged is missing."""
+        return self._over.copy()
+
+    def report(self) -> BigReport:
+        """Return all lists of biggest keys, with counts as they are."""
         by_memory = {key_type: ranking.records() for key_type, ranking in self._by_memory.items()}
         by_length = {key_type: ranking.records() for key_type, ranking in self._by_length.items()}
         elements = [records for key_type, records in by_length.items() if key_type not in (STRING.name, None)]
@@ -216,7 +218,7 @@ class TopKeys:
             by_length=self._over_all(elements, "length"),
             by_type_memory={key_type: records for key_type, records in by_memory.items() if key_type is not None},
             by_type_length={key_type: records for key_type, records in by_length.items() if key_type is not None},
-            over={key_type: figures.keys(count) for key_type, count in self._over.items()},
+            over=dict(self._over),
         )
 
     def _over_all(self, lists: Iterable[tuple[KeyRecord, ...]], measure: RankedField) -> tuple[KeyRecord, ...]:

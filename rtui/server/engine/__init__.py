@@ -9,10 +9,13 @@ from typing import Final
 ENVIRONMENT: Final = "RTUI_ENGINE"
 """The variable of the environment that chooses the engine: `pure` turns the compiled one off."""
 
+EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges")
+"""The modules that are compiled."""
+
 
 def is_built() -> bool:
     """Tell whether the extensions were built for this interpreter."""
-    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in ("_core", "_name_table", "_ranges"))
+    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in EXTENSIONS)
 
 
 def engine_name() -> str:

@@ -11,6 +11,9 @@ from rtui.server.engine._nodes cimport Tree
 from rtui.server.engine._tallies cimport Wide
 
 
+cdef object wide_object(const Wide* wide)
+
+
 cdef class Column:
     cdef int64_t* values
     cdef size_t capacity

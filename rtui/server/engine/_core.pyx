@@ -1,8 +1,7 @@
 """The compiled counters of keys: patterns with what their keys add up to, and hash slots.
 
-`PatternTable` turns the columns of a batch into C arrays and hands them to `_tree`, which needs no Python; `FoldedTable`
-is a copy of it for one report (`_folding`), whose nodes are turned into objects of `rtui.analysis.aggregate` one by one.
-`SlotTable` counts by hash slot. Both tables have a lock, so that threads may add to them and read them.
+`PatternTable` turns the columns of a batch into C arrays and hands them to `_tree`, which needs no Python; `_folded`
+reads it for a report. `SlotTable` counts by hash slot. Both have a lock, so that threads may add to them and read them.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -19,15 +18,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
-from rtui.server.engine._folding cimport (
-    Fold,
-    Folding,
-    copy_tree,
-    free_folding,
-    merge_light_folds,
-    put_in_order,
-    trim_folds,
-)
 from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
 from rtui.server.engine._nodes cimport NO_SEPARATOR, Threshold, Tree, free_tree, set_up_tree
 from rtui.server.engine._tallies cimport (
@@ -36,16 +26,8 @@ from rtui.server.engine._tallies cimport (
     FREQUENCY_BINS,
     IDLE_BINS,
     TTL_BINS,
-    BucketCount,
     Columns,
-    ExpiryBin,
-    Shared,
-    Squares,
-    TallyData,
     Wide,
-    free_tallies,
-    merge_tallies,
-    tally_of,
     wide_add,
     wide_high,
     wide_is_small,
@@ -56,19 +38,15 @@ from rtui.server.engine._tree cimport add_keys
 from bisect import bisect_right
 from random import SystemRandom
 
-from rtui.analysis.aggregate.expiry_bins import FINENESS, ExpiryBins
-from rtui.analysis.aggregate.folding import FoldedNode
-from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL, FINAL, INTERIM
-from rtui.analysis.aggregate.sketch import LOWS, Sketch
-from rtui.analysis.aggregate.tally import TTL_EDGES_MS, Tally, TtlTally
-from rtui.analysis.report.document import NodeKind
+from rtui.analysis.aggregate.expiry_bins import FINENESS
+from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL, INTERIM
+from rtui.analysis.aggregate.sketch import LOWS
+from rtui.analysis.aggregate.tally import TTL_EDGES_MS
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S
 from rtui.keyspace.slots import SLOTS
 
 cdef enum:
     SLOT_COUNT = 16384
-
-cdef tuple KINDS = (NodeKind.LITERAL, NodeKind.OTHER, NodeKind.PATTERN)
 
 
 cdef PyThread_type_lock new_lock() except NULL:
@@ -183,7 +161,8 @@ cdef class PatternTable:
         tree.limits.children, tree.limits.names = limits.children, limits.names
         tree.limits.nodes, tree.limits.expiry_bins = limits.nodes, limits.expiry_bins
         tree.limits.keys_between_coarsening = limits.keys_between_coarsening
-        set_threshold(&tree.interim, INTERIM)
+        tree.interim.of_all, tree.interim.of_parent = INTERIM.of_all, INTERIM.of_parent
+        tree.interim.least_keys = INTERIM.least_keys
         fill_edges(tree.shared.ttl_edges_ms, TTL_EDGES_MS, TTL_BINS - 1)
         fill_edges(tree.shared.idle_edges_s, IDLE_EDGES_S, IDLE_BINS - 1)
         fill_edges(tree.shared.frequency_edges, FREQUENCY_EDGES, FREQUENCY_BINS - 1)
@@ -266,152 +245,10 @@ cdef class PatternTable:
         return self.tree.size
 
 
-cdef void set_threshold(Threshold* to, threshold) except *:
-    to.of_all, to.of_parent, to.least_keys = threshold.of_all, threshold.of_parent, threshold.least_keys
-
-
-cdef class FoldedTable:
-    """A folded copy of a pattern table: call `merge_light`, `trim`, then `node` for each; keys may be added meanwhile."""
-
-    cdef PatternTable table
-    cdef Folding folding
-    cdef list made
-
-    def __cinit__(self, PatternTable table not None):
-        cdef bint is_copied
-        self.table = table
-        self.made = []
-        with nogil:
-            table.lock()
-            is_copied = not table.is_broken and copy_tree(&self.folding, &table.tree)
-            table.unlock()
-        if not is_copied:
-            raise MemoryError
-
-    def __dealloc__(self):
-        free_folding(&self.folding)
-
-    def merge_light(self):
-        """Merge the light names of crowded namespaces."""
-        cdef Threshold final
-        set_threshold(&final, FINAL)
-        with nogil:
-            merge_light_folds(&self.folding, &final)
-
-    def trim(self, size_t budget):
-        """Keep the heaviest nodes, and return how many there are now."""
-        cdef bint is_done
-        with nogil:
-            is_done = trim_folds(&self.folding, budget)
-            if is_done:
-                put_in_order(&self.folding)
-        if not is_done:
-            raise MemoryError
-        self.made = []
-        return self.folding.count
-
-    def node(self, size_t index):
-        """Return a node, and put it below its parent, which was asked for before."""
-        cdef Fold* fold
-        cdef tuple name
-        if index != <size_t>len(self.made) or index >= self.folding.count:
-            raise IndexError(index)
-        fold = self.folding.order[index]
-        name = (
-            (<const char*>fold.name)[: fold.length] if fold.length else b"",
-            b"" if fold.separator == NO_SEPARATOR else bytes((fold.separator,)),
-            KINDS[fold.kind],
-        )
-        node = FoldedNode(name)
-        node.is_crowded = bool(fold.is_crowded)
-        node.keys = fold.keys
-        node.bytes = wide_object(&fold.memory)
-        node.tallies = self.tallies_of(fold)
-        if fold.parent != NULL:
-            self.made[fold.parent.index].children[name] = node
-        self.made.append(node)
-        return node
-
-    cdef dict tallies_of(self, Fold* fold):
-        """Return the tallies of a node by type, those of all its sources added up."""
-        cdef TallyData* joined = NULL
-        cdef TallyData* tally
-        cdef TallyData* sum
-        cdef const Shared* shared = &self.folding.shared
-        cdef Fold* source = fold
-        cdef dict found = {}
-        if fold.next_source == NULL:
-            tally = fold.tallies
-        else:
-            while source != NULL:
-                tally = source.tallies
-                while tally != NULL:
-                    sum = tally_of(&joined, shared, tally.key_type)
-                    if sum == NULL or not merge_tallies(sum, tally, shared):
-                        free_tallies(joined, shared)
-                        raise MemoryError
-                    tally = tally.next
-                source = source.next_source
-            tally = joined
-        try:
-            while tally != NULL:
-                found[self.table.type_names[tally.key_type]] = [tally_object(tally, self.table.scale)]
-                tally = tally.next
-        finally:
-            free_tallies(joined, shared)
-        return found
-
-
 cdef object wide_object(const Wide* wide):
     if wide_is_small(wide):
         return wide_low(wide)
     return (<object>wide_high(wide) << 64) + <uint64_t>wide_low(wide)
-
-
-cdef object squares_object(const Squares* squares):
-    if not squares.part[1] and not squares.part[2]:
-        return squares.part[0]
-    return (<object>squares.part[2] << 128) + (<object>squares.part[1] << 64) + squares.part[0]
-
-
-cdef object tally_object(const TallyData* tally, scale):
-    cdef const BucketCount* bucket
-    cdef const ExpiryBin* one
-    cdef uint32_t at
-    cdef int index
-    cdef dict counts
-    cdef list bins
-    made = Tally(scale)
-    made.keys = tally.keys
-    if tally.has_memory:
-        counts = {}
-        for at in range(tally.memory.capacity):
-            bucket = &tally.memory.slots[at]
-            if bucket.keys:
-                counts[bucket.bucket] = bucket.keys
-        made.memory = Sketch.of(counts, wide_object(&tally.memory.sum), tally.memory.smallest, tally.memory.largest)
-    if tally.has_ttl:
-        ttl = made.ttl = TtlTally(scale)
-        ttl.known_keys = tally.ttl.known_keys
-        ttl.no_ttl_keys = tally.ttl.bins[0]
-        ttl.no_ttl_memory_bytes = wide_object(&tally.ttl.no_ttl_memory)
-        ttl.no_ttl_squares = squares_object(&tally.ttl.no_ttl_squares)
-        ttl.no_ttl_largest = tuple([tally.ttl.no_ttl_largest[index] for index in range(tally.ttl.no_ttl_largest_count)])
-        ttl.expiring_largest = tally.ttl.expiring_largest
-        ttl.bins = [tally.ttl.bins[index] for index in range(1, TTL_BINS)]
-        if tally.ttl.is_any_expiring:
-            ttl.soonest_ms = wide_object(&tally.ttl.soonest_ms)
-            bins = []
-            for at in range(tally.ttl.expiries.capacity):
-                one = &tally.ttl.expiries.slots[at]
-                if one.keys:
-                    bins.append((one.start_min, one.keys, wide_object(&one.memory), squares_object(&one.squares)))
-            ttl.expiries = ExpiryBins.of(scale, tally.ttl.expiries.coarseness, bins)
-    if tally.has_idle:
-        made.idle = [tally.idle[index] for index in range(IDLE_BINS)]
-    if tally.has_frequency:
-        made.frequency = [tally.frequency[index] for index in range(FREQUENCY_BINS)]
-    return made
 
 
 cdef class SlotTable:

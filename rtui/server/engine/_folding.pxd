@@ -2,8 +2,8 @@
 
 All nodes are copied into one array, their names and tallies, which stay as they are, into one block beside it. So the
 tree may grow again as soon as it was copied. Merging a node into a sibling that is not there yet gives it another name,
-so no node is ever made beside the copies; a node that others were merged into has them as further sources (a chain), and
-the tallies of all its sources are added up when it is read.
+so no node is ever made beside the copies; a node that others were merged into has them as further sources (a chain).
+The tallies of all sources are added up at last, when it is known what remains (`_sums`).
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -21,6 +21,7 @@ from rtui.server.engine._nodes cimport (
     is_generic_name,
     walked,
 )
+from rtui.server.engine._pool cimport Pool, free_pool, set_up_pool
 from rtui.server.engine._shrinking cimport Ranked, compare_ranked, is_reached
 from rtui.server.engine._tallies cimport (
     BucketCount,
@@ -35,6 +36,11 @@ from rtui.server.engine._tallies cimport (
     wide_join,
     wide_take,
 )
+
+cdef struct TypeKeys:
+    TypeKeys* next
+    int64_t keys
+    int32_t key_type
 
 cdef struct Fold:
     Fold* parent
@@ -56,12 +62,19 @@ cdef struct Fold:
     bint is_crowded
     bint is_generic
     bint is_kept
+    bint is_alike  # adds up to the same as its only child
+    TallyData* total  # all keys here and below; no times of expiry
+    TypeKeys* types
+    int64_t own_keys
+    int64_t expiring  # here and below
 
 cdef struct Folding:
     uint64_t seed
     uint32_t most_children
     Shared shared  # as the tree has it, but with pools of its own
     Pools pools  # for tallies that are added up
+    Pool types
+    TallyData* by_type  # of all keys; no times of expiry
     char* copied  # names and tallies
     size_t copied_size
     Fold* nodes
@@ -241,6 +254,7 @@ cdef inline bint copy_tree(Folding* folding, const Tree* tree) noexcept nogil:
     folding.most_children = tree.limits.children
     folding.shared = tree.shared
     set_up_pools(&folding.pools)
+    set_up_pool(&folding.types, sizeof(TypeKeys))
     folding.shared.pools = &folding.pools
     folding.slots = 64
     while folding.slots < 2 * tree.size:
@@ -420,6 +434,7 @@ cdef inline bint trim_folds(Folding* folding, size_t budget) noexcept nogil:
 
 cdef inline void free_folding(Folding* folding) noexcept nogil:
     free_pools(&folding.pools)
+    free_pool(&folding.types)
     free(folding.copied)
     free(folding.nodes)
     free(folding.table)

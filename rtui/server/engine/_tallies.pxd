@@ -394,7 +394,8 @@ cdef inline bint add_ttl(TtlData* ttl, const Shared* shared, const Columns* colu
     return True
 
 
-cdef inline bint merge_ttl(TtlData* to, const TtlData* other, const Shared* shared) noexcept nogil:
+cdef inline void merge_lives(TtlData* to, const TtlData* other) noexcept nogil:
+    """Add all but the times of expiry."""
     cdef int index
     to.known_keys += other.known_keys
     wide_join(&to.no_ttl_memory, &other.no_ttl_memory)
@@ -409,8 +410,6 @@ cdef inline bint merge_ttl(TtlData* to, const TtlData* other, const Shared* shar
         if not to.is_any_expiring or wide_is_less(&other.soonest_ms, &to.soonest_ms):
             to.soonest_ms = other.soonest_ms
         to.is_any_expiring = True
-        return merge_expiries(&to.expiries, &other.expiries, shared)
-    return True
 
 
 cdef inline bint add_facts(TallyData* tally, const Shared* shared, const Columns* columns, size_t index) noexcept nogil:
@@ -433,8 +432,8 @@ cdef inline bint add_facts(TallyData* tally, const Shared* shared, const Columns
     return True
 
 
-cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Shared* shared) noexcept nogil:
-    """Add another tally, which stays as it is."""
+cdef inline bint merge_figures(TallyData* to, const TallyData* other, const Shared* shared) noexcept nogil:
+    """Add another tally, which stays as it is, without its times of expiry."""
     cdef int index
     to.keys += other.keys
     if other.has_memory:
@@ -443,8 +442,7 @@ cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Shar
             return False
     if other.has_ttl:
         to.has_ttl = True
-        if not merge_ttl(&to.ttl, &other.ttl, shared):
-            return False
+        merge_lives(&to.ttl, &other.ttl)
     to.has_idle = to.has_idle or other.has_idle
     for index in range(IDLE_BINS):
         to.idle[index] += other.idle[index]
@@ -452,6 +450,11 @@ cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Shar
     for index in range(FREQUENCY_BINS):
         to.frequency[index] += other.frequency[index]
     return True
+
+
+cdef inline bint merge_tallies(TallyData* to, const TallyData* other, const Shared* shared) noexcept nogil:
+    """Add another tally, which stays as it is."""
+    return merge_figures(to, other, shared) and merge_expiries(&to.ttl.expiries, &other.ttl.expiries, shared)
 
 
 cdef inline TallyData* tally_of(TallyData** first, const Shared* shared, int32_t key_type) noexcept nogil:

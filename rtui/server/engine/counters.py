@@ -7,21 +7,21 @@ environment turns them off.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
-from rtui.analysis.aggregate.expiry_bins import ExpiryScale
-from rtui.analysis.aggregate.folding import FoldedNode
+from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.pattern_counts import Counters, pure_counters
 from rtui.analysis.aggregate.pattern_tree import Limits
 from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
-from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import engine_name, is_built
 
 if is_built():
-    from rtui.server.engine import _core
+    from rtui.server.engine import _core, _folded
 
 
 def new_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
@@ -52,18 +52,37 @@ class CompiledPatternCounts:
             int(asked_at_s * 1000),
         )
 
-    def folded(self, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
-        """Return the root of the patterns as a report shows them, all of the moment at which that begins."""
-        table = _core.FoldedTable(self._table)
-        yield from slicer.pause()
-        table.merge_light()
-        yield from slicer.pause()
-        count = table.trim(budget)
-        root = table.node(0)
-        for index in range(1, count):
+    def snapshot(self, budget: int, slicer: Slicer) -> Steps[FoldedPatterns]:
+        """Return what a report is made of, copied without the GIL."""
+        patterns = FoldedPatterns(self._table, budget)
+        yield patterns.table.copy
+        return patterns
+
+
+class FoldedPatterns:
+    """A copy of the patterns of one moment; see `Snapshot` and, once it is added up, `CountedPatterns`."""
+
+    is_copy = True
+
+    def __init__(self, table: _core.PatternTable, budget: int) -> None:
+        self.table = _folded.FoldedTable(table)
+        self.root: _folded.FoldedNode
+        self.by_type: Mapping[bytes | None, _folded.FoldedTally]
+        self._budget = budget
+
+    def counted(self) -> Steps[FoldedPatterns]:
+        """Fold and add up without the GIL; this is the result."""
+        yield partial(self.table.fold, self._budget)
+        self.root, self.by_type = self.table.root(), self.table.by_type()
+        return self
+
+    def expiries(self, nodes: Sequence[_folded.FoldedNode], slicer: Slicer) -> Slices[list[tuple[ExpiryBins, int]]]:
+        """Return for each node when the keys at and below it expire, and the size of the largest of them."""
+        found = []
+        for node in nodes:
+            found.append(self.table.expiries(node))
             yield from slicer.pause()
-            table.node(index)
-        return root
+        return found
 
 
 class CompiledSlotCounts:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rtui import __version__
-from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.aggregates import Counted
 from rtui.analysis.report.document import (
     ColumnState,
     CostReport,
@@ -39,21 +39,20 @@ from rtui.server.wire.replies import Reply
 
 
 def coverage_of(
-    findings: Aggregates, work: Scan | SamplePass | None, progress: Progress, *, size: int | None, why_ended: str | None
+    counted: Counted, work: Scan | SamplePass | None, progress: Progress, *, size: int | None, why_ended: str | None
 ) -> Coverage:
-    """Return what the figures in `findings` rest on; `work` is what finds them, `size` the keys there are, if known."""
+    """Return what figures of these keys rest on; `work` is what finds them, `size` the keys there are, if known."""
     is_sample, is_done = isinstance(work, SamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
     says_why = not is_done and (progress.state.is_over or not is_sample)
-    keys = findings.summed_keys
-    seen = keys + findings.unread_keys
+    seen = counted.keys + counted.unread_keys
     return Coverage(
         CoverageKind.ESTIMATE if is_sample else CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL,
-        keys,
+        counted.keys,
         None if is_sample else 1.0 if is_whole else progress.fraction,
         work.population if isinstance(work, SamplePass) else seen if is_whole else size,
-        vanished=findings.vanished_keys,
-        unread=findings.unread_keys,
+        vanished=counted.vanished_keys,
+        unread=counted.unread_keys,
         repeats_possible=isinstance(work, Scan) and is_done and work.repeats_possible,
         reason=str(progress.reason or why_ended or "it is under way") if says_why else "",
     )

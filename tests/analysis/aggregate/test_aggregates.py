@@ -18,6 +18,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
 from rtui.analysis.report.tables.cells import plain
+from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.aggregate.naive import by_path, check, nodes, records
 
@@ -71,8 +72,7 @@ def aggregates_of(batches: Batches, scope: Scope | None = None, node_budget: int
 
 def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None = None) -> Summary:
     """The summary, all slices at once."""
-    (found,) = (one for one in aggregates.summary(sample) if one is not None)
-    return found
+    return finish(aggregates.summary(sample))
 
 
 def batch_of(keys: Sequence[bytes], memory_bytes: int = 100) -> tuple[InspectedBatch, float]:
@@ -191,14 +191,15 @@ def test_hostile_names_take_no_room() -> None:
 
 
 def test_a_summary_is_of_one_moment() -> None:
-    aggregates = aggregates_of([batch_of([b"a:%d" % number for number in range(100)])])
-    slices = aggregates.summary()
-    first = next(slices)
-    aggregates.add(*batch_of([b"b:1"]))
-    found = first or next(one for one in slices if one is not None)
-    assert (found.root.stats.keys, aggregates.keys) == (100, 101) if first is None else True
-    slices.close()
-    assert summary_of(aggregates).root.stats.keys == 101
+    aggregates = aggregates_of([batch_of([b"a:%d:b%d" % (number, number % 100) for number in range(5_000)])])
+    slices, added = aggregates.summary(), 0
+    with pytest.raises(StopIteration) as end:
+        while True:
+            next(slices)
+            aggregates.add(*batch_of([b"b:1"]))
+            added += 1
+    assert end.value.value.root.stats.keys == aggregates.counted.keys == 5_000
+    assert summary_of(aggregates).root.stats.keys == aggregates.keys == 5_000 + added
 
 
 def test_unread_keys_are_counted_and_nothing_else_is_known_of_them() -> None:

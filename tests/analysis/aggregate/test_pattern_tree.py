@@ -16,6 +16,7 @@ from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.pattern_tree import MOST_CHILDREN
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node, NodeKind, Scope, Summary
+from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 
 Keys = Sequence[tuple[bytes, int]]
@@ -31,13 +32,12 @@ def summary_of(keys: Keys, *, budget: int = 4096, batch: int = 100, live: bool =
             InspectedBatch(b"string", [key for key, _ in some], [-1] * len(some), [size for _, size in some]), 1.0
         )
         if live and first // batch % 20 == 0:
-            (now,) = (one for one in found.summary() if one is not None)
+            now = finish(found.summary())
             assert (now.root.stats.keys, now.root.stats.memory_bytes) == (
                 first + len(some),
                 sum(size for _, size in keys[: first + len(some)]),
             )
-    (summary,) = (one for one in found.summary() if one is not None)
-    return summary
+    return finish(found.summary())
 
 
 def shuffled(keys: Keys, seed: int) -> Keys:
@@ -172,7 +172,7 @@ def test_memory_does_not_grow_with_names(form: bytes) -> None:
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert max(sizes) < 4 << 20
-    (summary,) = (one for one in found.summary() if one is not None)
+    summary = finish(found.summary())
     assert summary.root.stats.keys == 20_000
     for *_, node in summary.root.walk():
         assert len(node.children) <= MOST_CHILDREN + 3

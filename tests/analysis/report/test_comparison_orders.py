@@ -13,6 +13,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Report, Scope
+from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.report.test_comparison import report
 from tests.made_report import made_report, node
@@ -44,7 +45,7 @@ def inspected(keys: list[bytes], budget: int) -> Report:
         some = keys[first : first + BATCH]
         ttl_ms = [NO_EXPIRY if len(key) % 2 else 5000 for key in some]
         found.add(InspectedBatch(b"string", some, ttl_ms, [len(key) * 10 for key in some]), 1.0)
-    summary = next(one for one in found.summary() if one is not None)
+    summary = finish(found.summary())
     made = made_report()
     coverage = Coverage(CoverageKind.EXACT, len(keys), 1.0, len(keys))
     return replace(made, head=replace(made.head, coverage=coverage), summary=summary)

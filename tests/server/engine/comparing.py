@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from random import Random
+from typing import Any
 
 from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.counted import CountedPatterns, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.folding import FoldedNode
 from rtui.analysis.aggregate.pattern_counts import Counters, PatternCounter, PatternCounts
 from rtui.analysis.aggregate.pattern_tree import Limits
 from rtui.analysis.aggregate.slot_counts import SlotCounts
-from rtui.analysis.aggregate.tally import InspectedBatch, Tally
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Scope, Summary
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.segments import Separators
@@ -22,6 +23,8 @@ from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCount
 STARTED_S = 1_790_000_000.0
 
 Batches = Iterable[tuple[InspectedBatch, float]]
+
+SHARES = (0.5, 0.0, 0.001, 0.01, 0.1, 0.25, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 TYPES = (b"string", b"string", b"string", b"hash", b"zset", b"unheard-of", None)
 
@@ -63,44 +66,44 @@ def same(pure: Aggregates, compiled: Aggregates, budget: int) -> None:
 
 
 def summary_of(aggregates: Aggregates, sample: SampledKeyspace | None) -> Summary:
-    (found,) = (one for one in aggregates.summary(sample) if one is not None)
-    return found
+    return finish(aggregates.summary(sample))
 
 
 def lines(patterns: PatternCounter, budget: int) -> Iterator[object]:
     """Yield all that the folded tree says."""
-    return told(finish(patterns.folded(budget, Slicer())))
+    return told(counted(patterns, budget))
 
 
-def told(root: FoldedNode) -> Iterator[object]:
-    """Yield all that a folded tree says, children in their order."""
-    waiting: list[tuple[int, FoldedNode]] = [(0, root)]
+def counted(patterns: PatternCounter, budget: int) -> CountedPatterns[Any]:
+    """Fold patterns and add them up."""
+    return finish(finish(patterns.snapshot(budget, Slicer())).counted())
+
+
+def told(patterns: CountedPatterns[Any]) -> Iterator[object]:
+    """Yield all that patterns of a report say, children in their order."""
+    waiting = [(0, patterns.root)]
     while waiting:
         level, node = waiting.pop()
         yield level, node.name, node.separator, node.kind, node.is_crowded, node.keys, node.bytes
-        yield {key_type: facts(joined(tallies)) for key_type, tallies in node.tallies.items()}
-        waiting += [(level + 1, child) for child in node.children.values()]
+        yield node.own_keys, node.expiring, node.is_alike, dict(node.types), facts(node.tally)
+        ((bins, largest),) = finish(patterns.expiries([node], Slicer()))
+        yield bins.coarseness, bins.total, list(bins.bins()), largest
+        waiting += [(level + 1, child) for child in node.below]
+    yield {key_type: facts(tally) for key_type, tally in patterns.by_type.items()}
 
 
-def joined(tallies: list[Tally]) -> Tally:
-    made = Tally(tallies[0]._scale)
-    for one in tallies:
-        made.merge(one)
-    return made
-
-
-def facts(tally: Tally) -> object:
+def facts(tally: KeySums) -> object:
     memory, ttl = tally.memory, tally.ttl
     return (
         tally.keys,
-        memory and (memory.count, memory.sum, memory.min, memory.max, dict(memory._counts)),
+        memory and (memory.count, memory.sum, memory.max, memory.mean, memory.quantiles(SHARES)),
+        memory and (memory.sum_of_squares(), memory.largest(7), memory.quantiles([1.0]) if memory.count else None),
         tally.idle,
         tally.frequency,
         ttl
         and (
             (ttl.known_keys, ttl.no_ttl_keys, ttl.no_ttl_memory_bytes, ttl.no_ttl_squares, ttl.no_ttl_largest),
-            (ttl.expiring_largest, ttl.soonest_ms, ttl.bins),
-            ttl.expiries and (ttl.expiries.coarseness, ttl.expiries.total, list(ttl.expiries.bins())),
+            (ttl.soonest_ms, ttl.bins),
         ),
     )
 

@@ -26,7 +26,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import ENVIRONMENT, engine_name, is_built
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
 from tests.grammar import CONVENTIONS, WORDS, Grammar
-from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare, lines, told
+from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare, counted, lines, told
 
 if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
     assert is_built(), "the compiled engine was not built"
@@ -189,8 +189,8 @@ def test_what_is_not_a_batch_is_refused_and_changes_nothing() -> None:
             patterns.add(InspectedBatch(b"string", [b"a", wrong]), STARTED_S)  # type: ignore[list-item]
     with pytest.raises(ValueError, match="separator"):
         CompiledPatternCounts(Separators((b"::",)), ExpiryScale(0))
-    root = finish(patterns.folded(10, Slicer()))
-    assert (root.keys, root.children, root.tallies) == (0, {}, {})
+    root = counted(patterns, 10).root
+    assert (root.keys, root.below, root.types) == (0, [], {})
 
 
 def test_a_batch_that_changes_while_it_is_read_is_refused() -> None:
@@ -221,14 +221,13 @@ def test_what_is_added_while_patterns_are_folded_does_not_change_them() -> None:
     for batch, asked_at_s in batches:
         patterns.add(batch, asked_at_s)
         same.add(batch, asked_at_s)
-    work = patterns.folded(50, Slicer(lambda: 0.0, 0.0))
-    next(work)
+    snapshot = finish(patterns.snapshot(50, Slicer()))
     for batch, asked_at_s in [*later, *batches]:
         patterns.add(batch, asked_at_s)
-    assert list(told(finish(work))) == list(lines(same, 50))
+    assert list(told(finish(snapshot.counted()))) == list(lines(same, 50))
     for batch, asked_at_s in [*batches, *later, *batches]:
         other.add(batch, asked_at_s)
-    assert finish(patterns.folded(50, Slicer())).keys == finish(other.folded(50, Slicer())).keys
+    assert list(lines(patterns, 50)) == list(lines(other, 50))
 
 
 def test_threads_may_add_while_others_fold() -> None:
@@ -242,15 +241,15 @@ def test_threads_may_add_while_others_fold() -> None:
 
     def fold() -> None:
         for _ in range(20):
-            root = finish(patterns.folded(100, Slicer()))
-            assert root.keys == sum(tally.keys for tally in root.all_tallies())
+            found = counted(patterns, 100)
+            assert found.root.keys == found.root.tally.keys == sum(found.root.types.values())
             slots.report()
 
     with ThreadPoolExecutor(4) as threads:
         for done in [threads.submit(one) for one in (add, fold, add, fold)]:
             done.result()
     count = 2 * sum(len(batch.keys) for batch, _ in batches)
-    assert finish(patterns.folded(100, Slicer())).keys == sum(slots.report().keys) == count
+    assert counted(patterns, 100).root.keys == sum(slots.report().keys) == count
 
 
 HUNGRY = """
@@ -278,7 +277,7 @@ for at in range(400_000):
             break
 assert errors == 3, "the limit was not reached"
 try:
-    finish(patterns.folded(10, Slicer()))
+    finish(patterns.snapshot(10, Slicer()))
 except MemoryError:
     print("refused")
 """
