@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -40,10 +41,14 @@ from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_th
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
     from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
 
 CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
+
+QUICK_S: Final = 0.05
+"""A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
 
 CONNECT_POLL_S: Final = 0.2
 """How often the state of a connection that is being made is shown."""
@@ -82,7 +87,10 @@ class RtuiApp(App[int]):
         super().__init__()
         TERMINAL.ascii_only = options.ascii_only
         self.options = options
-        self._session = session
+        self._given_session = session
+        self._session: Session | None = None
+        self._start: tuple[Session, asyncio.Task[None]] | None = None
+        """A session that began to connect before the first screen."""
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
         self._redraw_timer: Timer | None = None
@@ -105,21 +113,36 @@ class RtuiApp(App[int]):
         """Return the variables that themes may set beyond Textual's own."""
         return dict(VARIABLE_DEFAULTS)
 
-    def get_default_screen(self) -> ConnectScreen:
-        """Return the connect screen, the first one."""
+    async def on_load(self) -> None:
+        """Connect; go on with the first screen once that is done, or takes too long."""
+        session = self._new_session()
+        start = asyncio.create_task(session.start(), name="rtui connect")
+        self._start = session, start
+        await asyncio.wait([start], timeout=QUICK_S)
+
+    def get_default_screen(self) -> Screen[None]:
+        """Return the first screen: the tree where the server has answered already, else the connect screen.
+
+        Painting the connect screen takes as long as painting the tree.
+        """
+        if self._start is not None:
+            session, start = self._start
+            if start.done() and start.exception() is None:
+                return self._browse(session)
         return ConnectScreen(self.options.target.label)
 
     def on_mount(self) -> None:
-        """Connect after the first paint."""
+        """Begin after the first paint."""
         for message in self._theme_messages:
             self.notify(message, title="Theme", severity="warning", markup=False)
         self.call_after_refresh(self.begin)
 
     @on(ConnectScreen.Retry)
     async def begin(self) -> None:
-        """Connect in a worker."""
-        work = self._open_session()
-        self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
+        """Connect in a worker, unless that is done."""
+        if self._session is None:
+            work = self._open_session()
+            self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
     def _on_driver_message(self, message: Message) -> None:
         """Have scans yield the event loop to input; called from the thread that reads the terminal."""
@@ -163,28 +186,41 @@ class RtuiApp(App[int]):
             namespaces = {**self.screen.action_owners, **(namespaces or {})}
         return await super().run_action(action, default_namespace, namespaces)
 
+    def _new_session(self) -> Session:
+        """Return a session that has not begun to connect."""
+        if self._given_session is not None:
+            return self._given_session
+        from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
+
+        return BrowsingSession(self.options)
+
+    def _browse(self, session: Session) -> BrowseScreen:
+        """Return the screen of a session that is connected."""
+        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
+
+        self._session = session
+        gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
+        sys.setswitchinterval(SWITCH_S)
+        return BrowseScreen(session, label=self._label, is_filling=self.options.is_filling)
+
     async def _open_session(self) -> None:
-        """Connect and switch to the tree; a failure stays on the first screen."""
-        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - after the first paint, with all of the server's side
-
-        session = self._session
-        if session is None:
-            from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - likewise
-
-            session = BrowsingSession(self.options)
+        """Wait until a session is connected and switch to the tree; a failure stays on the first screen."""
+        if self._start is None:
+            session = self._new_session()
+            connecting: Awaitable[None] = session.start()
+        else:
+            session, connecting = self._start
+            self._start = None
         poll = self.set_interval(CONNECT_POLL_S, partial(self._show_waiting, session))
         try:
-            await session.start()
+            await connecting
         except RtuiError as error:
             self._show_error(error)
             return
         finally:
             poll.stop()
-        self._session = session
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
-        sys.setswitchinterval(SWITCH_S)
-        await self.push_screen(BrowseScreen(session, label=self._label, is_filling=self.options.is_filling))
+        await self.push_screen(self._browse(session))
 
     def _show_waiting(self, session: Session) -> None:
         """Show what a connection waits for that is retried by itself, such as a server that is loading."""
@@ -299,6 +335,9 @@ class ReportApp(RtuiApp):
         """Of the options only those of the look count."""
         super().__init__(options, palette=palette)
         self._report = report
+
+    async def on_load(self) -> None:
+        """Connect to no server."""
 
     async def begin(self) -> None:
         """Show the report, instead of connecting."""
