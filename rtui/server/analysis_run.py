@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -17,7 +18,7 @@ from rtui.analysis.report.document import KeySizes, Report, Scope, Summary
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine.counters import new_counters
+from rtui.server.engine.counters import is_compiled, new_counters
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE, InspectionPipeline, complete_largest
 from rtui.server.inspection.plan import Plan
@@ -25,7 +26,7 @@ from rtui.server.inspection.report_head import coverage_of, head, key_sizes, mem
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
 from rtui.server.scan.page import ScanFilter, SizeSnapshot, disagreement, take_snapshot, too_many_gone
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -36,6 +37,9 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import ScanEngine
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -57,6 +61,15 @@ NO_ESTIMATE: Final = {
     Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
 }
 """Why there is no estimate of a node of a newer cluster, or of a server that is not known to be Redis or Valkey."""
+
+
+def _compiled(separators: Sequence[bytes]) -> Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None:
+    """Return what lets the compiled engine inspect; None where it was not built or turned off, or can't do it."""
+    if not is_compiled(separators):
+        return None
+    from rtui.server.inspection.compiled_inspection import CompiledInspection  # noqa: PLC0415 - there if it was built
+
+    return CompiledInspection
 
 
 class AnalysisRun:
@@ -83,6 +96,7 @@ class AnalysisRun:
             self._findings,
             on_server=self._read_server,
             own_reads=connection.own_reads,
+            compile_to=_compiled(options.separators),
         )
         self._work: Scan | SamplePass | None = None
         self._size: int | None = None

@@ -9,7 +9,7 @@ summary takes a copy of the patterns as a tree (`folding`), reads it from the le
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -49,6 +49,15 @@ class Counted(NamedTuple):
     """Keys that were gone when they were asked."""
 
 
+class CountedElsewhere(NamedTuple):
+    """What was counted of keys whose facts went to the patterns and the slots by another way."""
+
+    keys: int
+    vanished: int
+    by_type: Iterable[tuple[bytes, int | None, Sketch | None, Mapping[bytes, int]]]
+    """The name of a type, its keys above the limits if they were judged, their lengths, and their encodings."""
+
+
 class Aggregates:
     """What all keys of a pass add up to.
 
@@ -80,7 +89,7 @@ class Aggregates:
         self._lengths: dict[bytes, Sketch] = {}
         """By type, the lengths of the keys."""
         self._scale = ExpiryScale(int(started_at_s) // 60)
-        self.patterns, self._slots = new_counters(separators, self._scale, scope.depth)
+        self.patterns, self.slots = new_counters(separators, self._scale, scope.depth)
         self._node_budget = node_budget
         self._summaries = 0
         """Summaries being made that batches would change."""
@@ -117,6 +126,19 @@ class Aggregates:
         self._encodings.setdefault(key_type, Counter()).update(encodings)
         self.revision += 1
 
+    def take_over(self, counted: CountedElsewhere) -> None:
+        """Add what was counted elsewhere."""
+        self.keys += counted.keys
+        self.vanished_keys += counted.vanished
+        self.revision += 1
+        for key_type, over, lengths, encodings in counted.by_type:
+            if over is not None:
+                self.big.count_over(key_type, over)
+            if lengths is not None:
+                self._lengths.setdefault(key_type, Sketch()).merge(lengths)
+            if encodings:
+                self._encodings.setdefault(key_type, Counter()).update(encodings)
+
     def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         keys, key_type = batch.keys, batch.key_type
         if not keys:
@@ -124,7 +146,7 @@ class Aggregates:
         self.patterns.add(batch, asked_at_s)
         if key_type is not None and batch.lengths is not None:
             self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
-        self._slots.add(keys, batch.memory_bytes)
+        self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
@@ -145,13 +167,15 @@ class Aggregates:
             lengths = {key_type: sketch.copy() for key_type, sketch in self._lengths.items()}
             big, over, hottest = self.big.report(), self.big.over, self.big.hottest()
             yield from slicer.pause()
-            slots = self._slots.report()
+            slots = self.slots.report()
             if snapshot.is_copy:
                 self._summaries -= 1
                 is_held = False
             yield from slicer.pause()
             patterns = yield from snapshot.counted()
             root, by_type = patterns.root, patterns.by_type
+            if snapshot.is_copy:  # which may know of more keys than were taken over by then
+                self.counted = self.counted._replace(keys=root.keys - self.counted.unread_keys)
             figures: Figures = Figures(root.keys, 0 if root.tally.memory is None else root.tally.memory.sum)
             if sample is not None:
                 figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())

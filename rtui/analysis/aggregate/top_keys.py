@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import structs
 
-from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, preset
+from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, SizeLimits, preset
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
@@ -27,6 +27,9 @@ RankedField: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"
 LIST_NAME_BYTES: Final = 1 << 20
 """The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
 
+
+Floor: TypeAlias = tuple[int, bytes] | Literal[False] | None
+"""What enters a list at the least: a value, and of equal ones no later key. None for anything, False for nothing."""
 
 UNKNOWN_LENGTH: Final = 1 << 62
 """Stands for the length of a key that may have any."""
@@ -66,6 +69,11 @@ class Ranking:
     def __len__(self) -> int:
         """Return how many records are kept."""
         return len(self._records)
+
+    @property
+    def worst(self) -> Floor:
+        """The value and the key of what is listed last: nothing worse enters."""
+        return self._floor if self._top else False
 
     @property
     def floor(self) -> int | None:
@@ -154,6 +162,12 @@ class TopKeys:
         """Add a batch that was asked at this moment, in seconds since the epoch."""
         if not batch.keys:
             return
+        self.rank(batch, asked_at_s)
+        if batch.key_type is not None:
+            self._count_over(batch.key_type, batch.memory_bytes, batch.lengths)
+
+    def rank(self, batch: InspectedBatch, asked_at_s: float) -> None:
+        """Add what ranks among the first of a batch, at least one key, that is or will be counted otherwise."""
         record_of = partial(batch.record, asked_at_s=asked_at_s)
         if batch.memory_bytes is not None:
             by_memory = self._by_memory.setdefault(batch.key_type, Ranking(self.top, "memory_bytes"))
@@ -165,8 +179,24 @@ class TopKeys:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
         elif batch.idle_s is not None:
             self._by_idle.add(batch.keys, batch.idle_s, record_of)
-        if batch.key_type is not None:
-            self._count_over(batch.key_type, batch.memory_bytes, batch.lengths)
+
+    def limits(self, key_type: bytes | None) -> SizeLimits:
+        """Return from which sizes on keys of a type are counted as big."""
+        return self._thresholds.limits(key_type)
+
+    def count_over(self, key_type: bytes, found: int) -> None:
+        """Count keys of a type above the limits, which were judged elsewhere."""
+        self._over[key_type] = self._over.get(key_type, 0) + found
+
+    def floors(self, key_type: bytes | None) -> tuple[Floor, Floor]:
+        """Return what enters the lists of the largest keys of a type by memory and by length at the least."""
+        lists = (self._by_memory.get(key_type), self._by_length.get(key_type))
+        by_memory, by_length = (None if one is None else one.worst for one in lists)
+        return by_memory, by_length
+
+    def recency_floor(self, *, is_frequency: bool) -> Floor:
+        """Return what enters the list of the hottest keys, by access counter or by idle time, at the least."""
+        return (self._by_frequency if is_frequency else self._by_idle).worst
 
     def _count_over(self, key_type: bytes, memory: Sequence[int] | None, lengths: Sequence[int] | None) -> None:
         limits = self._thresholds.limits(key_type)

@@ -5,10 +5,11 @@ it may be waited for with or without the GIL, but a thread that has the GIL give
 """
 
 from cpython.pythread cimport PyThread_type_lock
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from rtui.server.engine._nodes cimport Tree
-from rtui.server.engine._tallies cimport Wide
+from rtui.server.engine._slots cimport SlotCounts
+from rtui.server.engine._tallies cimport SketchData, Wide
 
 
 cdef object wide_object(const Wide* wide)
@@ -50,16 +51,13 @@ cdef class PatternTable:
 
 
 cdef class SlotTable:
-    cdef uint16_t crcs[256]
-    cdef uint64_t* keys
-    cdef uint64_t* unmeasured
-    cdef Wide* memory
+    cdef SlotCounts state
     cdef PyThread_type_lock mutex
     cdef Names names
     cdef Column memory_bytes
 
     cdef void lock(self) noexcept nogil
     cdef void unlock(self) noexcept nogil
-    cdef size_t add_names(
-        self, size_t count, const uint8_t** keys, size_t* lengths, const int64_t* sizes
-    ) noexcept nogil
+
+
+cdef object sketch_object(const SketchData* sketch)

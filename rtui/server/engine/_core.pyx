@@ -20,15 +20,17 @@ from libc.string cimport memchr, memcpy, memset
 
 from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
 from rtui.server.engine._nodes cimport NO_SEPARATOR, Threshold, Tree, free_tree, set_up_tree
+from rtui.server.engine._slots cimport SLOT_COUNT, count_slots
 from rtui.server.engine._tallies cimport (
     CACHED_SIZES,
     EXPIRY_BORDERS,
     FREQUENCY_BINS,
     IDLE_BINS,
     TTL_BINS,
+    BucketCount,
     Columns,
+    SketchData,
     Wide,
-    wide_add,
     wide_high,
     wide_is_small,
     wide_low,
@@ -40,13 +42,10 @@ from random import SystemRandom
 
 from rtui.analysis.aggregate.expiry_bins import FINENESS
 from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL, INTERIM
-from rtui.analysis.aggregate.sketch import LOWS
+from rtui.analysis.aggregate.sketch import LOWS, Sketch
 from rtui.analysis.aggregate.tally import TTL_EDGES_MS
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S
 from rtui.keyspace.slots import SLOTS
-
-cdef enum:
-    SLOT_COUNT = 16384
 
 
 cdef PyThread_type_lock new_lock() except NULL:
@@ -251,6 +250,18 @@ cdef object wide_object(const Wide* wide):
     return (<object>wide_high(wide) << 64) + <uint64_t>wide_low(wide)
 
 
+cdef object sketch_object(const SketchData* sketch):
+    """Return sizes as `Sketch` has them."""
+    cdef const BucketCount* bucket
+    cdef uint32_t at
+    cdef dict counts = {}
+    for at in range(sketch.capacity):
+        bucket = &sketch.slots[at]
+        if bucket.keys:
+            counts[bucket.bucket] = bucket.keys
+    return Sketch.of(counts, wide_object(&sketch.sum), sketch.smallest, sketch.largest)
+
+
 cdef class SlotTable:
     """Counts keys and bytes by hash slot."""
 
@@ -265,20 +276,20 @@ cdef class SlotTable:
             crc = byte << 8
             for bit in range(8):
                 crc = (crc << 1) ^ (0x1021 if crc & 0x8000 else 0)
-            self.crcs[byte] = <uint16_t>crc
-        self.keys = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
-        self.unmeasured = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
-        self.memory = <Wide*>malloc(SLOT_COUNT * sizeof(Wide))
-        if self.keys == NULL or self.unmeasured == NULL or self.memory == NULL:
+            self.state.crcs[byte] = <uint16_t>crc
+        self.state.keys = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
+        self.state.unmeasured = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
+        self.state.memory = <Wide*>malloc(SLOT_COUNT * sizeof(Wide))
+        if self.state.keys == NULL or self.state.unmeasured == NULL or self.state.memory == NULL:
             raise MemoryError
-        memset(self.keys, 0, SLOT_COUNT * sizeof(uint64_t))
-        memset(self.unmeasured, 0, SLOT_COUNT * sizeof(uint64_t))
-        memset(self.memory, 0, SLOT_COUNT * sizeof(Wide))
+        memset(self.state.keys, 0, SLOT_COUNT * sizeof(uint64_t))
+        memset(self.state.unmeasured, 0, SLOT_COUNT * sizeof(uint64_t))
+        memset(self.state.memory, 0, SLOT_COUNT * sizeof(Wide))
 
     def __dealloc__(self):
-        free(self.keys)
-        free(self.unmeasured)
-        free(self.memory)
+        free(self.state.keys)
+        free(self.state.unmeasured)
+        free(self.state.memory)
         free_lock(self.mutex)
 
     cdef void lock(self) noexcept nogil:
@@ -299,7 +310,7 @@ cdef class SlotTable:
             self.names.fill(keys)
             if self.names.count != count:
                 raise ValueError("the batch changed while it was read")
-            tagged = self.add_names(count, self.names.starts, self.names.lengths, sizes)
+            tagged = count_slots(&self.state, count, self.names.starts, self.names.lengths, sizes)
             if sizes != NULL:
                 tag_sizes = []
             for index in range(count if tagged else 0):
@@ -311,52 +322,19 @@ cdef class SlotTable:
             self.unlock()
         return tags, tag_sizes
 
-    cdef size_t add_names(
-        self, size_t count, const uint8_t** keys, size_t* lengths, const int64_t* sizes
-    ) noexcept nogil:
-        """Count keys, and replace each by its tag, an empty one where it has none; return how many have one."""
-        cdef size_t index, tagged = 0
-        cdef const uint8_t* at
-        cdef const uint8_t* end
-        cdef const uint8_t* tag
-        cdef const uint8_t* tag_end
-        cdef uint16_t crc
-        for index in range(count):
-            at, end = keys[index], keys[index] + lengths[index]
-            lengths[index] = 0
-            tag = <const uint8_t*>memchr(at, b'{', end - at)
-            if tag != NULL:
-                tag += 1
-                tag_end = <const uint8_t*>memchr(tag, b'}', end - tag)
-                if tag_end != NULL and tag_end > tag:
-                    at, end = tag, tag_end
-                    keys[index], lengths[index] = tag, tag_end - tag
-                    tagged += 1
-            crc = 0
-            while at < end:
-                crc = <uint16_t>((crc << 8) ^ self.crcs[(crc >> 8) ^ at[0]])
-                at += 1
-            crc &= SLOT_COUNT - 1
-            self.keys[crc] += 1
-            if sizes == NULL:
-                self.unmeasured[crc] += 1
-            else:
-                wide_add(&self.memory[crc], sizes[index])
-        return tagged
-
     def counts(self):
         """Return by slot: keys, keys whose memory is not known, and bytes; all of one moment."""
         cdef SlotTable copy = SlotTable()
         cdef int slot
         wait_for(self.mutex)
-        memcpy(copy.keys, self.keys, SLOT_COUNT * sizeof(uint64_t))
-        memcpy(copy.unmeasured, self.unmeasured, SLOT_COUNT * sizeof(uint64_t))
-        memcpy(copy.memory, self.memory, SLOT_COUNT * sizeof(Wide))
+        memcpy(copy.state.keys, self.state.keys, SLOT_COUNT * sizeof(uint64_t))
+        memcpy(copy.state.unmeasured, self.state.unmeasured, SLOT_COUNT * sizeof(uint64_t))
+        memcpy(copy.state.memory, self.state.memory, SLOT_COUNT * sizeof(Wide))
         self.unlock()
         return (
-            [copy.keys[slot] for slot in range(SLOT_COUNT)],
-            [copy.unmeasured[slot] for slot in range(SLOT_COUNT)],
-            [wide_object(&copy.memory[slot]) for slot in range(SLOT_COUNT)],
+            [copy.state.keys[slot] for slot in range(SLOT_COUNT)],
+            [copy.state.unmeasured[slot] for slot in range(SLOT_COUNT)],
+            [wide_object(&copy.state.memory[slot]) for slot in range(SLOT_COUNT)],
         )
 
 

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from rtui.server.engine._core cimport PatternTable, wide_object
+from rtui.server.engine._core cimport PatternTable, sketch_object, wide_object
 from rtui.server.engine._folding cimport (
     Fold,
     Folding,
@@ -27,7 +27,6 @@ from rtui.server.engine._tallies cimport (
     FREQUENCY_BINS,
     IDLE_BINS,
     TTL_BINS,
-    BucketCount,
     ExpiryBin,
     ExpirySet,
     Squares,
@@ -37,7 +36,7 @@ from rtui.server.engine._tallies cimport (
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins
 from rtui.analysis.aggregate.pattern_tree import FINAL
-from rtui.analysis.aggregate.sketch import MIDDLES, Sketch
+from rtui.analysis.aggregate.sketch import MIDDLES
 from rtui.analysis.report.document import NodeKind
 
 cdef enum:
@@ -300,14 +299,7 @@ cdef class FoldedSizes:
 
     def sketch(self):
         """Return all of it, as `Sketch` has it."""
-        cdef dict counts = {}
-        cdef const BucketCount* bucket
-        cdef uint32_t at
-        for at in range(self.data.memory.capacity):
-            bucket = &self.data.memory.slots[at]
-            if bucket.keys:
-                counts[bucket.bucket] = bucket.keys
-        return Sketch.of(counts, self.sum, self.min, self.max)
+        return sketch_object(&self.data.memory)
 
     def sum_of_squares(self):
         """Return the sum of all squares, as `Sketch.sum_of_squares` does."""

@@ -24,9 +24,14 @@ if is_built():
     from rtui.server.engine import _core, _folded
 
 
+def is_compiled(separators: Sequence[bytes]) -> bool:
+    """Tell whether names with these separators are counted by the compiled engine."""
+    return engine_name() == "compiled" and all(len(one) == 1 for one in separators)
+
+
 def new_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
     """Return the counters of a pass: compiled ones where that is possible."""
-    if engine_name() == "pure" or any(len(one) > 1 for one in separators.values):
+    if not is_compiled(separators.values):
         return pure_counters(separators, scale, depth)
     return Counters(CompiledPatternCounts(separators, scale, depth), CompiledSlotCounts())
 
@@ -38,11 +43,11 @@ class CompiledPatternCounts:
         self, separators: Separators, scale: ExpiryScale, depth: int | None = None, limits: Limits | None = None
     ) -> None:
         """Raise ValueError for a separator of several bytes."""
-        self._table = _core.PatternTable(separators.values, scale, depth, limits or Limits())
+        self.table = _core.PatternTable(separators.values, scale, depth, limits or Limits())
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
-        self._table.add(
+        self.table.add(
             batch.key_type,
             batch.keys if isinstance(batch.keys, list) else list(batch.keys),
             batch.ttl_ms,
@@ -54,7 +59,7 @@ class CompiledPatternCounts:
 
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[FoldedPatterns]:
         """Return what a report is made of, copied without the GIL."""
-        patterns = FoldedPatterns(self._table, budget)
+        patterns = FoldedPatterns(self.table, budget)
         yield patterns.table.copy
         return patterns
 
@@ -89,18 +94,27 @@ class CompiledSlotCounts:
     """Counts keys and bytes by hash slot; the hash tags among them as the pure counter does."""
 
     def __init__(self) -> None:
-        self._table = _core.SlotTable()
+        self.table = _core.SlotTable()
         self._tags = HeavyTags()
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
-        tags, sizes = self._table.add(keys if isinstance(keys, list) else list(keys), memory_bytes)
+        tags, sizes = self.table.add(keys if isinstance(keys, list) else list(keys), memory_bytes)
         if tags:
             self._tags.add(tags, sizes)
 
+    def add_tags(self, tags: Sequence[tuple[bytes, int | None]]) -> None:
+        """Count the hash tags of keys that the table has counted already, with the memory of each if it is known."""
+        measured = [(tag, size) for tag, size in tags if size is not None]
+        if measured:
+            self._tags.add([tag for tag, _ in measured], [size for _, size in measured])
+        others = [tag for tag, size in tags if size is None]
+        if others:
+            self._tags.add(others, None)
+
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
-        keys, unmeasured, memory = self._table.counts()
+        keys, unmeasured, memory = self.table.counts()
         knows_none = any(unmeasured) and unmeasured == keys
         return SlotsReport(
             keys=array("Q", keys),

@@ -13,9 +13,10 @@ over the keys. The bytes before a key depend on its length alone and are kept re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import InitVar, dataclass
 from typing import Final, NoReturn, final
 
-from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.closed_list import MAX_CURSOR, MAX_SCAN_COUNT, TABLE
 from rtui.server.guard.evidence import AbsentKey, Consent, Evidence
 from rtui.server.guard.spec import Spec
 
@@ -70,8 +71,7 @@ class Command:
     """How many replies it brings: 1, or the number of requests of a batch."""
 
     def __init__(self, token: object, name: str, packed: bytes, *, replies: int = 1) -> None:
-        if token is not _TOKEN:
-            raise GuardError("a Command is made by the builders of the guard only")
+        _check_token(token)
         write = object.__setattr__
         write(self, "name", name)
         write(self, "packed", packed)
@@ -125,7 +125,17 @@ def build_command(*argv: bytes, consent: Consent | None = None, evidence: Eviden
 
 def pack_request(argv: Sequence[bytes]) -> bytes:
     """Write one request as the array of bulk strings that every server version reads."""
-    return b"*%d\r\n" % len(argv) + b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
+    return b"*%d\r\n%b" % (len(argv), pack_arguments(argv))
+
+
+def pack_arguments(argv: Sequence[bytes]) -> bytes:
+    """Write a part of a request as bulk strings."""
+    return b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
+
+
+def _check_token(token: object) -> None:
+    if token is not _TOKEN:
+        raise GuardError("what is sent is made by the builders of the guard only")
 
 
 def _require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence[bytes] = (), keys: int = 1) -> None:
@@ -146,12 +156,12 @@ def _require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence
 class KeyCommand:
     """A builder of a command whose only argument is a key; `build_batch` sends it for many keys."""
 
-    __slots__ = ("_before_length", "_headers", "spec")
+    __slots__ = ("_headers", "before_length", "spec")
 
     def __init__(self, name: str) -> None:
         words = tuple(name.encode().split(b" "))
         self.spec: Spec = next(spec for spec in TABLE if spec.words == words)
-        self._before_length = b"\r\n*%d\r\n%b$" % (len(words) + 1, pack_request(words).partition(b"\r\n")[2])
+        self.before_length = b"*%d\r\n%b$" % (len(words) + 1, pack_arguments(words))
         self._headers: list[bytes] = []
 
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
@@ -160,7 +170,7 @@ class KeyCommand:
 
     def headers(self, lengths: Sequence[int]) -> Iterator[bytes]:
         """Give, for each key length, the bytes between the key before and this key."""
-        start = self._before_length
+        start = b"\r\n" + self.before_length
         if max(lengths) >= _CACHED_LENGTHS:
             return (b"%b%d\r\n" % (start, length) for length in lengths)
         if not self._headers:
@@ -197,6 +207,64 @@ def build_batch(
     parts.append(b"\r\n")
     name = " + ".join(one.spec.name for one in builds)
     return Command(_TOKEN, name, b"".join(parts), replies=len(keys) * len(builds))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyTemplate:
+    """A command for one key in parts, for a sender that writes keys between them itself; made by `key_template` only.
+
+    `before` ends in the mark of the key's length: what follows is the length in digits, CRLF, the key, CRLF.
+    """
+
+    token: InitVar[object]
+    name: str
+    """The command in capitals: `MEMORY USAGE`."""
+    before: bytes
+
+    def __post_init__(self, token: object) -> None:
+        _check_token(token)
+
+
+def key_template(build: KeyCommand, evidence: Evidence | None = None) -> KeyTemplate:
+    """Return the template of a command for any keys of at most 64 KiB of which `evidence` is known.
+
+    Whoever uses it keeps to MAX_BULK_KEY_BYTES, and to MAX_BATCH_KEYS keys in one write. Raises GuardError.
+    """
+    if not build.spec.in_bulk:
+        raise GuardError(f"{build.spec.name} is not sent in bulk")
+    _require_evidence(build.spec, evidence, keys=MAX_BATCH_KEYS)
+    return KeyTemplate(_TOKEN, build.spec.name, build.before_length)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScanTemplate:
+    """SCAN in parts, for a sender that writes cursors and counts between them itself; made by `scan_template` only.
+
+    A request is `before_cursor`, a number, `before_count`, a number, `end`; a number is its length in digits, CRLF, its
+    digits. The cursor has at most 64 bits, the count is 1 to MAX_SCAN_COUNT.
+    """
+
+    token: InitVar[object]
+    before_cursor: bytes
+    before_count: bytes
+    end: bytes
+
+    def __post_init__(self, token: object) -> None:
+        _check_token(token)
+
+
+def scan_template(match: bytes | None = None, key_type: bytes | None = None) -> ScanTemplate:
+    """Return the template of SCAN with these filters; raises GuardError beyond the bounds of the closed list."""
+    pattern = () if match is None else (b"MATCH", match)
+    only = () if key_type is None else (b"TYPE", key_type)
+    argv = (b"SCAN", b"%d" % MAX_CURSOR, *pattern, b"COUNT", b"%d" % MAX_SCAN_COUNT, *only)
+    build_command(*argv)
+    start, end = pack_arguments(argv[:1]), pack_arguments(only)
+    return ScanTemplate(
+        _TOKEN, b"*%d\r\n%b$" % (len(argv), start), b"\r\n%b$" % pack_arguments((*pattern, b"COUNT")), b"\r\n" + end
+    )
 
 
 def split_keys(keys: Sequence[bytes], commands_per_key: int) -> Iterator[Sequence[bytes]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil
 from typing import Final
 
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -42,11 +43,15 @@ class LateLengths:
 
         It never falls but to None, and rises when keys are added to `big`.
         """
-        most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
-        if self._plan.third_command(key_type) is None or self._asked[key_type] >= most:
+        if self._plan.third_command(key_type) is None or not self.left(key_type, big):
             return None
         floor = big.length_floor(key_type)
         return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
+
+    def left(self, key_type: bytes | None, big: TopKeys) -> int:
+        """Return how many keys of this type may still be asked now."""
+        most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
+        return max(0, ceil(most - self._asked[key_type]))
 
     def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:
         """Count keys that are not sampled, and how many of them are asked late."""

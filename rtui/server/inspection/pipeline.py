@@ -33,7 +33,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from random import randrange
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -43,17 +43,20 @@ from rtui.server import guard
 from rtui.server.facts.answers import NUMBER, expected
 from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
-from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
 from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
-from rtui.server.scan.node import KeyQueries
+from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import refuses_command
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import ScanEngine
 
 KEY_US: Final = 3.0
 """Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
@@ -76,11 +79,13 @@ class InspectionPipeline:
         clock: Callable[[], float] = time.time,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
+        compile_to: Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None = None,
     ) -> None:
         """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
 
         `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
-        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
+        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on. `compile_to` makes the
+        compiled engine of a scan do the same.
         """
         self.plan = plan
         self.findings = findings
@@ -93,6 +98,7 @@ class InspectionPipeline:
         self.own_reads = OwnReads() if own_reads is None else own_reads
         self._clock = clock
         self._on_server = on_server
+        self._compile = compile_to
         self._skip = first_sampled
         """How many keys are passed over before the next one that is sampled; None until the first page."""
         self._listed: list[bytes] = []
@@ -117,6 +123,23 @@ class InspectionPipeline:
         encodings = sum(map(len, self._for_encoding.values()))
         in_stages = self._typed.keys + self._long.keys + self._unbounded.keys
         return len(self._listed) + len(self._sampled) + in_stages + encodings
+
+    @property
+    def skip(self) -> int:
+        """How many keys are passed over before the next one that is sampled."""
+        if self._skip is None:
+            self._skip = randrange(self.plan.sample_every)
+        return self._skip
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiled engine can do its work."""
+        return self._compile is not None
+
+    def compiled(self, engine: ScanEngine) -> EngineQueries:
+        """Let a new engine do its work, as far as it can."""
+        assert self._compile is not None  # noqa: S101 - `is_compiled`
+        return self._compile(self, engine)
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
@@ -145,7 +168,7 @@ class InspectionPipeline:
             keys = [key for key in keys if len(key) <= MAX_BULK_KEY_BYTES]
         every = self.plan.sample_every
         if every > 1:
-            others, skip = list(keys), randrange(every) if self._skip is None else self._skip
+            others, skip = list(keys), self.skip
             keys = others[skip::every]
             del others[skip::every]
             self._skip = (skip - len(keys) - len(others)) % every
@@ -158,7 +181,7 @@ class InspectionPipeline:
             waiting = self._sampled if is_sampled else self._listed
             waiting += keys
         elif keys:
-            self._after_first(InspectedBatch(None, keys, is_sampled=is_sampled))
+            self.go_on(InspectedBatch(None, keys, is_sampled=is_sampled))
 
     def next_write(self, most: int) -> KeyQueries | None:
         """Queries about up to `most` keys a stage, None when there is nothing to ask; what is timed goes alone."""
@@ -181,7 +204,7 @@ class InspectionPipeline:
             if key_commands:
                 yield query_about(Stage.FIRST, listed, key_commands)
             else:  # all of it is refused
-                self._after_first(listed)
+                self.go_on(listed)
         for batch in self._typed.take(most):
             key_commands = self.plan.second_commands(batch.key_type, batch.is_sampled)
             if key_commands:
@@ -265,7 +288,7 @@ class InspectionPipeline:
         """Let keys go on whose questions of a stage are answered."""
         match stage:
             case Stage.FIRST:
-                self._after_first(batch)
+                self.go_on(batch)
             case Stage.SECOND:
                 self._after_second(batch)
             case Stage.THIRD:
@@ -287,8 +310,8 @@ class InspectionPipeline:
                     self._is_timing = False
                     self._unbounded.add(query.batch)
 
-    def _after_first(self, batch: InspectedBatch) -> None:
-        """Let keys of one type wait for the second stage, or hand them on if it asks nothing about them."""
+    def go_on(self, batch: InspectedBatch) -> None:
+        """Let keys of one type wait for the second stage after the first, or hand them on if it asks nothing."""
         if batch.key_type is not None and self.plan.asks_encodings:
             every, skip = self.plan.encoding_every, self._skip_encodings.get(batch.key_type, 0)
             self._skip_encodings[batch.key_type] = (skip - len(batch.keys)) % every
@@ -335,8 +358,7 @@ class InspectionPipeline:
             if cost.policy is MemoryUsagePolicy.WATCHED and not self.cost_watch.is_over:
                 self._unbounded.add(batch)
                 return
-            is_unbounded = cost.policy is MemoryUsagePolicy.WATCHED
-            batch = replace(batch, note=TOO_COSTLY_NOTE if is_unbounded else f"memory skipped, because {cost.why}")
+            batch = replace(batch, note=memory_note(cost))
         self.findings.add(batch, self._clock())
 
     def _after_timed(self, batches: Sequence[InspectedBatch], spent_s: float | None) -> None:
@@ -347,6 +369,13 @@ class InspectionPipeline:
         if self.cost_watch.is_over:
             for rest in self._unbounded.take(self._unbounded.keys):
                 self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
+
+
+def memory_note(cost: MemoryCost) -> str:
+    """Return why keys have no memory whose MEMORY USAGE was not asked for; empty where it was."""
+    if cost.policy is MemoryUsagePolicy.FREE:
+        return ""
+    return TOO_COSTLY_NOTE if cost.policy is MemoryUsagePolicy.WATCHED else f"memory skipped, because {cost.why}"
 
 
 PORTION: Final = 25

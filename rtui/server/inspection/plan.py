@@ -73,6 +73,7 @@ class Plan:
         self.changes: dict[SafeText, None] = {}
         """Notes for the reader on servers that changed during the inspection, one sentence each."""
         self._lane: Lane | None = None
+        self._lanes = 0
         self._revision = -1
         self._first_commands: dict[bool, tuple[KeyCommand, ...]] = {}
         self._types: dict[bytes | None, TypeEvidence] = {}
@@ -96,9 +97,15 @@ class Plan:
                 )
                 self.changes[display_text(change)] = None
         self.server, self.no_touch, self._lane = lane.server, lane.no_touch, lane
+        self._lanes += 1
         self._types.clear()
         self._revision = -1
         return not is_known
+
+    @property
+    def revision(self) -> tuple[int, int]:
+        """Changes whenever other commands may be sent."""
+        return self._lanes, self.capabilities.revision
 
     @property
     def asks_lengths(self) -> bool:

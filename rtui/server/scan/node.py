@@ -9,18 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
-from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
+from rtui.server.scan.ranges import CursorSpan, Slots
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import ScanEngine
+
+_Ranges = TypeVar("_Ranges")
 
 CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
@@ -69,6 +74,24 @@ class QuerySource(Protocol):
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiled engine can ask them."""
+
+    def compiled(self, engine: ScanEngine) -> EngineQueries:
+        """Let a new engine ask, as far as it can; only if `is_compiled`."""
+        ...
+
+
+class EngineQueries(Protocol):
+    """What makes the compiled engine of a scan ask about keys."""
+
+    def prepare(self) -> None:
+        """Tell the engine what to ask from now on."""
+
+    def take(self) -> None:
+        """Take over what has come of it since the last time."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
@@ -93,18 +116,18 @@ class ScanNode:
         """The same node from its beginning."""
         return ScanNode(self.connection, dialect, slots=self.slots, size=self.size, queries=self.queries)
 
-    def ranges(self) -> Ranges:
-        """The ranges to scan, cut to go side by side where the order of cursors allows it."""
+    def ranges(self, ranges: Callable[..., _Ranges]) -> _Ranges:
+        """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""
         if not self.dialect.is_ordered:
-            return Ranges(self.dialect, first_cursor=self.first_cursor)
+            return ranges(self.dialect, first_cursor=self.first_cursor)
         if self.spans is not None:
-            return Ranges(self.dialect, self.spans, slots=self.slots)
+            return ranges(self.dialect, self.spans, slots=self.slots)
         if self.dialect is Dialect.SLOTTED:
-            return Ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
+            return ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
         width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
         cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
-        return Ranges(self.dialect, cut, first_keys=self.first_keys)
+        return ranges(self.dialect, cut, first_keys=self.first_keys)
 
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")

@@ -17,7 +17,7 @@ from rtui.server.scan.node import KeyQueries, ScanNode
 from rtui.server.scan.pace import MAX_WIDTH, PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
-from rtui.server.scan.ranges import CursorOrderError, Range
+from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.connection import backoff_s
@@ -108,10 +108,10 @@ class NodeScan:
     ) -> None:
         """`sink` gets the keys, `restart` is called when all are to be delivered anew; `notes` are for the reader."""
         self.node = node
-        self.ranges = node.ranges()
+        self.ranges = self._new_ranges(node)
         self.source = node.queries
         self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
-        self.table = TableWatch()
+        self.table = self._new_table()
         if node.dialect is Dialect.STANDALONE:
             self.table.observe(node.first_cursor)
         self.run_id: str | None = None
@@ -167,9 +167,9 @@ class NodeScan:
         if not opaque and self._lane is not None and self._server_name not in {None, self._lane.server.full_name}:
             self._server_name = self._lane.server.full_name
             dialect = dialect_of(self._lane.server)
-        self.ranges = self.node.whole(dialect).ranges()
+        self.ranges = self._new_ranges(self.node.whole(dialect))
         self.delivered = 0
-        self.table = TableWatch()
+        self.table = self._new_table()
         self.probe.reset()
         self._requests.void()
         if self.source is not None:
@@ -232,14 +232,27 @@ class NodeScan:
         elif is_another or before != self.run_id:
             self._restart(ScanNote.RESTARTED)
 
+    def _new_ranges(self, node: ScanNode) -> Ranges:
+        return node.ranges(Ranges)
+
+    def _new_table(self) -> TableWatch:
+        """Return what follows the size of the table that `ranges` are of."""
+        return TableWatch()
+
     async def _drive(self, lane: Lane) -> None:
-        """Keep as many requests under way as the pace allows until nothing is left to ask."""
+        """Ask until nothing is left to ask."""
+        await self._ask(lane, lambda: self.is_done)
+        if self.is_done:
+            await self._conclude(lane)
+
+    async def _ask(self, lane: Lane, is_over: Callable[[], bool]) -> None:
+        """Keep as many requests under way as the pace allows until it is over and all of them are answered."""
         requests = self._requests
         while True:
             if self.pacer.waits or not requests:
                 self._fill(lane)
             if not requests:
-                if self.is_done or self._control.is_stopped:
+                if is_over() or self._control.is_stopped:
                     break
                 if self._control.is_held:
                     await self._control.wait_while_held()
@@ -260,8 +273,6 @@ class NodeScan:
                     await first.replies
             self._process(lane, has_waited=has_waited)
             await self._control.yield_loop(has_waited=has_waited)
-        if self.is_done:
-            await self._conclude(lane)
 
     @property
     def _may_send(self) -> bool:

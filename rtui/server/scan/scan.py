@@ -15,6 +15,15 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.supervised_tasks import failure_of
 
 
+def _kind_of_scan(node: ScanNode) -> type[NodeScan]:
+    """Return what scans a node: with the compiled engine where the queries about its keys can do with it."""
+    if node.queries is None or not node.queries.is_compiled:
+        return NodeScan
+    from rtui.server.scan.compiled_scan import CompiledNodeScan  # noqa: PLC0415 - there if it was built
+
+    return CompiledNodeScan
+
+
 class Scan:
     """One pass over a keyspace; `run` it once. Everything else may be called at any time from the same event loop.
 
@@ -39,7 +48,7 @@ class Scan:
         control.on_change.append(self._control_changed)
         self._notes: dict[ScanNote, None] = {}
         self._nodes = [
-            NodeScan(
+            _kind_of_scan(node)(
                 node, control, match=match, key_type=key_type, sink=sink, restart=self._begin_again, notes=self._notes
             )
             for node in nodes

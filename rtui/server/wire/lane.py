@@ -4,12 +4,18 @@
 earlier writes are answered (pipelining): a server replies in order, so a queue of pending writes is all that matches
 replies to callers. Bytes from the socket go straight into the parser of hiredis, and the future of a write is done when
 its last reply is parsed. When the connection ends, all pending futures fail with `ConnectionLost`.
+
+The compiled engine of a scan sends and receives by itself. While nothing is pending it is lent the socket, or with TLS
+the stream of bytes; what others run meanwhile waits until it is given back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -89,6 +95,8 @@ class Lane(asyncio.BufferedProtocol):
         self._pending: deque[_PendingWrite] = deque()
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
+        self._lent: socket.socket | Callable[[memoryview], None] | None = None
+        """A socket of its own for whoever has the connection to itself, or what gets all bytes that arrive."""
         self._max_reply_bytes = max_reply_bytes
         self._incomplete_bytes = 0
         self._last_data_s = 0.0
@@ -189,6 +197,60 @@ class Lane(asyncio.BufferedProtocol):
         """Forget which commands the server has denied, so that they are sent again."""
         self._denied.clear()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is pending, so that it can be lent."""
+        return self.is_open and not (self._pending or self._unsent or self._lent or self._paused)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether commands wait until it is given back, or it has ended."""
+        return bool(self._unsent) or not self.is_open
+
+    @property
+    def reply_timeout_s(self) -> float:
+        """How long a server may owe replies without sending anything."""
+        return self._reply_timeout_s
+
+    @property
+    def has_socket(self) -> bool:
+        """Whether its bytes go over the socket as they are, without TLS."""
+        return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
+
+    def lend_socket(self) -> socket.socket:
+        """Stop reading, and return a duplicate of the socket; only while idle, and not with TLS."""
+        assert self._transport is not None  # noqa: S101 - it is idle, and so open
+        self._transport.pause_reading()
+        self._lent = lent = cast("socket.socket", self._transport.get_extra_info("socket").dup())
+        return lent
+
+    def lend_stream(self, received: Callable[[memoryview], None]) -> asyncio.Transport:
+        """Give all bytes that arrive to `received`, and return the transport to write to. Only while idle."""
+        assert self._transport is not None  # noqa: S101 - it is idle, and so open
+        self._lent = received
+        return self._transport
+
+    def take_back(self) -> None:
+        """Go on as usual; nothing may be pending any more, unless the connection has ended."""
+        lent, self._lent = self._lent, None
+        if isinstance(lent, socket.socket):
+            lent.close()
+            if self.is_open and self._transport is not None:
+                self._transport.resume_reading()
+        if self.is_open:
+            self._last_reply_s = self._loop.time()
+            self._send_unsent()
+
+    def count_traffic(self, commands: int, bytes_in: int, bytes_out: int) -> None:
+        """Count what went over the connection while it was lent."""
+        self.traffic.commands += commands
+        self.traffic.bytes_in += bytes_in
+        self.traffic.bytes_out += bytes_out
+
+    def fail(self, reason: ConnectionLost) -> None:
+        """End it for a reason that whoever has had it has found."""
+        self._end(reason)
+
     def close(self) -> None:
         """Close at once; pending replies fail."""
         self._end(ConnectionLost("It was closed by rtui."))
@@ -196,7 +258,7 @@ class Lane(asyncio.BufferedProtocol):
     def _send_unsent(self) -> None:
         """Write what waits, until the transport has as much as it takes."""
         assert self._transport is not None  # noqa: S101 - is_open was checked
-        while self._unsent and not self._paused:
+        while self._unsent and not self._paused and self._lent is None:
             packed, write = self._unsent.popleft()
             if not self._pending:
                 self._last_data_s = self._loop.time()
@@ -209,6 +271,9 @@ class Lane(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Parse new bytes, and finish every pending write whose replies are complete."""
         if self.closed.done():
+            return
+        if self._lent is not None and not isinstance(self._lent, socket.socket):
+            self._lent(self._view[:nbytes])
             return
         self._last_data_s = self._last_reply_s = self._loop.time()
         self.traffic.bytes_in += nbytes
@@ -242,7 +307,7 @@ class Lane(asyncio.BufferedProtocol):
                     replies = list(map(as_resp2, names, replies))
                 if not write.done.done():
                     write.done.set_result(replies)
-            self._handle_unexpected(gets())
+            self.handle_unexpected(gets())
         except hiredis.ProtocolError as error:
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
 
@@ -253,7 +318,7 @@ class Lane(asyncio.BufferedProtocol):
             reply = self._reader.gets()
         return cast(Reply, reply)
 
-    def _handle_unexpected(self, reply: object) -> None:
+    def handle_unexpected(self, reply: object) -> None:
         """End the connection over a reply without a request: an error says why the server closes it."""
         if reply is _INCOMPLETE or isinstance(reply, hiredis.PushNotification):
             return
@@ -289,6 +354,9 @@ class Lane(asyncio.BufferedProtocol):
             _fail(write.done, reason)
         self._pending.clear()
         self._unsent.clear()
+        if isinstance(self._lent, socket.socket):
+            with contextlib.suppress(OSError):
+                self._lent.shutdown(socket.SHUT_RDWR)
         if self._transport is not None:
             self._transport.abort()
 

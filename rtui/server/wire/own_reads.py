@@ -63,6 +63,8 @@ class OwnReads:
 
     def __init__(self) -> None:
         self._reads: OrderedDict[int, OwnRead] = OrderedDict()
+        self.revision = 0
+        """Grows with every read."""
 
     def __len__(self) -> int:
         return len(self._reads)
@@ -70,6 +72,7 @@ class OwnReads:
     def add(self, key: bytes, at_s: float, *, used_s: float | None = None, counter: int | None = None) -> None:
         """Remember that a key is read at `at_s`, with the last use by others and the counter from before, if known."""
         name = hash(key)
+        self.revision += 1
         before = self._reads.pop(name, OwnRead(()))
         uses_s = [one for one in (before.used_s, used_s) if one is not None]
         self._reads[name] = OwnRead(
@@ -79,6 +82,10 @@ class OwnReads:
         )
         while len(self._reads) > MAX_REMEMBERED_KEYS:
             self._reads.popitem(last=False)
+
+    def hashes(self) -> list[int]:
+        """Return the hashes of the names of all keys that rtui has read, ascending."""
+        return sorted(self._reads)
 
     def get(self, key: bytes) -> OwnRead | None:
         """Return when rtui has read this key, None for never."""

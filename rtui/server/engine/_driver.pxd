@@ -1,0 +1,200 @@
+"""Drives a pipeline over a socket, in a thread of its own and without Python: sends, waits, reads, counts.
+
+`drive` returns after a slice of time, or at an event that Python has to see to, with writes still under way. What a page
+adds up to is counted after the next write is out, while the server works on it. Times are microseconds of the monotonic
+clock, so that a gentle pace can send a small write every 600 µs.
+"""
+
+from cpython.pythread cimport PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
+from libc.errno cimport EAGAIN, EINTR, errno
+from libc.stdint cimport int64_t, uint8_t
+
+from rtui.server.engine._inspection cimport Inspection, count_page
+from rtui.server.engine._pages cimport Page, pop
+from rtui.server.engine._pipeline cimport (
+    HAS_BROKEN,
+    HAS_CLOSED,
+    IS_DONE,
+    IS_DRAINED,
+    IS_SILENT,
+    NO_MEMORY,
+    NONE,
+    SLICE_IS_OVER,
+    Pipeline,
+    feed,
+    has_work,
+    send_next,
+)
+from rtui.server.engine._replies cimport make_room
+
+cdef extern from *:
+    """
+    #ifndef RTUI_DRIVER
+    #define RTUI_DRIVER
+    #ifdef _WIN32
+    #error "rtui needs a Unix"
+    #endif
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    #include <poll.h>
+    #include <sys/socket.h>
+    #include <time.h>
+
+    static inline int64_t rtui_clock_us(clockid_t clock) {
+        struct timespec now;
+        clock_gettime(clock, &now);
+        return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    }
+    static inline int64_t rtui_now_us(void) { return rtui_clock_us(CLOCK_MONOTONIC); }
+    static inline int64_t rtui_epoch_ms(void) { return rtui_clock_us(CLOCK_REALTIME) / 1000; }
+
+    /* Wait until a socket can be read, or written; 1, 0 when the time is over, -1 for an error. */
+    static inline int rtui_wait(int fd, int is_writing, int64_t us) {
+        struct pollfd one = {fd, (short)(is_writing ? POLLIN | POLLOUT : POLLIN), 0};
+    #ifdef __linux__
+        struct timespec rest = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
+        return ppoll(&one, 1, &rest, NULL);
+    #else
+        return poll(&one, 1, (int)((us + 999) / 1000));
+    #endif
+    }
+    #ifndef MSG_NOSIGNAL
+    #define MSG_NOSIGNAL 0
+    #endif
+    static inline ssize_t rtui_recv(int fd, void *to, size_t size) { return recv(fd, to, size, MSG_DONTWAIT); }
+    static inline ssize_t rtui_send(int fd, const void *from, size_t size) {
+        return send(fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    #endif
+    """
+    int64_t now_us "rtui_now_us"() noexcept nogil
+    int64_t epoch_ms "rtui_epoch_ms"() noexcept nogil
+    int wait_for "rtui_wait"(int, int, int64_t) noexcept nogil
+    ssize_t receive "rtui_recv"(int, void*, size_t) noexcept nogil
+    ssize_t send "rtui_send"(int, const void*, size_t) noexcept nogil
+
+cdef enum:
+    READ_BYTES = 65536
+    WAIT_LEAST_US = 50
+
+cdef struct Driver:
+    Pipeline* line
+    PyThread_type_lock pattern_lock  # NULL where nothing is inspected
+    PyThread_type_lock slot_lock
+    int64_t silence_us  # a server that owes replies for so long is given up
+    int64_t last_data_us
+    bint is_draining  # nothing more is sent
+    int is_interrupted  # set by another thread: the slice ends
+
+
+cdef inline void count_done(Driver* driver) noexcept nogil:
+    """Count the pages about which all is known."""
+    cdef Inspection* one = driver.line.inspection
+    cdef Page* page
+    if one == NULL or one.done.first == NULL:
+        return
+    PyThread_acquire_lock(driver.pattern_lock, 1)
+    PyThread_acquire_lock(driver.slot_lock, 1)
+    page = pop(&one.done)
+    while page != NULL:
+        if not count_page(one, page):
+            driver.line.event = NO_MEMORY
+            break
+        page = pop(&one.done)
+    PyThread_release_lock(driver.slot_lock)
+    PyThread_release_lock(driver.pattern_lock)
+
+
+cdef inline bint may_send(const Driver* driver, int64_t now) noexcept nogil:
+    cdef const Pipeline* line = driver.line
+    return (
+        line.event == NONE
+        and not driver.is_draining
+        and not driver.is_interrupted
+        and line.requests.count < line.depth
+        and line.free_at_us <= now
+    )
+
+
+cdef inline bint write_out(Driver* driver, int fd) noexcept nogil:
+    """Send what the socket takes; False where it is broken."""
+    cdef Pipeline* line = driver.line
+    cdef ssize_t sent
+    while line.output.start < line.output.end:
+        sent = send(fd, line.output.data + line.output.start, line.output.end - line.output.start)
+        if sent < 0:
+            if errno == EINTR:
+                continue
+            if errno == EAGAIN:
+                return True
+            line.event, line.error = HAS_BROKEN, errno
+            return False
+        line.output.start += sent
+    return True
+
+
+cdef inline void read_in(Driver* driver, int fd, int64_t now) noexcept nogil:
+    """Read what has arrived."""
+    cdef Pipeline* line = driver.line
+    cdef ssize_t got
+    if not make_room(&line.input, READ_BYTES):
+        line.event = NO_MEMORY
+        return
+    got = receive(fd, line.input.data + line.input.end, line.input.capacity - line.input.end)
+    if got == 0:
+        line.event = HAS_CLOSED
+    elif got < 0:
+        if errno not in (EAGAIN, EINTR):
+            line.event, line.error = HAS_BROKEN, errno
+    else:
+        line.input.end += <size_t>got
+        line.bytes_in += got
+        driver.last_data_us = now
+        feed(line, now, epoch_ms())
+
+
+cdef inline int state_at(Driver* driver, int64_t now, int64_t end) noexcept nogil:
+    """Return why the slice ends, NONE while it does not."""
+    cdef Pipeline* line = driver.line
+    if line.event != NONE:
+        return line.event
+    if not line.requests.count:
+        if driver.is_draining:
+            return IS_DRAINED
+        if not has_work(line):
+            return IS_DONE
+    elif now - driver.last_data_us > driver.silence_us:
+        return IS_SILENT
+    return SLICE_IS_OVER if now >= end or driver.is_interrupted else NONE
+
+
+cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
+    """Drive a pipeline for so long; return the event that ended it."""
+    cdef Pipeline* line = driver.line
+    cdef int64_t now = now_us(), wait_us
+    cdef int64_t end = now + slice_us
+    cdef int state, ready
+    while True:
+        while may_send(driver, now):
+            if not line.requests.count:
+                driver.last_data_us = now
+            ready = send_next(line, now)
+            if ready < 0:
+                line.event = NO_MEMORY
+            if ready <= 0:
+                break
+        if line.output.start < line.output.end:
+            write_out(driver, fd)
+        count_done(driver)
+        state = state_at(driver, now, end)
+        if state != NONE:
+            return state
+        wait_us = end - now
+        if line.requests.count < line.depth and line.free_at_us > now and line.free_at_us - now < wait_us:
+            wait_us = <int64_t>line.free_at_us - now + 1
+        ready = wait_for(fd, line.output.start < line.output.end, wait_us)
+        now = now_us()
+        if ready > 0:
+            read_in(driver, fd, now)
+            now = now_us()

@@ -1,0 +1,599 @@
+"""What is asked about keys and what becomes of the answers, as `rtui.server.inspection` does in Python.
+
+A page of keys goes through it like this:
+
+1. `list_keys` copies the names of a page of SCAN into pages of a few keys each, which wait in `listed`.
+2. `write_first` writes TYPE, PTTL and idle time or frequency of each key of a page. `answer_first` reads the replies, and
+   `after_first` chooses what is asked next, by the type of each key; the page waits in `typed`.
+3. `write_second` writes MEMORY USAGE and the length, and the encoding of every 16th key of a type. `answer_second` reads
+   the replies. Where a list of the longest keys might otherwise miss one, `after_second` lets the page wait once more.
+4. The page waits in `done` until the next write is out. Then `count_page` adds its keys to the patterns, the slots and
+   the lengths, and copies those that may be among the largest for Python to rank.
+
+What a reply means that is no plain answer is asked of Python, once for each text of an error (`decide`). Keys of a type
+that comes for the first time are left to Python until it has said what to ask about them.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from rtui.server.engine._hashing cimport hash_bytes
+from rtui.server.engine._nodes cimport Tree
+from rtui.server.engine._pages cimport (
+    ALL_COLUMNS,
+    ASKS_ENCODING,
+    ASKS_FREQUENCY,
+    ASKS_IDLE,
+    ASKS_LENGTH,
+    ASKS_MEMORY,
+    ASKS_TTL,
+    ASKS_TYPE,
+    KNOWS_FREQUENCY,
+    KNOWS_IDLE,
+    KNOWS_LENGTH,
+    KNOWS_MEMORY,
+    KNOWS_TTL,
+    FirstColumns,
+    Key,
+    Output,
+    Page,
+    Queue,
+    Rows,
+    add_row,
+    new_page,
+    push,
+    put,
+    put_number,
+    reserve,
+)
+from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply
+from rtui.server.engine._slots cimport SlotCounts, count_slots
+from rtui.server.engine._tallies cimport Columns, SketchData, add_size
+from rtui.server.engine._tree cimport add_keys
+
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030E0000
+    #define rtui_hash_name(name, length) Py_HashBuffer(name, (Py_ssize_t)(length))
+    #else
+    #define rtui_hash_name(name, length) _Py_HashBytes(name, (Py_ssize_t)(length))
+    #endif
+    """
+    int64_t python_hash "rtui_hash_name"(const uint8_t*, size_t) noexcept nogil
+
+cdef enum:
+    MOST_NAME = 64  # bytes of the name of a type or an encoding
+    MOST_TYPES = 4096
+    MOST_ENCODINGS = 32  # of one type
+    MOST_DECISIONS = 64
+    MOST_KEY_BYTES = 65536  # of a name in bulk
+    MOST_PORTION_BYTES = 65536  # of the names of a page, unless it has one key
+
+cdef enum:  # what a reply means that is no plain answer
+    IS_GONE = 1  # the key
+    IS_UNKNOWN = 2  # the fact
+    IS_BUSY = 3  # the server, so that all is to be asked again
+    IS_FAILURE = 4  # Python has raised an exception
+
+ctypedef int (*Decide)(void* owner, int column, const Key* key, const Reply* reply) noexcept nogil
+
+cdef struct Template:
+    const uint8_t* before
+    size_t length
+
+cdef struct Floor:  # what a key must reach to be a candidate for a list
+    bint is_closed  # nothing enters
+    bint is_set  # otherwise everything does
+    int64_t value
+    uint8_t* name  # with the same value, no later name enters
+    size_t length
+
+cdef struct Encoding:
+    uint8_t name[MOST_NAME]
+    size_t length
+    uint64_t keys
+
+cdef struct KeyType:
+    uint8_t name[MOST_NAME]
+    size_t length
+    int32_t number  # in the tree of patterns
+    bint is_exported  # Python goes on with its keys after the first stage
+    bint is_removed_when_empty
+    bint length_is_memory  # where it is not known, for the thresholds
+    uint8_t asked[2]  # bits of columns in the second stage, sampled or not
+    int64_t late_least  # with so much memory the length of a key that is not sampled is asked late; -1 for none
+    uint64_t late_left  # so many may be asked until Python has looked
+    uint64_t late_seen
+    uint64_t late_asked
+    int64_t left_out_memory  # the most of a key that was not asked, -1 where there is none
+    bint left_out_unknown  # whether there is one of which it is not known
+    Template before_key  # of the command for its length
+    uint32_t encoding_in  # so many keys are passed over before the next whose encoding is asked
+    Encoding* encodings
+    size_t encoding_count
+    SketchData lengths
+    Floor by_memory
+    Floor by_length
+    int64_t most_length  # thresholds, -1 for none
+    int64_t most_memory
+    uint64_t over  # keys beyond one of them
+    bint is_judged
+
+cdef struct Decision:
+    uint64_t hash
+    int what
+
+cdef struct Scratch:  # the keys of one page that are counted together
+    size_t capacity
+    const uint8_t** names
+    size_t* lengths
+    const uint8_t** tags
+    size_t* tag_lengths
+    int64_t* ttl_ms
+    int64_t* memory_bytes
+    int64_t* recency
+
+cdef struct Inspection:
+    void* owner
+    Decide decide
+    Tree* tree
+    SlotCounts* slots
+    FirstColumns first
+    int64_t* own_reads  # hashes of keys that rtui has read, ascending; Python corrects their idle times
+    size_t own_read_count
+    Template before_key[ALL_COLUMNS]
+    uint32_t encoding_every  # 0 where they are not asked
+    uint32_t sampled_every
+    uint32_t sampled_in  # so many keys are passed over before the next that is sampled
+    KeyType* types
+    int32_t type_count
+    Floor by_recency
+    bint recency_is_frequency
+    Decision decisions[MOST_DECISIONS]
+    size_t decision_count
+    Queue listed
+    Queue typed
+    Queue done
+    Rows top  # candidates for the lists of largest keys
+    Rows exported
+    Rows unread  # names that are too long
+    Rows tags
+    Scratch scratch
+    uint64_t keys  # counted
+    uint64_t vanished
+
+
+cdef inline bint list_keys(
+    Inspection* one, size_t count, const uint8_t** names, const size_t* lengths, size_t portion
+) noexcept nogil:
+    """Let copies of these names wait for the first stage, in pages of about so many keys."""
+    cdef size_t start = 0, stop, size, index, each
+    cdef Page* page
+    cdef Key unknown
+    if not count:
+        return True
+    portion = portion if portion else 1
+    each = (count + (count + portion - 1) // portion - 1) // ((count + portion - 1) // portion)
+    while start < count:
+        if lengths[start] > MOST_KEY_BYTES:
+            memset(&unknown, 0, sizeof(Key))
+            unknown.type = -1
+            if not add_row(&one.unread, &unknown, names[start], lengths[start]):
+                return False
+            start += 1
+            continue
+        stop, size = start, 0
+        while stop < count and stop - start < each and lengths[stop] <= MOST_KEY_BYTES:
+            size += lengths[stop]
+            if size > MOST_PORTION_BYTES and stop > start:
+                break
+            stop += 1
+        page = new_page(stop - start, names + start, lengths + start)
+        if page == NULL:
+            return False
+        for index in range(page.count):
+            page.keys[index].is_sampled = one.sampled_in == 0
+            one.sampled_in = (one.sampled_in if one.sampled_in else one.sampled_every) - 1
+        push(&one.listed, page)
+        start = stop
+    return True
+
+
+cdef inline bint write_request(Output* output, const Template* template, const Key* key) noexcept nogil:
+    cdef uint8_t* at = reserve(output, template.length + key.length + 24)
+    if at == NULL:
+        return False
+    at = put(at, template.before, template.length)
+    at = put(put_number(at, key.length), key.name, key.length)
+    at[0], at[1] = 13, 10
+    output.end = at + 2 - output.data
+    return True
+
+
+cdef inline int64_t write_first(Output* output, const Inspection* one, Page* page) noexcept nogil:
+    """Write the questions of the first stage about a page; return how many, -1 where there is no memory."""
+    cdef size_t index
+    cdef int at
+    cdef int64_t written = 0
+    cdef bint is_sampled
+    cdef Key* key
+    for index in range(page.count):
+        key = &page.keys[index]
+        is_sampled = key.is_sampled
+        key.known, key.is_gone, key.type = 0, False, -1
+        for at in range(one.first.count[is_sampled]):
+            if not write_request(output, &one.before_key[one.first.columns[is_sampled][at]], key):
+                return -1
+        written += one.first.count[is_sampled]
+    return written
+
+
+cdef inline int64_t write_second(Output* output, const Inspection* one, Page* page) noexcept nogil:
+    """Write the questions of the second stage about a page; return how many, -1 where there is no memory."""
+    cdef size_t index
+    cdef int64_t written = 0
+    cdef Key* key
+    for index in range(page.count):
+        key = &page.keys[index]
+        if key.asked & (1 << ASKS_MEMORY):
+            if not write_request(output, &one.before_key[ASKS_MEMORY], key):
+                return -1
+            written += 1
+        if key.asked & (1 << ASKS_LENGTH):
+            if not write_request(output, &one.types[key.type].before_key, key):
+                return -1
+            written += 1
+        if key.asked & (1 << ASKS_ENCODING):
+            if not write_request(output, &one.before_key[ASKS_ENCODING], key):
+                return -1
+            written += 1
+    return written
+
+
+cdef inline int decided(Inspection* one, int column, Key* key, const Reply* reply) noexcept nogil:
+    """Return what a reply means that is no plain answer; of errors with the same text Python is asked once."""
+    cdef uint64_t hash
+    cdef size_t index
+    cdef int what
+    if reply.kind != ERROR:
+        return one.decide(one.owner, column, key, reply)
+    if reply.length >= 9 and memcmp(reply.text, b"WRONGTYPE", 9) == 0:
+        return IS_GONE
+    hash = hash_bytes(one.tree.seed + (reply.length << 8) + column, reply.text, reply.length)
+    for index in range(one.decision_count):
+        if one.decisions[index].hash == hash:
+            return one.decisions[index].what
+    what = one.decide(one.owner, column, key, reply)
+    if one.decision_count < MOST_DECISIONS and what in (IS_GONE, IS_UNKNOWN):
+        one.decisions[one.decision_count].hash = hash
+        one.decisions[one.decision_count].what = what
+        one.decision_count += 1
+    return what
+
+
+cdef inline int32_t find_type(Inspection* one, const uint8_t* name, size_t length) noexcept nogil:
+    """Return the number of a type in the engine, a new one if need be; -1 where there is no room.
+
+    The first type, without a name, is that of keys whose type is not known.
+    """
+    cdef int32_t index
+    cdef KeyType* grown
+    for index in range(1, one.type_count):
+        if one.types[index].length == length and memcmp(one.types[index].name, name, length) == 0:
+            return index
+    if one.type_count == MOST_TYPES:
+        return -1
+    grown = <KeyType*>realloc(one.types, (one.type_count + 1) * sizeof(KeyType))
+    if grown == NULL:
+        return -1
+    one.types = grown
+    grown = &grown[one.type_count]
+    memset(grown, 0, sizeof(KeyType))
+    if length:
+        memcpy(grown.name, name, length)
+    grown.length = length
+    grown.is_exported = True
+    grown.late_least = grown.left_out_memory = -1
+    one.type_count += 1
+    return one.type_count - 1
+
+
+cdef inline int answer_first(Inspection* one, Key* key, int column, const Reply* reply) noexcept nogil:
+    """Learn the answer to a question of the first stage; return 0, IS_BUSY or IS_FAILURE."""
+    cdef int what = 0
+    if reply.kind == NUMBER:
+        if column == ASKS_TTL and reply.number >= -1:
+            key.known |= KNOWS_TTL
+            key.ttl_ms = reply.number
+            return 0
+        if column == ASKS_TTL and reply.number == -2:
+            what = IS_GONE
+        elif column == ASKS_IDLE and reply.number >= 0:
+            key.known |= KNOWS_IDLE
+            key.recency = reply.number
+            return 0
+        elif column == ASKS_FREQUENCY and 0 <= reply.number <= 255:
+            key.known |= KNOWS_FREQUENCY
+            key.recency = reply.number
+            return 0
+    elif reply.kind == TEXT and column == ASKS_TYPE and 0 < reply.length <= MOST_NAME:
+        if reply.length == 4 and memcmp(reply.text, b"none", 4) == 0:
+            what = IS_GONE
+        else:
+            key.type = find_type(one, reply.text, reply.length)
+            return 0 if key.type >= 0 else IS_FAILURE
+    elif reply.kind == NIL and column in (ASKS_IDLE, ASKS_FREQUENCY):
+        what = IS_GONE
+    if not what:
+        what = decided(one, column, key, reply)
+    if what == IS_GONE:
+        key.is_gone = True
+    return 0 if what in (IS_GONE, IS_UNKNOWN) else what
+
+
+cdef inline bint count_encoding(KeyType* key_type, const uint8_t* name, size_t length) noexcept nogil:
+    """Count an encoding; one of too many is not counted. False where there is no memory."""
+    cdef size_t index
+    cdef Encoding* grown
+    for index in range(key_type.encoding_count):
+        if key_type.encodings[index].length == length and memcmp(key_type.encodings[index].name, name, length) == 0:
+            key_type.encodings[index].keys += 1
+            return True
+    if key_type.encoding_count == MOST_ENCODINGS:
+        return True
+    grown = <Encoding*>realloc(key_type.encodings, (key_type.encoding_count + 1) * sizeof(Encoding))
+    if grown == NULL:
+        return False
+    key_type.encodings = grown
+    grown = &grown[key_type.encoding_count]
+    memcpy(grown.name, name, length)
+    grown.length, grown.keys = length, 1
+    key_type.encoding_count += 1
+    return True
+
+
+cdef inline int answer_second(Inspection* one, Key* key, int column, const Reply* reply) noexcept nogil:
+    """Learn the answer to a question of the second stage; return 0, IS_BUSY or IS_FAILURE."""
+    cdef int what = 0
+    if reply.kind == NUMBER and reply.number >= 0:
+        if column == ASKS_MEMORY:
+            key.known |= KNOWS_MEMORY
+            key.memory_bytes = reply.number
+            return 0
+        if column == ASKS_LENGTH:
+            key.known |= KNOWS_LENGTH
+            key.size = reply.number
+            if not reply.number and one.types[key.type].is_removed_when_empty:
+                key.is_gone = True
+            return 0
+    elif reply.kind == TEXT and column == ASKS_ENCODING and 0 < reply.length <= MOST_NAME:
+        return 0 if count_encoding(&one.types[key.type], reply.text, reply.length) else IS_FAILURE
+    elif reply.kind == NIL and column != ASKS_LENGTH:
+        what = IS_GONE
+    if not what:
+        what = decided(one, column, key, reply)
+    if what == IS_GONE:
+        key.is_gone = True
+    return 0 if what in (IS_GONE, IS_UNKNOWN) else what
+
+
+cdef inline bint is_own_read(const Inspection* one, const Key* key) noexcept nogil:
+    """Whether rtui itself may have read a key, so that its idle time says nothing of others."""
+    cdef int64_t wanted
+    cdef size_t low = 0, high = one.own_read_count, middle
+    if not high or not key.known & KNOWS_IDLE:
+        return False
+    wanted = python_hash(key.name, key.length)
+    while low < high:
+        middle = (low + high) // 2
+        if one.own_reads[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low < one.own_read_count and one.own_reads[low] == wanted
+
+
+cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
+    """Choose what is asked of the keys of a page next; False where there is no memory."""
+    cdef size_t index, kept = 0
+    cdef uint8_t all_asked = 0
+    cdef Key* key
+    cdef KeyType* key_type
+    for index in range(page.count):
+        key = &page.keys[index]
+        key.asked = 0
+        if key.is_gone:
+            one.vanished += 1
+            continue
+        if key.type < 0:
+            key.type = 0
+        key_type = &one.types[key.type]
+        if key_type.is_exported or is_own_read(one, key):
+            if not add_row(&one.exported, key, key.name, key.length):
+                return False
+            one.exported.items[one.exported.count - 1].asked_at_ms = page.asked_at_ms
+            continue
+        key.asked = key_type.asked[key.is_sampled]
+        if key.type and one.encoding_every:
+            if not key_type.encoding_in:
+                key.asked |= 1 << ASKS_ENCODING
+                key_type.encoding_in = one.encoding_every
+            key_type.encoding_in -= 1
+        all_asked |= key.asked
+        if index != kept:
+            page.keys[kept] = key[0]
+        kept += 1
+    page.count = kept
+    if all_asked:
+        push(&one.typed, page)
+    else:
+        after_second(one, page)
+    return True
+
+
+cdef inline bint enters(const Floor* floor, int64_t value, const Key* key, bint is_least) noexcept nogil:
+    """Whether a key may be among the first of a list."""
+    cdef size_t least
+    cdef int order
+    if floor.is_closed or not floor.is_set:
+        return not floor.is_closed
+    if value != floor.value:
+        return (value < floor.value) == is_least
+    least = key.length if key.length < floor.length else floor.length
+    order = memcmp(key.name, floor.name, least) if least else 0
+    return order < 0 or (order == 0 and key.length <= floor.length)
+
+
+cdef inline bint asks_late(KeyType* key_type, const Key* key) noexcept nogil:
+    """Whether the length of a key is to be asked although it is not sampled; see `late_lengths` in Python."""
+    cdef bint is_asked
+    key_type.late_seen += 1
+    if key.known & KNOWS_MEMORY:
+        is_asked = key.memory_bytes >= key_type.late_least
+    else:
+        is_asked = key_type.late_least == 0
+    if is_asked and key_type.late_least >= 0 and key_type.late_left:
+        key_type.late_left -= 1
+        key_type.late_asked += 1
+        return True
+    if not key.known & KNOWS_MEMORY:
+        key_type.left_out_unknown = True
+    elif key.memory_bytes > key_type.left_out_memory:
+        key_type.left_out_memory = key.memory_bytes
+    return False
+
+
+cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
+    """Let the page wait to be counted, unless lengths are to be asked late."""
+    cdef size_t index
+    cdef bint is_complete = True, was_asked
+    cdef Key* key
+    for index in range(page.count):
+        key = &page.keys[index]
+        was_asked = key.asked & (1 << ASKS_LENGTH)
+        key.asked = 0
+        if not (key.is_sampled or key.is_gone or was_asked or key.known & KNOWS_LENGTH):
+            if asks_late(&one.types[key.type], key):
+                key.asked = 1 << ASKS_LENGTH
+                is_complete = False
+    push(&one.done if is_complete else &one.typed, page)
+
+
+cdef inline bint grow_scratch(Scratch* scratch, size_t count) noexcept nogil:
+    """Make room for so many keys."""
+    cdef void** columns[7]
+    cdef void* grown
+    cdef int at
+    if count <= scratch.capacity:
+        return True
+    columns[0], columns[1] = <void**>&scratch.names, <void**>&scratch.lengths
+    columns[2], columns[3] = <void**>&scratch.tags, <void**>&scratch.tag_lengths
+    columns[4], columns[5] = <void**>&scratch.ttl_ms, <void**>&scratch.memory_bytes
+    columns[6] = <void**>&scratch.recency
+    for at in range(7):
+        grown = realloc(columns[at][0], 2 * count * 8)
+        if grown == NULL:
+            return False
+        columns[at][0] = grown
+    scratch.capacity = 2 * count
+    return True
+
+
+cdef inline void free_scratch(Scratch* scratch) noexcept nogil:
+    free(scratch.names)
+    free(scratch.lengths)
+    free(scratch.tags)
+    free(scratch.tag_lengths)
+    free(scratch.ttl_ms)
+    free(scratch.memory_bytes)
+    free(scratch.recency)
+    memset(scratch, 0, sizeof(Scratch))
+
+
+cdef inline bint note_largest(Inspection* one, Page* page, Key* key) noexcept nogil:
+    """Compare a key with the thresholds, and copy it if it may be in a list of the largest keys."""
+    cdef KeyType* key_type = &one.types[key.type]
+    cdef bint is_candidate = False
+    cdef bint has_memory = key.known & KNOWS_MEMORY, has_length = key.known & KNOWS_LENGTH
+    cdef int64_t length = key.size
+    if has_memory and enters(&key_type.by_memory, key.memory_bytes, key, False):
+        is_candidate = True
+    if has_length and enters(&key_type.by_length, key.size, key, False):
+        is_candidate = True
+    if key.known & (KNOWS_FREQUENCY if one.recency_is_frequency else KNOWS_IDLE):
+        if enters(&one.by_recency, key.recency, key, not one.recency_is_frequency):
+            is_candidate = True
+    if key_type.length_is_memory and not has_length:
+        has_length, length = has_memory, key.memory_bytes
+    if key.type:
+        has_length = has_length and key_type.most_length >= 0
+        has_memory = has_memory and key_type.most_memory >= 0
+        key_type.is_judged = key_type.is_judged or has_length or has_memory
+        if (has_length and length > key_type.most_length) or (
+            has_memory and key.memory_bytes > key_type.most_memory
+        ):
+            key_type.over += 1
+    if is_candidate:
+        if not add_row(&one.top, key, key.name, key.length):
+            return False
+        one.top.items[one.top.count - 1].asked_at_ms = page.asked_at_ms
+    return True
+
+
+cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept nogil:
+    """Count the key at `start` and all behind it of which the same is known, and mark them as counted."""
+    cdef Scratch* into = &one.scratch
+    cdef Key* first = &page.keys[start]
+    cdef Key* key
+    cdef Key tag
+    cdef Columns columns
+    cdef KeyType* key_type = &one.types[first.type]
+    cdef uint8_t known = first.known
+    cdef size_t count = 0, index
+    for index in range(start, page.count):
+        key = &page.keys[index]
+        if key.is_gone or key.type != first.type or key.known != known:
+            continue
+        if not note_largest(one, page, key):
+            return False
+        if known & KNOWS_LENGTH and key.type and key.is_sampled and not add_size(&key_type.lengths, &one.tree.shared, key.size):
+            return False
+        into.names[count] = into.tags[count] = key.name
+        into.lengths[count] = into.tag_lengths[count] = key.length
+        into.ttl_ms[count], into.memory_bytes[count] = key.ttl_ms, key.memory_bytes
+        into.recency[count] = key.recency
+        count += 1
+        if key != first:
+            key.is_gone = True
+    first.is_gone = True
+    columns.ttl_ms = into.ttl_ms if known & KNOWS_TTL else NULL
+    columns.memory_bytes = into.memory_bytes if known & KNOWS_MEMORY else NULL
+    columns.idle_s = into.recency if known & KNOWS_IDLE else NULL
+    columns.frequency = into.recency if known & KNOWS_FREQUENCY else NULL
+    columns.asked_at_ms = page.asked_at_ms
+    if not add_keys(one.tree, count, into.names, into.lengths, key_type.number, &columns):
+        return False
+    one.keys += count
+    if count_slots(one.slots, count, into.tags, into.tag_lengths, columns.memory_bytes):
+        memset(&tag, 0, sizeof(Key))
+        for index in range(count):
+            if into.tag_lengths[index]:
+                tag.known = known & KNOWS_MEMORY
+                tag.memory_bytes = into.memory_bytes[index]
+                if not add_row(&one.tags, &tag, into.tags[index], into.tag_lengths[index]):
+                    return False
+    return True
+
+
+cdef inline bint count_page(Inspection* one, Page* page) noexcept nogil:
+    """Count all keys of a page and free it; False where there is no memory, once and for all."""
+    cdef size_t index
+    cdef bint is_counted = grow_scratch(&one.scratch, page.count)
+    for index in range(page.count if is_counted else 0):
+        one.vanished += page.keys[index].is_gone
+    for index in range(page.count):
+        if is_counted and not page.keys[index].is_gone:
+            is_counted = count_alike(one, page, index)
+    free(page)
+    return is_counted

@@ -1,0 +1,495 @@
+"""Writes and replies of one connection: a scan of ranges, an inspection of what it lists, or both, without a socket.
+
+A write holds the next SCAN of a range, the first questions about one page of keys and the second ones about another, so
+that a page costs one round trip a stage. `send_next` appends it to the output and a request to those under way;
+`feed` takes replies out of the input and gives them to the first request. Keys that a SCAN lists go to the inspection,
+or to the groups of names of the tree where nothing is inspected.
+
+What goes wrong is an event: nothing is sent after it until Python has seen to it. `give_back` lets everything that is
+under way be asked again; replies to it that still arrive are passed over.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+from rtui.server.engine._inspection cimport (
+    IS_BUSY,
+    IS_FAILURE,
+    Inspection,
+    Template,
+    after_first,
+    after_second,
+    answer_first,
+    answer_second,
+    list_keys,
+    write_first,
+    write_second,
+)
+from rtui.server.engine._pages cimport (
+    ALL_COLUMNS,
+    ASKS_MEMORY,
+    Key,
+    Output,
+    Page,
+    Queue,
+    Request,
+    Requests,
+    add_request,
+    end_request,
+    free_pages,
+    pop,
+    push,
+    put,
+    put_number,
+    request_at,
+    reserve,
+)
+from rtui.server.engine._ranges cimport RANGE_NO_MEMORY, RANGE_OK, Range, RangeSet, advance, next_range
+from rtui.server.engine._replies cimport (
+    BAD,
+    INCOMPLETE,
+    OTHER,
+    Input,
+    Reply,
+    clear_input,
+    parse_number,
+    read_reply,
+)
+
+cdef enum:
+    MOST_COUNT = 1000  # of a SCAN
+    PAGE_BYTES = 4 << 20  # of names, about so many are asked for in one page
+    MOST_WAITING_COUNTS = 6  # with more than so many COUNTs of keys waiting, no further ones are listed
+    STUCK_AFTER = 1000  # replies in a row with the cursor they were asked with
+    MOST_SAMPLES = 64
+
+cdef enum Event:
+    NONE = 0
+    SLICE_IS_OVER = 1
+    IS_DONE = 2  # nothing is left to ask, and nothing is under way
+    IS_DRAINED = 3  # nothing is under way
+    HAS_CLOSED = 4  # the server, the connection
+    HAS_BROKEN = 5  # the connection; `error` is errno
+    IS_SILENT = 6
+    NO_PROTOCOL = 7
+    SERVER_IS_BUSY = 8
+    HAS_FAILED = 9  # Python has raised an exception
+    NO_MEMORY = 10
+    NO_PAGE = 11  # the reply to SCAN in `odd_at`, `odd_length` of the input is no page of keys
+    NOT_IN_ORDER = 12
+    IS_STUCK = 13
+    UNASKED = 14  # a reply to nothing, in `odd_at`, `odd_length`
+
+cdef struct Sample:  # of a round trip
+    int64_t cost_keys
+    int64_t round_trip_us  # -1 where it was not seen in time
+
+cdef struct Names:  # of one page of SCAN
+    const uint8_t** starts
+    size_t* lengths
+    uint8_t* keep
+    size_t capacity
+
+ctypedef bint (*Sink)(void* owner, size_t count, const uint8_t** names, const size_t* lengths) noexcept nogil
+
+cdef struct Pipeline:
+    Input input
+    Output output
+    Requests requests
+    Page* page  # where in the first request the next reply belongs
+    size_t key
+    int column
+    uint64_t answered
+    RangeSet* ranges
+    Inspection* inspection  # NULL where keys are only listed
+    Sink sink  # where they go then, NULL for nowhere
+    void* sink_owner
+    Names names
+    Template before_cursor
+    Template before_count
+    Template end_of_scan
+    uint32_t count  # of the next SCAN, and keys of a page
+    uint32_t depth  # writes that may be under way
+    uint32_t width  # ranges that may be scanned side by side
+    double key_gap_us  # between writes, for each key that a write costs
+    double least_gap_us
+    double free_at_us
+    int64_t idle_us  # round trip of a write that costs nothing
+    int64_t last_arrival_us
+    double name_bytes
+    uint32_t stuck
+    int event
+    int error
+    size_t odd_at
+    size_t odd_length
+    Sample samples[MOST_SAMPLES]
+    uint32_t sample_count
+    uint64_t commands
+    uint64_t answered_commands
+    uint64_t cost_keys  # of answered writes
+    uint64_t answered_requests
+    uint64_t listed  # keys that the server returned
+    uint64_t delivered  # without those left out
+    uint64_t bytes_in
+    uint64_t bytes_out
+
+
+cdef inline void free_pipeline(Pipeline* line) noexcept nogil:
+    """Free all but the ranges, the inspection and the groups, which belong to others."""
+    drop(line)
+    free(line.input.data)
+    free(line.output.data)
+    free(line.requests.items)
+    free(line.names.starts)
+    free(line.names.lengths)
+    free(line.names.keep)
+
+
+cdef inline bint has_work(const Pipeline* line) noexcept nogil:
+    """Whether anything is left to send."""
+    if line.inspection != NULL and line.inspection.listed.keys + line.inspection.typed.keys:
+        return True
+    return next_range(line.ranges, line.width) != NULL
+
+
+cdef inline bint write_scan(Pipeline* line, uint64_t cursor, uint32_t count) noexcept nogil:
+    cdef const Template* part
+    cdef size_t size = line.before_cursor.length + line.before_count.length + line.end_of_scan.length + 64
+    cdef uint8_t* at = reserve(&line.output, size)
+    if at == NULL:
+        return False
+    at = put(at, line.before_cursor.before, line.before_cursor.length)
+    at = put_number(put_number(at, digits_of(cursor)), cursor) - 2
+    at = put(at, line.before_count.before, line.before_count.length)
+    at = put_number(put_number(at, digits_of(count)), count) - 2
+    at = put(at, line.end_of_scan.before, line.end_of_scan.length)
+    line.output.end = at - line.output.data
+    return True
+
+
+cdef inline int digits_of(uint64_t number) noexcept nogil:
+    cdef int digits = 1
+    while number > 9:
+        number //= 10
+        digits += 1
+    return digits
+
+
+cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
+    """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory."""
+    cdef Inspection* inspection = line.inspection
+    cdef Range* scanned = NULL
+    cdef Page* first = NULL
+    cdef Page* second = NULL
+    cdef Request* request
+    cdef size_t end = line.output.end - line.output.start
+    cdef int64_t written = 0, more = 0
+    cdef uint32_t count = line.count, cost = 0
+    if line.name_bytes * count > PAGE_BYTES:
+        count = <uint32_t>(PAGE_BYTES / line.name_bytes)
+    count = 1 if count < 1 else MOST_COUNT if count > MOST_COUNT else count
+    if inspection == NULL or inspection.listed.keys + inspection.typed.keys <= MOST_WAITING_COUNTS * count:
+        scanned = next_range(line.ranges, line.width)
+    if inspection != NULL:
+        first, second = pop(&inspection.listed), pop(&inspection.typed)
+    if scanned == NULL and first == NULL and second == NULL:
+        return 0
+    request = add_request(&line.requests)
+    if request == NULL:
+        return -1  # the pages are lost, and with them the engine
+    request.first, request.second = first, second
+    if first != NULL:
+        request.asked = inspection.first
+        written = write_first(&line.output, inspection, first)
+        cost += <uint32_t>first.count
+    if second != NULL:
+        more = write_second(&line.output, inspection, second)
+        cost += <uint32_t>second.count
+    if written < 0 or more < 0:
+        return -1
+    written += more
+    cost = (cost + 1) // 2
+    if scanned != NULL:
+        if not write_scan(line, scanned.cursor, count):
+            return -1
+        scanned.is_started = True
+        scanned.is_under_way = True
+        request.scanned, request.has_scan = scanned, True
+        written += 1
+        cost = count if count > cost else cost
+    request.commands, request.cost_keys, request.sent_us = written, cost, now_us
+    line.commands += written
+    line.bytes_out += line.output.end - line.output.start - end
+    if line.key_gap_us > 0:
+        line.free_at_us = now_us if now_us > line.free_at_us else line.free_at_us
+        line.free_at_us += line.key_gap_us * cost if line.key_gap_us * cost > line.least_gap_us else line.least_gap_us
+    return 1
+
+
+cdef inline void begin_request(Pipeline* line) noexcept nogil:
+    """Stand before the first reply to the first request."""
+    line.page = NULL
+    line.answered = 0
+
+
+cdef inline void give_back(Pipeline* line) noexcept nogil:
+    """Let all that is under way be asked again."""
+    cdef size_t index
+    cdef Request* request
+    for index in range(line.requests.count):
+        request = request_at(&line.requests, index)
+        request.is_void = True
+        if request.first != NULL:
+            push(&line.inspection.listed, request.first)
+        if request.second != NULL:
+            push(&line.inspection.typed, request.second)
+        if request.scanned != NULL:
+            request.scanned.is_under_way = False
+        request.first = request.second = NULL
+        request.scanned = NULL
+
+
+cdef inline void drop(Pipeline* line) noexcept nogil:
+    """Forget what is under way and all bytes, since the connection is gone; what was asked is asked again."""
+    give_back(line)
+    while line.requests.count:
+        end_request(&line.requests)
+    clear_input(&line.input)
+    line.output.start = line.output.end = 0
+    begin_request(line)
+
+
+cdef inline void read_questions(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
+    """Give a reply to the question that it answers, and move on to the next one."""
+    cdef Inspection* one = line.inspection
+    cdef bint is_first = line.page == request.first
+    cdef Key* key = &line.page.keys[line.key]
+    cdef int what
+    if is_first:
+        what = answer_first(one, key, request.asked.columns[key.is_sampled][line.column], reply)
+        line.column += 1
+    else:
+        what = answer_second(one, key, line.column, reply)
+        line.column += 1
+    if what:
+        line.event = SERVER_IS_BUSY if what == IS_BUSY else HAS_FAILED
+        give_back(line)
+
+
+cdef inline bint find_question(Pipeline* line, Request* request) noexcept nogil:
+    """Move on to the next question about keys that awaits its reply; False where none does any more."""
+    cdef Page* page
+    if line.page == NULL:
+        line.page = request.first if request.first != NULL else request.second
+        line.key = 0
+        line.column = 0 if request.first != NULL else ASKS_MEMORY
+    while line.page != NULL:
+        page = line.page
+        while line.key < page.count:
+            if page == request.first:
+                if line.column < request.asked.count[page.keys[line.key].is_sampled]:
+                    return True
+                line.column = 0
+            else:
+                while line.column < ALL_COLUMNS:
+                    if page.keys[line.key].asked & (1 << line.column):
+                        return True
+                    line.column += 1
+                line.column = ASKS_MEMORY
+            line.key += 1
+        line.page = request.second if page == request.first else NULL
+        line.key, line.column = 0, ASKS_MEMORY
+    return False
+
+
+cdef inline bint keep_pages(Pipeline* line, Request* request, int64_t epoch_ms) noexcept nogil:
+    """Let the pages of a request that was answered go on; False where there is no memory."""
+    cdef Page* first = request.first
+    cdef Page* second = request.second
+    request.first = request.second = NULL
+    if second != NULL:
+        after_second(line.inspection, second)
+    if first != NULL:
+        first.asked_at_ms = epoch_ms
+        return after_first(line.inspection, first)
+    return True
+
+
+cdef inline bint reserve_names(Names* names, size_t count) noexcept nogil:
+    cdef void* grown
+    if count <= names.capacity:
+        return True
+    grown = realloc(names.starts, 2 * count * sizeof(uint8_t*))
+    if grown == NULL:
+        return False
+    names.starts = <const uint8_t**>grown
+    grown = realloc(names.lengths, 2 * count * sizeof(size_t))
+    if grown == NULL:
+        return False
+    names.lengths = <size_t*>grown
+    grown = realloc(names.keep, 2 * count)
+    if grown == NULL:
+        return False
+    names.keep = <uint8_t*>grown
+    names.capacity = 2 * count
+    return True
+
+
+cdef inline int64_t header_of(const uint8_t** at, const uint8_t* end, uint8_t mark) noexcept nogil:
+    """Return the number behind a mark and move on behind its line, -1 where something else is there.
+
+    The reply was walked over, so its lines end where they should.
+    """
+    cdef const uint8_t* start = at[0] + 1
+    cdef const uint8_t* stop = start
+    cdef int64_t number
+    if at[0] >= end or at[0][0] != mark:
+        return -1
+    while stop < end and stop[0] != 13:
+        stop += 1
+    if parse_number(start, stop - start, &number) == BAD or number < 0:
+        return -1
+    at[0] = stop + 2
+    return number
+
+
+cdef inline int read_page(Names* names, const Reply* reply, uint64_t* cursor, bint* is_in_range, size_t* count) noexcept nogil:
+    """Find cursor and names in a reply to SCAN; 1, 0 where it is no page of keys, -1 where there is no memory."""
+    cdef const uint8_t* at = reply.text
+    cdef const uint8_t* end = reply.text + reply.length
+    cdef int64_t length, many, index
+    cdef uint64_t value = 0
+    cdef uint8_t digit
+    if reply.kind != OTHER or header_of(&at, end, b'*') != 2:
+        return 0
+    length = header_of(&at, end, b'$')
+    if length < 1 or length > 20:
+        return 0
+    is_in_range[0] = True
+    for index in range(length):
+        digit = <uint8_t>(at[index] - 48)
+        if digit > 9:
+            return 0
+        if value > (<uint64_t>-1 - digit) // 10:
+            return 0
+        value = 10 * value + digit
+    cursor[0] = value
+    at += length + 2
+    many = header_of(&at, end, b'*')
+    if many < 0 or many > reply.length:
+        return 0
+    if not reserve_names(names, <size_t>many):
+        return -1
+    for index in range(many):
+        length = header_of(&at, end, b'$')
+        if length < 0 or length > end - at:
+            return 0
+        names.starts[index], names.lengths[index] = at, <size_t>length
+        at += length + 2
+    count[0] = <size_t>many
+    return 1
+
+
+cdef inline bint deliver(Pipeline* line, size_t count) noexcept nogil:
+    """Hand the names of a page that are kept to whoever gets them; False where there is no memory."""
+    cdef Names* names = &line.names
+    cdef size_t index, kept = 0, size = 0
+    for index in range(count):
+        size += names.lengths[index]
+        if names.keep[index]:
+            names.starts[kept], names.lengths[kept] = names.starts[index], names.lengths[index]
+            kept += 1
+    line.listed += count
+    if count:
+        line.name_bytes = 0.9 * line.name_bytes
+        if <double>size / count > line.name_bytes:
+            line.name_bytes = <double>size / count
+    line.delivered += kept
+    if line.inspection != NULL:
+        return list_keys(line.inspection, kept, names.starts, names.lengths, line.count)
+    return not kept or line.sink == NULL or line.sink(line.sink_owner, kept, names.starts, names.lengths)
+
+
+cdef inline void read_scan(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
+    """Take the keys of a page, and move its range on."""
+    cdef uint64_t cursor = 0
+    cdef bint is_in_range = True
+    cdef size_t count = 0
+    cdef Range* scanned = request.scanned
+    cdef int found = read_page(&line.names, reply, &cursor, &is_in_range, &count)
+    scanned.is_under_way = False
+    if found == 1:
+        line.stuck = line.stuck + 1 if cursor and cursor == scanned.cursor else 0
+        if line.stuck >= STUCK_AFTER:
+            line.event = IS_STUCK
+            return
+        found = advance(
+            line.ranges, scanned, cursor, is_in_range, count, line.names.starts, line.names.lengths, line.names.keep
+        )
+        if found != RANGE_OK:
+            line.event = NO_MEMORY if found == RANGE_NO_MEMORY else NOT_IN_ORDER
+        elif not deliver(line, count):
+            line.event = NO_MEMORY
+    elif found < 0:
+        line.event = NO_MEMORY
+    else:
+        line.event = NO_PAGE
+        line.odd_at, line.odd_length = reply.at, reply.end - reply.at
+
+
+cdef inline void finish_request(Pipeline* line, Request* request, bint has_waited, int64_t now_us) noexcept nogil:
+    """Note what a request cost, whose last reply has come."""
+    cdef Sample* sample
+    cdef int64_t since_us = line.last_arrival_us - line.idle_us
+    if line.sample_count < MOST_SAMPLES:
+        sample = &line.samples[line.sample_count]
+        line.sample_count += 1
+        sample.cost_keys = request.cost_keys
+        sample.round_trip_us = -1
+        if has_waited:
+            sample.round_trip_us = now_us - (request.sent_us if request.sent_us > since_us else since_us)
+    line.last_arrival_us = now_us
+    line.cost_keys += request.cost_keys
+    line.answered_commands += request.commands
+    line.answered_requests += 1
+
+
+cdef inline void feed(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept nogil:
+    """Read all replies that have arrived; what goes wrong is in `event`."""
+    cdef Request* request
+    cdef Reply reply
+    cdef int found
+    cdef bint has_waited = True
+    while line.event == NONE:
+        request = request_at(&line.requests, 0) if line.requests.count else NULL
+        if request != NULL and line.answered == request.commands:
+            if not request.is_void:
+                if not keep_pages(line, request, epoch_ms):
+                    line.event = NO_MEMORY
+                    return
+                finish_request(line, request, has_waited, now_us)
+                has_waited = False
+            end_request(&line.requests)
+            begin_request(line)
+            continue
+        found = read_reply(&line.input, &reply)
+        if found == INCOMPLETE:
+            return
+        if found == BAD:
+            line.event = NO_PROTOCOL
+            return
+        if request == NULL:
+            line.event = UNASKED
+            line.odd_at, line.odd_length = reply.at, reply.end - reply.at
+            return
+        line.answered += 1
+        if request.is_void:
+            continue
+        if find_question(line, request):
+            read_questions(line, request, &reply)
+            if line.event == NONE and not find_question(line, request):
+                if not keep_pages(line, request, epoch_ms):
+                    line.event = NO_MEMORY
+        elif request.scanned != NULL:
+            read_scan(line, request, &reply)

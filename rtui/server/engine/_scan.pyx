@@ -1,0 +1,518 @@
+"""The engine of a scan: what one connection is asked, and what the replies come to, without a Python object for a key.
+
+`ScanEngine` is a pipeline (`_pipeline`) over ranges (`_ranges`) with an inspection of the keys (`_inspection`), or with
+groups of their names. It needs no socket: `next_write` returns the bytes to send, `feed` takes those that have arrived.
+`drive` does the same over a socket, without the GIL (`_driver`), so that a thread can do it. Everything else is for the
+time between two of these calls. `rtui.server.scan.compiled_scan` puts it to use.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from rtui.server.engine._core cimport PatternTable, SlotTable, sketch_object
+from rtui.server.engine._driver cimport Driver, count_done, drive, epoch_ms, now_us
+from rtui.server.engine._inspection cimport (
+    IS_FAILURE,
+    MOST_KEY_BYTES,
+    MOST_NAME,
+    Floor,
+    Inspection,
+    KeyType,
+    Template,
+    find_type,
+    free_scratch,
+)
+from rtui.server.engine._pages cimport (
+    ALL_COLUMNS,
+    ASKS_ENCODING,
+    ASKS_LENGTH,
+    FIRST_COLUMNS,
+    KNOWS_FREQUENCY,
+    KNOWS_IDLE,
+    KNOWS_LENGTH,
+    KNOWS_MEMORY,
+    KNOWS_TTL,
+    Key,
+    Row,
+    Rows,
+    free_pages,
+    free_rows,
+)
+from rtui.server.engine._pipeline cimport (
+    HAS_FAILED,
+    NO_MEMORY,
+    NONE,
+    UNASKED,
+    NO_PAGE,
+    Pipeline,
+    drop,
+    feed,
+    free_pipeline,
+    give_back,
+    has_work,
+    send_next,
+)
+from rtui.server.engine._ranges cimport CompiledRanges
+from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
+from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, wide_take
+
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTemplate
+
+if MAX_BULK_KEY_BYTES != MOST_KEY_BYTES:
+    raise ImportError("the compiled engine was built for another guard")
+
+cdef tuple KINDS = (None, "number", "text", "nil", "error", "other")
+
+
+cdef Template template_of(bytes part):
+    cdef Template found
+    found.before, found.length = <const uint8_t*>PyBytes_AS_STRING(part), PyBytes_GET_SIZE(part)
+    return found
+
+
+cdef bytes bytes_at(const void* start, size_t length):
+    return PyBytes_FromStringAndSize(<const char*>start, length)
+
+
+cdef int decide(void* owner, int column, const Key* key, const Reply* reply) noexcept nogil:
+    """Ask Python what a reply means."""
+    with gil:
+        return (<ScanEngine>owner).decided(column, key, reply)
+
+
+cdef int set_floor(Floor* floor, found) except -1:
+    """Let a list take what is no worse than a value and a key; everything where it is None, nothing where it is False."""
+    free(floor.name)
+    memset(floor, 0, sizeof(Floor))
+    if found is False:
+        floor.is_closed = True
+    elif found is not None:
+        floor.value = found[0]
+        floor.length = len(found[1])
+        floor.name = <uint8_t*>malloc(floor.length + 1)
+        if floor.name == NULL:
+            floor.length = 0
+            raise MemoryError
+        memcpy(floor.name, PyBytes_AS_STRING(found[1]), floor.length)
+        floor.is_set = True
+    return 0
+
+
+cdef class ScanEngine:
+    """What one connection is asked; see the module. Times are microseconds of the monotonic clock."""
+
+    cdef Pipeline line
+    cdef Inspection inspection
+    cdef Driver driver
+    cdef CompiledRanges ranges
+    cdef PatternTable patterns
+    cdef SlotTable slots
+    cdef object answers
+    cdef list kept
+    cdef object failure
+    cdef bint is_driving
+
+    def __cinit__(self, CompiledRanges ranges not None, scan):
+        if type(scan) is not ScanTemplate:
+            raise TypeError("the engine sends templates of the guard only")
+        self.ranges, self.kept = ranges, [scan]
+        self.line.ranges = &ranges.state
+        self.line.before_cursor = template_of(scan.before_cursor)
+        self.line.before_count = template_of(scan.before_count)
+        self.line.end_of_scan = template_of(scan.end)
+        self.line.count, self.line.depth, self.line.width = 10, 1, 1
+        self.driver.line = &self.line
+        self.driver.silence_us = 20_000_000
+
+    def __dealloc__(self):
+        cdef int32_t index
+        cdef KeyType* one
+        free_pipeline(&self.line)
+        free_pages(&self.inspection.listed)
+        free_pages(&self.inspection.typed)
+        free_pages(&self.inspection.done)
+        free_scratch(&self.inspection.scratch)
+        free_rows(&self.inspection.top)
+        free_rows(&self.inspection.exported)
+        free_rows(&self.inspection.unread)
+        free_rows(&self.inspection.tags)
+        for index in range(self.inspection.type_count):
+            one = &self.inspection.types[index]
+            free(one.encodings)
+            free(one.by_memory.name)
+            free(one.by_length.name)
+            if one.lengths.capacity > FEWEST_SLOTS:  # smaller ones belong to the patterns
+                free(one.lengths.slots)
+        free(self.inspection.types)
+        free(self.inspection.own_reads)
+        free(self.inspection.by_recency.name)
+
+    cdef int check(self) except -1:
+        if self.is_driving:
+            raise RuntimeError("the engine is at work")
+        return 0
+
+    def inspect(
+        self, PatternTable patterns not None, SlotTable slots not None, answers, *, uint32_t sampled_every,
+        uint32_t sampled_in,
+    ):
+        """Ask about all keys that are listed, and count them there; `answers` says what odd replies mean.
+
+        Keys are sampled as the first, second … after `sampled_in` others, one in `sampled_every`.
+        """
+        self.check()
+        if self.line.inspection != NULL or not sampled_every:
+            raise ValueError("an inspection is set up once")
+        self.patterns, self.slots, self.answers = patterns, slots, answers
+        self.inspection.owner = <void*>self
+        self.inspection.decide = decide
+        self.inspection.tree = &patterns.tree
+        self.inspection.slots = &slots.state
+        self.inspection.sampled_every, self.inspection.sampled_in = sampled_every, sampled_in
+        self.driver.pattern_lock, self.driver.slot_lock = patterns.mutex, slots.mutex
+        if find_type(&self.inspection, NULL, 0) < 0:
+            raise MemoryError
+        self.line.inspection = &self.inspection
+
+    cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
+        """Return what a reply means; what Python raises is raised again by whoever has called the engine."""
+        try:
+            what = self.answers.decide(column, self.type_name(key.type), KINDS[reply.kind], bytes_at(reply.text, reply.length)
+                if reply.kind in (TEXT, ERROR) else reply.number if reply.kind == NUMBER else None)
+            return what
+        except BaseException as error:
+            self.failure = error
+            return IS_FAILURE
+
+    cdef object type_name(self, int32_t number):
+        cdef KeyType* one
+        if number <= 0:
+            return None
+        one = &self.inspection.types[number]
+        return bytes_at(one.name, one.length)
+
+    # What is asked
+
+    def ask_first(self, columns, sampled_columns):
+        """Ask this of every key first, pairs of a column and a template: of those not sampled, and of those that are."""
+        cdef int is_sampled, at
+        self.check()
+        for is_sampled, wanted in enumerate((columns, sampled_columns)):
+            if len(wanted) > FIRST_COLUMNS:
+                raise ValueError("too many columns")
+            self.inspection.first.count[is_sampled] = 0
+            for at, (column, template) in enumerate(wanted):
+                self.inspection.first.columns[is_sampled][at] = column
+                self.set_template(column, template)
+                self.inspection.first.count[is_sampled] += 1
+
+    def set_template(self, int column, template):
+        """Ask for what goes into a column by this command; the one for lengths is set by type."""
+        if not 0 <= column < ALL_COLUMNS or column == ASKS_LENGTH:
+            raise ValueError("no such column")
+        if type(template) is not KeyTemplate:
+            raise TypeError("the engine sends templates of the guard only")
+        self.kept.append(template)
+        self.inspection.before_key[column] = template_of(template.before)
+
+    def ask_encodings(self, uint32_t every):
+        """Ask every n-th key of a type for its encoding, none for 0."""
+        if every and self.inspection.before_key[ASKS_ENCODING].before == NULL:
+            raise ValueError("there is no command for encodings")
+        self.inspection.encoding_every = every
+
+    def know_types(self, names):
+        """Make room for types before a key of them has come, so that they can be defined."""
+        self.check()
+        for name in names:
+            if len(name) > MOST_NAME or find_type(&self.inspection, <const uint8_t*>PyBytes_AS_STRING(name), len(name)) < 0:
+                raise MemoryError
+
+    def types(self):
+        """Return the types so far in the order of their numbers; the first is None, for keys of unknown type."""
+        self.check()
+        return [self.type_name(index) for index in range(self.inspection.type_count)]
+
+    def define_type(
+        self, int32_t number, *, bint is_exported, bint is_removed_when_empty, bint length_is_memory, tuple asked,
+        length, most_length, most_memory
+    ):
+        """Say what is asked of keys of a type in the second stage: columns as bits, not sampled and sampled.
+
+        The keys of a type that is exported are left to Python after the first stage.
+        """
+        cdef KeyType* one
+        self.check()
+        if not 0 <= number < self.inspection.type_count:
+            raise IndexError(number)
+        one = &self.inspection.types[number]
+        one.asked[0], one.asked[1] = asked
+        one.before_key.before = NULL
+        if length is not None:
+            if type(length) is not KeyTemplate:
+                raise TypeError("the engine sends templates of the guard only")
+            self.kept.append(length)
+            one.before_key = template_of(length.before)
+        elif (one.asked[0] | one.asked[1]) & (1 << ASKS_LENGTH):
+            raise ValueError("there is no command for lengths")
+        one.number = self.patterns.type_number(self.type_name(number))
+        one.is_exported, one.is_removed_when_empty = is_exported, is_removed_when_empty
+        one.length_is_memory = length_is_memory
+        one.late_least = -1
+        one.most_length = -1 if most_length is None else most_length
+        one.most_memory = -1 if most_memory is None else most_memory
+
+    def set_own_reads(self, hashes):
+        """Leave keys to Python after the first stage whose names have these hashes of Python, ascending."""
+        cdef size_t index, count = len(hashes)
+        cdef int64_t* made
+        self.check()
+        made = <int64_t*>malloc((count + 1) * sizeof(int64_t))
+        if made == NULL:
+            raise MemoryError
+        try:
+            for index in range(count):
+                made[index] = hashes[index]
+        except BaseException:
+            free(made)
+            raise
+        free(self.inspection.own_reads)
+        self.inspection.own_reads, self.inspection.own_read_count = made, count
+
+    def set_floors(self, int32_t number, by_memory, by_length):
+        """Say what a key of a type must reach to be a candidate for a list: value and key, None for any, False for none."""
+        self.check()
+        if not 0 <= number < self.inspection.type_count:
+            raise IndexError(number)
+        set_floor(&self.inspection.types[number].by_memory, by_memory)
+        set_floor(&self.inspection.types[number].by_length, by_length)
+
+    def ask_late(self, int32_t number, least_memory, uint64_t most):
+        """Ask the length of keys of a type late that are not sampled and have at least so much memory, of so many at most.
+
+        Of none where it is None.
+        """
+        self.check()
+        if not 0 <= number < self.inspection.type_count:
+            raise IndexError(number)
+        if least_memory is not None and self.inspection.types[number].before_key.before == NULL:
+            raise ValueError("there is no command for lengths")
+        self.inspection.types[number].late_least = -1 if least_memory is None else least_memory
+        self.inspection.types[number].late_left = most
+
+    def take_late(self):
+        """Return by number of a type since the last call: keys not sampled, those asked late, and the most memory of
+        those left out, -1 where there is none, None where it is not known."""
+        cdef int32_t index
+        cdef KeyType* one
+        cdef list found = []
+        self.check()
+        for index in range(self.inspection.type_count):
+            one = &self.inspection.types[index]
+            found.append((one.late_seen, one.late_asked, None if one.left_out_unknown else one.left_out_memory))
+            one.late_seen = one.late_asked = 0
+            one.left_out_memory, one.left_out_unknown = -1, False
+        return found
+
+    def set_recency_floor(self, floor, *, bint is_frequency):
+        """The same for the list of the most recently, or most frequently, used keys."""
+        self.check()
+        set_floor(&self.inspection.by_recency, floor)
+        self.inspection.recency_is_frequency = is_frequency
+
+    def set_pace(
+        self, *, uint32_t count, uint32_t depth, uint32_t width, double key_gap_us, double least_gap_us, int64_t idle_us
+    ):
+        """Set the keys of a write, the writes and ranges under way, and the time between writes: for each key that a
+        write costs, and at least. `idle_us` is the round trip of a write that costs nothing."""
+        self.check()
+        self.line.count, self.line.depth, self.line.width = count, depth, width
+        self.line.key_gap_us, self.line.least_gap_us, self.line.idle_us = key_gap_us, least_gap_us, idle_us
+        if key_gap_us <= 0:
+            self.line.free_at_us = 0
+
+    # At work
+
+    def drive(self, int fd, int64_t slice_us, int64_t silence_us, *, bint is_draining):
+        """Ask and answer over a socket for so long, without the GIL; return the event that ended it."""
+        cdef int event
+        self.check()
+        self.is_driving = True
+        self.driver.is_draining, self.driver.silence_us = is_draining, silence_us
+        try:
+            with nogil:
+                event = drive(&self.driver, fd, slice_us)
+        finally:
+            self.is_driving = False
+            self.driver.is_interrupted = False
+        return self.ended(event)
+
+    def interrupt(self):
+        """End the slice soon; from any thread."""
+        self.driver.is_interrupted = True
+
+    def next_write(self):
+        """Return the bytes of the next write, empty where there is nothing to send now."""
+        cdef int64_t now = now_us()
+        self.check()
+        if self.line.event == NONE and self.line.requests.count < self.line.depth and self.line.free_at_us <= now:
+            if send_next(&self.line, now) < 0:
+                self.line.event = NO_MEMORY
+        made = bytes_at(self.line.output.data + self.line.output.start, self.line.output.end - self.line.output.start)
+        self.line.output.start = self.line.output.end = 0
+        return made
+
+    def feed(self, const uint8_t[::1] received):
+        """Take bytes that have arrived, and return the event that came of them."""
+        cdef size_t size = received.shape[0]
+        self.check()
+        if not make_room(&self.line.input, size):
+            self.line.event = NO_MEMORY
+        elif size:
+            memcpy(self.line.input.data + self.line.input.end, &received[0], size)
+            self.line.input.end += size
+            self.line.bytes_in += size
+            if self.line.event == NONE:
+                feed(&self.line, now_us(), epoch_ms())
+        count_done(&self.driver)
+        return self.ended(self.line.event)
+
+    cdef object ended(self, int event):
+        if event == HAS_FAILED and self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
+        if event == NO_MEMORY:
+            if self.patterns is not None:
+                self.patterns.is_broken = True
+            raise MemoryError
+        return event
+
+    @property
+    def wait_us(self):
+        """How long until the pace allows another write, 0 for now."""
+        cdef int64_t rest = <int64_t>self.line.free_at_us - now_us()
+        return rest if rest > 0 else 0
+
+    @property
+    def under_way(self):
+        """Writes that await replies."""
+        return self.line.requests.count
+
+    @property
+    def has_work(self):
+        """Whether anything is left to ask."""
+        return bool(has_work(&self.line))
+
+    @property
+    def waiting(self):
+        """Keys about which something is still to be asked."""
+        return self.inspection.listed.keys + self.inspection.typed.keys
+
+    def resume(self):
+        """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over."""
+        self.check()
+        give_back(&self.line)
+        self.line.event = NONE
+
+    def drop(self):
+        """Forget the connection; what was under way is asked again on another one."""
+        self.check()
+        drop(&self.line)
+        self.line.event = NONE
+
+    def odd_reply(self):
+        """Return the reply that was no page of keys, or that nobody asked for, as it came."""
+        self.check()
+        if self.line.event not in (NO_PAGE, UNASKED):
+            return b""
+        return bytes_at(self.line.input.data + self.line.odd_at, self.line.odd_length)
+
+    @property
+    def error(self):
+        """The error number of a broken connection."""
+        return self.line.error
+
+    # What came of it
+
+    def progress(self):
+        """Return: commands sent, commands answered, keys that answered writes cost, keys listed, keys delivered, keys
+        inspected, keys that were gone, bytes in, bytes out, writes answered."""
+        return (
+            self.line.commands, self.line.answered_commands, self.line.cost_keys, self.line.listed,
+            self.line.delivered, self.inspection.keys, self.inspection.vanished, self.line.bytes_in,
+            self.line.bytes_out, self.line.answered_requests,
+        )
+
+    def take_samples(self):
+        """Return since the last call pairs of what a write cost in keys and its round trip, -1 where it was not seen."""
+        cdef uint32_t index
+        self.check()
+        found = [(self.line.samples[index].cost_keys, self.line.samples[index].round_trip_us)
+                 for index in range(self.line.sample_count)]
+        self.line.sample_count = 0
+        return found
+
+    def take_top(self):
+        """Return candidates for the lists of largest keys since the last call; see `rows_of`."""
+        return self.rows_of(&self.inspection.top)
+
+    def take_exported(self):
+        """Return keys that Python goes on with since the last call; see `rows_of`."""
+        return self.rows_of(&self.inspection.exported)
+
+    def take_unread(self):
+        """Return names that are too long to ask about."""
+        return [row[0] for row in self.rows_of(&self.inspection.unread)]
+
+    def take_tags(self):
+        """Return hash tags of keys, with the memory of each key or None."""
+        return [(row[0], row[3]) for row in self.rows_of(&self.inspection.tags)]
+
+    cdef list rows_of(self, Rows* rows):
+        """Return key, type, TTL, memory, idle time, frequency, length, each None where it is not known, when the
+        key was asked, in ms since the epoch, and whether it is sampled."""
+        cdef list found = []
+        cdef size_t index
+        cdef Row* row
+        self.check()
+        for index in range(rows.count):
+            row = &rows.items[index]
+            found.append((
+                bytes_at(rows.names + row.name_at, row.length),
+                self.type_name(row.type),
+                row.ttl_ms if row.known & KNOWS_TTL else None,
+                row.memory_bytes if row.known & KNOWS_MEMORY else None,
+                row.recency if row.known & KNOWS_IDLE else None,
+                row.recency if row.known & KNOWS_FREQUENCY else None,
+                row.size if row.known & KNOWS_LENGTH else None,
+                row.asked_at_ms,
+                bool(row.is_sampled),
+            ))
+        rows.count = rows.name_bytes = 0
+        return found
+
+    def take_type_counts(self):
+        """Return by type since the last call: its name, keys beyond the thresholds or None, lengths, encodings."""
+        cdef list found = []
+        cdef int32_t index
+        cdef size_t at
+        cdef KeyType* one
+        self.check()
+        for index in range(1, self.inspection.type_count):
+            one = &self.inspection.types[index]
+            lengths = sketch_object(&one.lengths) if one.lengths.count else None
+            encodings = {}
+            for at in range(one.encoding_count):
+                if one.encodings[at].keys:
+                    encodings[bytes_at(one.encodings[at].name, one.encodings[at].length)] = one.encodings[at].keys
+                one.encodings[at].keys = 0
+            found.append((self.type_name(index), one.over if one.is_judged else None, lengths, encodings))
+            one.over, one.is_judged = 0, False
+            if one.lengths.capacity:
+                memset(one.lengths.slots, 0, one.lengths.capacity * sizeof(BucketCount))
+            one.lengths.used = 0
+            one.lengths.count = one.lengths.smallest = one.lengths.largest = 0
+            memset(&one.lengths.sum, 0, sizeof(one.lengths.sum))
+        return found

@@ -1,0 +1,215 @@
+"""Lets the compiled engine of a scan do the work of `InspectionPipeline`, and keeps what only Python decides.
+
+Before each slice the engine is told what the plan allows now, type by type. After it, what it counted goes to the
+findings, candidates for the lists of largest keys are ranked, and the least values that enter these lists go back to
+the engine. Keys that it does not see to the end, such as streams whose MEMORY USAGE has to be timed, go on in the
+pipeline where the engine has left them.
+
+Import it only where the compiled engine was built.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.keyspace.types import STRING, type_of
+from rtui.server import guard
+from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts
+from rtui.server.facts.answers import expected
+from rtui.server.facts.types import QUERIES, queries_of
+from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
+from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.inspection.pipeline import InspectionPipeline, memory_note
+from rtui.server.scan.page import is_temporary
+from rtui.server.wire.capability import is_key_refusal, refuses_command
+from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.replies import ServerError
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import EngineRow, Kind, ScanEngine
+
+IS_GONE: Final = 1
+IS_UNKNOWN: Final = 2
+
+_COLUMNS: Final[dict[KeyCommand, int]] = {
+    guard.key_type: 0,
+    guard.pttl: 1,
+    guard.object_idletime: 2,
+    guard.object_freq: 3,
+    guard.memory_usage: 4,
+    guard.object_encoding: 6,
+}
+"""Columns as the engine numbers them; 5 is the length, whose command depends on the type."""
+
+_COMMANDS: Final = {column: command for command, column in _COLUMNS.items()}
+
+ASKS_MEMORY: Final = 1 << 4
+ASKS_LENGTH: Final = 1 << 5
+
+
+class CompiledInspection:
+    """The inspection of one pass in one engine; see the module."""
+
+    def __init__(self, pipeline: InspectionPipeline, engine: ScanEngine) -> None:
+        """The findings of the pipeline must have compiled counters."""
+        findings = pipeline.findings
+        patterns, slots = findings.patterns, findings.slots
+        if not (isinstance(patterns, CompiledPatternCounts) and isinstance(slots, CompiledSlotCounts)):
+            raise TypeError("the counters are not compiled")
+        self._pipeline = pipeline
+        self._plan = pipeline.plan
+        self._findings: Aggregates = findings
+        self._slots = slots
+        self._engine = engine
+        self._revision = (-1, -1)
+        self._defined = self._own_reads = 0
+        self._vanished = self._keys = 0
+        every = self._plan.sample_every
+        engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
+        engine.know_types(list(QUERIES))
+
+    def decide(self, column: int, key_type: bytes | None, kind: Kind, value: bytes | int | None) -> int:
+        """Say what a reply means that is no plain answer; raises ServerBusyError."""
+        length = queries_of(key_type).length
+        command = _COMMANDS.get(column, length)
+        name = "" if command is None else command.spec.name
+        if kind != "error":
+            if kind != "other" and name and expected(name).means_gone(value):
+                return IS_GONE
+            self._pipeline.unread[name] += 1
+            return IS_UNKNOWN
+        error = ServerError(value.decode(errors="replace") if isinstance(value, bytes) else "")
+        if is_temporary(error):
+            raise ServerBusyError(error.text)
+        if error.code == "WRONGTYPE" or "no such key" in error.text.lower():
+            return IS_GONE
+        if not is_key_refusal(error) and (refuses_command(error) or "maxmemory" in error.text.lower()):
+            self._plan.capabilities.record(name, error)
+            self._engine.interrupt()
+        return IS_UNKNOWN
+
+    def prepare(self) -> None:
+        """Tell the engine what to ask from now on, where that has changed."""
+        plan, engine = self._plan, self._engine
+        types = engine.types()
+        if self._revision != plan.revision:
+            self._revision, self._defined = plan.revision, 0
+            of_others, of_sampled = (
+                [(_COLUMNS[command], key_template(command)) for command in plan.first_commands(is_sampled)]
+                for is_sampled in (False, True)
+            )
+            engine.ask_first(of_others, of_sampled)
+            engine.set_template(_COLUMNS[guard.object_encoding], key_template(guard.object_encoding))
+            engine.ask_encodings(plan.encoding_every if plan.asks_encodings else 0)
+        for number in range(self._defined, len(types)):
+            self._define(number, types[number])
+        self._defined = len(types)
+        if plan.resets_idle_times and self._own_reads != self._pipeline.own_reads.revision:
+            self._own_reads = self._pipeline.own_reads.revision
+            engine.set_own_reads(self._pipeline.own_reads.hashes())
+
+    def _define(self, number: int, key_type: bytes | None) -> None:
+        """Tell the engine what is asked of keys of one type, and from which size on they are of interest."""
+        plan, known = self._plan, type_of(key_type)
+        policy = plan.memory(key_type).policy
+        if policy is MemoryUsagePolicy.FREE:
+            column = _COLUMNS[guard.memory_usage]
+            self._engine.set_template(column, key_template(guard.memory_usage, plan.evidence(key_type)))
+        asked = []
+        length: KeyTemplate | None = None
+        for is_sampled in (False, True):
+            commands = plan.second_commands(key_type, is_sampled)
+            bits = ASKS_MEMORY if guard.memory_usage in commands else 0
+            for command in commands:
+                if command is not guard.memory_usage:
+                    bits |= ASKS_LENGTH
+                    length = key_template(command)
+            asked.append(bits)
+        late = plan.third_command(key_type)
+        if late is not None:
+            length = key_template(late)
+        limits = self._findings.big.limits(key_type)
+        self._engine.define_type(
+            number,
+            is_exported=policy is MemoryUsagePolicy.WATCHED,
+            is_removed_when_empty=known.removed_when_empty,
+            length_is_memory=key_type == STRING.name,
+            asked=(asked[0], asked[1]),
+            length=length,
+            most_length=limits.length,
+            most_memory=limits.memory_bytes,
+        )
+        self._set_late(number, key_type)
+
+    def take(self) -> None:
+        """Hand what the engine has found since the last time to the findings."""
+        engine, pipeline, findings = self._engine, self._pipeline, self._findings
+        progress = engine.progress()
+        keys, self._keys = progress[5] - self._keys, progress[5]
+        vanished, self._vanished = progress[6] - self._vanished, progress[6]
+        unread = engine.take_unread()
+        if unread:
+            findings.add_unread(unread)
+        for batch, _ in self._batches(engine.take_exported()):
+            pipeline.go_on(batch)
+        largest = [*self._batches(engine.take_top())]
+        for batch, asked_at_s in largest:
+            findings.big.rank(batch, asked_at_s)
+        self._slots.add_tags(engine.take_tags())
+        findings.take_over(CountedElsewhere(keys, vanished, engine.take_type_counts()))
+        self._take_late()
+        if largest:
+            self._set_floors()
+
+    def _take_late(self) -> None:
+        """Learn of which keys the length was asked late, and of which it was not."""
+        late, big = self._pipeline.late_lengths, self._findings.big
+        types = self._engine.types()
+        for number, (seen, asked, left_out) in enumerate(self._engine.take_late()):
+            key_type = types[number]
+            if seen:
+                late.count(key_type, seen=seen, asked=asked)
+                if left_out != -1:
+                    big.leave_out(key_type, late.most_length(key_type, left_out))
+                self._set_late(number, key_type)
+
+    def _set_late(self, number: int, key_type: bytes | None) -> None:
+        late = self._pipeline.late_lengths
+        least = late.least_memory(key_type, self._findings.big)
+        self._engine.ask_late(number, least, 0 if least is None else late.left(key_type, self._findings.big))
+
+    def _set_floors(self) -> None:
+        """Tell the engine which values the lists still take."""
+        big = self._findings.big
+        for number, key_type in enumerate(self._engine.types()):
+            self._engine.set_floors(number, *big.floors(key_type))
+        is_frequency = self._plan.recency is guard.object_freq
+        self._engine.set_recency_floor(big.recency_floor(is_frequency=is_frequency), is_frequency=is_frequency)
+
+    def _batches(self, rows: Iterable[EngineRow]) -> Iterable[tuple[InspectedBatch, float]]:
+        """Join rows of which the same is known; yield the keys, and when they were asked, in seconds."""
+        alike: defaultdict[tuple[object, ...], list[EngineRow]] = defaultdict(list)
+        for row in rows:
+            alike[row[1], row[7], row[8], *(one is None for one in row[2:7])].append(row)
+        for joined in alike.values():
+            keys, types, ttl_ms, memory_bytes, idle_s, frequency, lengths, asked_at_ms, is_sampled = zip(
+                *joined, strict=True
+            )
+            yield (
+                InspectedBatch(
+                    types[0],
+                    keys,
+                    ttl_ms=None if ttl_ms[0] is None else ttl_ms,
+                    memory_bytes=None if memory_bytes[0] is None else memory_bytes,
+                    idle_s=None if idle_s[0] is None else idle_s,
+                    frequency=None if frequency[0] is None else frequency,
+                    lengths=None if lengths[0] is None else lengths,
+                    note=memory_note(self._plan.memory(types[0])) if memory_bytes[0] is None else "",
+                    is_sampled=is_sampled[0],
+                ),
+                asked_at_ms[0] / 1000,
+            )

@@ -1,0 +1,343 @@
+"""One node's part of a scan by the compiled engine: a thread sends, receives and counts, and Python looks in between.
+
+The engine has the connection to itself, in a thread without the GIL, for a slice of time after the other, the first
+ones short. After each slice the pace is set anew from the round trips seen, what was found is handed on, and whatever
+the engine does not do by itself is seen to: probes, questions that Python asks itself, a pause, another's commands on
+the lane, replies that are no plain answers. For that the lane is taken back once all replies have come.
+
+With TLS there is no socket to read from, so the engine is fed by the event loop.
+
+Import it only where the compiled engine was built.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from concurrent.futures import Executor, ThreadPoolExecutor
+from enum import IntEnum
+from typing import Final, NoReturn, Protocol, cast
+
+import hiredis
+
+from rtui.server.engine._scan import ScanEngine
+from rtui.server.guard.command import scan_template
+from rtui.server.scan.compiled_ranges import CompiledRanges
+from rtui.server.scan.cursor import TableWatch
+from rtui.server.scan.node import EngineQueries, ScanNode
+from rtui.server.scan.node_scan import NodeScan
+from rtui.server.scan.pace import MAX_WIDTH
+from rtui.server.scan.page import scan_page
+from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
+from rtui.server.wire.errors import ConnectionLost, FailureKind, RtuiError, ScanRefusedError
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.replies import Reply, ServerError
+
+FIRST_SLICE_US: Final = 2_000
+"""The first slice of a loan: the engine begins with guesses of what is found and what it costs."""
+
+SLICE_US: Final = 50_000
+"""Longest slice: how late the engine obeys at most."""
+
+MOST_DEPTH: Final = 256
+"""Writes under way at once at most, however long the link."""
+
+LEARNT_SAMPLES: Final = 16
+"""Of each slice so many round trips are learnt from."""
+
+
+class Event(IntEnum):
+    """Why the engine stopped; as in `_pipeline.pxd`."""
+
+    SLICE_IS_OVER = 1
+    IS_DONE = 2
+    IS_DRAINED = 3
+    HAS_CLOSED = 4
+    HAS_BROKEN = 5
+    IS_SILENT = 6
+    NO_PROTOCOL = 7
+    NO_PAGE = 11
+    NOT_IN_ORDER = 12
+    IS_STUCK = 13
+    UNASKED = 14
+
+
+class Driver(Protocol):
+    """Moves the engine's bytes over a lane, which it has to itself until it is closed."""
+
+    async def drive(self, slice_us: int, *, is_draining: bool) -> int:
+        """Let the engine work for so long, or send nothing more; return the event that ended it."""
+
+    def close(self) -> None:
+        """Give the lane back, over which nothing may be under way any more unless it has ended."""
+
+
+class SocketDriver:
+    """Has the engine send and receive over the lane's socket in a thread."""
+
+    def __init__(self, lane: Lane, engine: ScanEngine, thread: Executor) -> None:
+        self._lane, self._engine, self._thread = lane, engine, thread
+        self._fd = lane.lend_socket().fileno()
+        self._silence_us = round(lane.reply_timeout_s * 1e6)
+
+    async def drive(self, slice_us: int, *, is_draining: bool) -> int:
+        """Drive in the thread; when cancelled, wait until it has stopped."""
+
+        def work() -> int:
+            return self._engine.drive(self._fd, slice_us, self._silence_us, is_draining=is_draining)
+
+        working = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            self._engine.interrupt()
+            await asyncio.wait([working])
+            raise
+
+    def close(self) -> None:
+        """Give the lane back."""
+        self._lane.take_back()
+
+
+class StreamDriver:
+    """Feeds the engine on the event loop, where there is no socket to read from, as with TLS."""
+
+    def __init__(self, lane: Lane, engine: ScanEngine) -> None:
+        self._lane, self._engine = lane, engine
+        self._loop = asyncio.get_running_loop()
+        self._transport = lane.lend_stream(self._received)
+        self._arrived = asyncio.Event()
+        lane.closed.add_done_callback(self._closed)
+        self._event = 0
+        self._failure: Exception | None = None
+        self._last_data_s = self._loop.time()
+
+    def _received(self, data: memoryview) -> None:
+        self._last_data_s = self._loop.time()
+        try:
+            self._event = self._engine.feed(data)
+        except Exception as error:  # noqa: BLE001 - raised by `drive`, which has called for it
+            self._failure = error
+        self._arrived.set()
+
+    def _closed(self, _: object) -> None:
+        self._arrived.set()
+
+    async def drive(self, slice_us: int, *, is_draining: bool) -> int:
+        """Send when the pace allows it, and wait for what arrives."""
+        end_s = self._loop.time() + slice_us / 1e6
+        while True:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            if not self._lane.is_open:
+                return Event.HAS_CLOSED
+            if self._event:
+                event, self._event = self._event, 0
+                return event
+            if not is_draining:
+                self._send()
+            if not self._engine.under_way and (is_draining or not self._engine.has_work):
+                return Event.IS_DRAINED if is_draining else Event.IS_DONE
+            now_s = self._loop.time()
+            if self._engine.under_way and now_s - self._last_data_s > self._lane.reply_timeout_s:
+                return Event.IS_SILENT
+            if now_s >= end_s:
+                return Event.SLICE_IS_OVER
+            wait_s = self._engine.wait_us / 1e6
+            self._arrived.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(end_s - now_s, wait_s or end_s - now_s)):
+                    await self._arrived.wait()
+
+    def _send(self) -> None:
+        while not self._transport.is_closing():
+            if not self._engine.under_way:
+                self._last_data_s = self._loop.time()
+            write = self._engine.next_write()
+            if not write:
+                return
+            self._transport.write(write)
+
+    def close(self) -> None:
+        """Give the lane back."""
+        self._lane.closed.remove_done_callback(self._closed)
+        self._lane.take_back()
+
+
+class CompiledNodeScan(NodeScan):
+    """Scans one node as `NodeScan` does, by the compiled engine."""
+
+    _engine: ScanEngine | None = None
+    _queries: EngineQueries | None = None
+    _seen: tuple[int, ...] = (0,) * 10
+    """The engine's counters when it was last looked at."""
+    _slice_us = FIRST_SLICE_US
+
+    def _new_ranges(self, node: ScanNode) -> Ranges:
+        return cast("Ranges", node.ranges(CompiledRanges))
+
+    def _new_table(self) -> TableWatch:
+        return cast("TableWatch", cast("CompiledRanges", self.ranges).table)
+
+    def _idle_range(self) -> Range | None:
+        """Return None: only the engine scans, and Python asks what the engine does not."""
+        return None
+
+    @property
+    def _has_queries(self) -> bool:
+        return super()._has_queries or (self._engine is not None and self._engine.has_work)
+
+    @property
+    def _asks_itself(self) -> bool:
+        return self.source is not None and self.source.waiting > 0
+
+    def reset(self, *, opaque: bool = False) -> None:
+        """Begin again from the start, with another engine."""
+        super().reset(opaque=opaque)
+        self._engine = self._queries = None
+
+    async def run(self) -> None:
+        """Scan to the end, see `NodeScan.run`."""
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rtui engine") as self._thread:
+            await super().run()
+
+    def _begin_engine(self) -> ScanEngine:
+        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), scan_template(self._match, self._key_type))
+        self._seen = (0,) * 10
+        if self.source is not None:
+            self._queries = self.source.compiled(self._engine)
+        return self._engine
+
+    async def _drive(self, lane: Lane) -> None:
+        """Let the engine ask until nothing is left to ask."""
+        engine = self._engine or self._begin_engine()
+        self._slice_us = FIRST_SLICE_US
+        self._control.on_change.append(engine.interrupt)
+        try:
+            while not (self.is_done or self._control.is_stopped):
+                if self._loop.time() >= self.probe.due_at:
+                    self._send_probe(lane, self._loop.time())
+                await self._ask(lane, lambda: not self._asks_itself)
+                if self._control.is_held:
+                    await self._control.wait_while_held()
+                    self.probe.due_at = self._loop.time()
+                elif self._may_send and lane.is_idle:
+                    await self._lend(lane, engine)
+        finally:
+            self._control.on_change.remove(engine.interrupt)
+        if self.is_done:
+            await self._conclude(lane)
+
+    async def _lend(self, lane: Lane, engine: ScanEngine) -> None:
+        """Let the engine have the connection until Python needs it."""
+        driver = SocketDriver(lane, engine, self._thread) if lane.has_socket else StreamDriver(lane, engine)
+        try:
+            await self._work(lane, engine, driver)
+        except (RtuiError, CursorOrderError):
+            engine.resume()
+            if lane.is_open:
+                await self._drain(lane, engine, driver)
+            raise
+        finally:
+            if engine.under_way and lane.is_open:  # cancelled
+                lane.fail(ConnectionLost("It was given up in the middle of a write."))
+            if not lane.is_open:
+                engine.drop()
+            driver.close()
+
+    async def _work(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
+        """Drive the engine slice by slice; raises what NodeScan.run sees to."""
+        is_ending = False
+        while True:
+            self._prepare(engine)
+            is_ending = is_ending or self._is_wanted(lane)
+            event = Event(await driver.drive(self._slice_us, is_draining=is_ending))
+            self._learn(lane, engine)
+            if event in (Event.IS_DONE, Event.IS_DRAINED):
+                return
+            if event is not Event.SLICE_IS_OVER:
+                self._see_to(event, lane, engine)
+            self._slice_us = min(2 * self._slice_us, SLICE_US)
+
+    def _is_wanted(self, lane: Lane) -> bool:
+        """Whether the engine is to come to an end, so that Python can use the lane."""
+        return not self._may_send or lane.is_wanted or self._asks_itself or self._loop.time() >= self.probe.due_at
+
+    async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
+        """Wait for all replies under way, which are passed over."""
+        while engine.under_way:
+            event = Event(await driver.drive(SLICE_US, is_draining=True))
+            if event is not Event.SLICE_IS_OVER:
+                break
+        if engine.under_way:
+            lane.fail(ConnectionLost("It did not answer what it was asked."))
+
+    def _prepare(self, engine: ScanEngine) -> None:
+        """Set the pace, and what is asked."""
+        pacer = self.pacer
+        pacer.pace = self._control.pace
+        limits = pacer.pace.limits
+        idle_us = (pacer.idle_s or 0.0) * 1e6
+        in_flight = idle_us * limits.duty / max(1.0, pacer.cost_us(pacer.count))
+        engine.set_pace(
+            count=pacer.count,
+            depth=max(1, min(MOST_DEPTH, limits.ahead + int(in_flight))),
+            width=MAX_WIDTH,
+            key_gap_us=pacer.key_us / limits.duty if pacer.waits else 0.0,
+            least_gap_us=0.0,
+            idle_us=round(idle_us),
+        )
+        if self._queries is not None:
+            self._queries.prepare()
+
+    def _learn(self, lane: Lane, engine: ScanEngine) -> None:
+        """Take over what has been found, and what it has cost."""
+        for cost_keys, round_trip_us in engine.take_samples()[-LEARNT_SAMPLES:]:
+            self.pacer.observe(cost_keys, None if round_trip_us < 0 else round_trip_us / 1e6)
+        seen = engine.progress()
+        commands, answered, cost_keys, listed, delivered, _, _, bytes_in, bytes_out, writes = (
+            now - before for now, before in zip(seen, self._seen, strict=True)
+        )
+        self._seen = seen
+        self.commands += commands
+        self.keys += listed
+        self.delivered += delivered
+        self.bytes_in += bytes_in
+        self.bytes_out += bytes_out
+        self._answers += writes
+        lane.count_traffic(commands, bytes_in, bytes_out)
+        self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
+        self.probe.add_spent(answered, cost_keys, self.pacer.cost_us(cost_keys))
+        if self._queries is not None:
+            self._queries.take()
+
+    def _see_to(self, event: Event, lane: Lane, engine: ScanEngine) -> NoReturn:
+        """Raise what an event means."""
+        match event:
+            case Event.NOT_IN_ORDER:
+                raise CursorOrderError
+            case Event.IS_STUCK:
+                raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+            case Event.NO_PAGE:
+                scan_page(_parsed(engine.odd_reply()))
+                raise ScanRefusedError("What the server answers to SCAN is not a page of keys.")
+            case Event.UNASKED:
+                lane.handle_unexpected(_parsed(engine.odd_reply()))
+            case Event.HAS_BROKEN:
+                lane.fail(ConnectionLost(f"The connection broke: {os.strerror(engine.error)}."))
+            case Event.IS_SILENT:
+                happened = f"The server has owed an answer for {lane.reply_timeout_s:g} s."
+                lane.fail(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
+            case Event.NO_PROTOCOL:
+                lane.fail(ConnectionLost("What it sends is not the Redis protocol.", kind=FailureKind.PROTOCOL))
+        lane.fail(ConnectionLost("The server closed the connection."))
+        raise lane.closed.result()
+
+
+def _parsed(reply: bytes) -> Reply:
+    """Parse a whole reply that came as bytes."""
+    reader = hiredis.Reader(replyError=ServerError)
+    reader.feed(reply)
+    return cast("Reply", reader.gets())
