@@ -18,7 +18,8 @@ from rtui.analysis.report.document import KeySizes, Report, Scope, Summary
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine.counters import is_compiled, new_counters
+from rtui.server.engine import is_compiled
+from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE, InspectionPipeline, complete_largest
 from rtui.server.inspection.plan import Plan

@@ -23,7 +23,7 @@ from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.node import ScanNode, SplitSink, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import (
     ScanFilter,
@@ -252,8 +252,15 @@ class KeyspacePass:
             node = replace(node, slots=await owned_slots(self._connection))
         await self._take_overview(node.dialect)
         only, self._begun_at = self.only, node.run_id
+        store = self.store
         self.scan = scan = Scan(
-            [node], self.store.add, self.control, match=only.match, key_type=only.key_type, on_restart=self._empty_store
+            [node],
+            store.add,
+            self.control,
+            match=only.match,
+            key_type=only.key_type,
+            on_restart=self._empty_store,
+            split_sink=SplitSink(store.separators.values, store.add_split),
         )
         await scan.run()
         if scan.state is ScanState.DONE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
@@ -21,3 +22,8 @@ def is_built() -> bool:
 def engine_name() -> str:
     """Return which engine counts keys: `compiled` or `pure`."""
     return "compiled" if os.environ.get(ENVIRONMENT) != "pure" and is_built() else "pure"
+
+
+def is_compiled(separators: Sequence[bytes]) -> bool:
+    """Tell whether the compiled engine handles names with these separators: those of one byte each."""
+    return engine_name() == "compiled" and all(len(one) == 1 for one in separators)

@@ -3,6 +3,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.server.engine._core import PatternTable, SlotTable
+from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._ranges import CompiledRanges
 from rtui.server.guard.command import KeyTemplate, ScanTemplate
 
@@ -18,6 +19,7 @@ class ScanEngine:
     def inspect(
         self, patterns: PatternTable, slots: SlotTable, answers: Answers, *, sampled_every: int, sampled_in: int
     ) -> None: ...
+    def group_names(self, names: NameTable) -> None: ...
     def ask_first(
         self, columns: Sequence[tuple[int, KeyTemplate]], sampled_columns: Sequence[tuple[int, KeyTemplate]]
     ) -> None: ...

@@ -24,6 +24,7 @@ from rtui.server.engine._inspection cimport (
     find_type,
     free_scratch,
 )
+from rtui.server.engine._name_table cimport NameGroups, NameTable, add_names
 from rtui.server.engine._pages cimport (
     ALL_COLUMNS,
     ASKS_ENCODING,
@@ -82,6 +83,10 @@ cdef int decide(void* owner, int column, const Key* key, const Reply* reply) noe
         return (<ScanEngine>owner).decided(column, key, reply)
 
 
+cdef bint group_names(void* owner, size_t count, const uint8_t** names, const size_t* lengths) noexcept nogil:
+    return add_names(<NameGroups*>owner, count, names, lengths)
+
+
 cdef int set_floor(Floor* floor, found) except -1:
     """Let a list take what is no worse than a value and a key; everything where it is None, nothing where it is False."""
     free(floor.name)
@@ -109,6 +114,7 @@ cdef class ScanEngine:
     cdef CompiledRanges ranges
     cdef PatternTable patterns
     cdef SlotTable slots
+    cdef NameTable names
     cdef object answers
     cdef list kept
     cdef object failure
@@ -175,6 +181,12 @@ cdef class ScanEngine:
         if find_type(&self.inspection, NULL, 0) < 0:
             raise MemoryError
         self.line.inspection = &self.inspection
+
+    def group_names(self, NameTable names not None):
+        """Put the names of all keys that are listed into a table."""
+        self.check()
+        self.names = names
+        self.line.sink, self.line.sink_owner = group_names, <void*>&names.groups
 
     cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
         """Return what a reply means; what Python raises is raised again by whoever has called the engine."""

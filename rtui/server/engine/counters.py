@@ -18,15 +18,10 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
 from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import engine_name, is_built
+from rtui.server.engine import is_built, is_compiled
 
 if is_built():
     from rtui.server.engine import _core, _folded
-
-
-def is_compiled(separators: Sequence[bytes]) -> bool:
-    """Tell whether names with these separators are counted by the compiled engine."""
-    return engine_name() == "compiled" and all(len(one) == 1 for one in separators)
 
 
 def new_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:

@@ -21,6 +21,7 @@ from typing import Final, NoReturn, Protocol, cast
 
 import hiredis
 
+from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
@@ -174,6 +175,8 @@ class CompiledNodeScan(NodeScan):
     _seen: tuple[int, ...] = (0,) * 10
     """The engine's counters when it was last looked at."""
     _slice_us = FIRST_SLICE_US
+    _names: NameTable | None = None
+    """Keys that were listed, on their way to the sink; None where they are inspected."""
 
     def _new_ranges(self, node: ScanNode) -> Ranges:
         return cast("Ranges", node.ranges(CompiledRanges))
@@ -196,7 +199,7 @@ class CompiledNodeScan(NodeScan):
     def reset(self, *, opaque: bool = False) -> None:
         """Begin again from the start, with another engine."""
         super().reset(opaque=opaque)
-        self._engine = self._queries = None
+        self._engine = self._queries = self._names = None
 
     async def run(self) -> None:
         """Scan to the end, see `NodeScan.run`."""
@@ -208,6 +211,9 @@ class CompiledNodeScan(NodeScan):
         self._seen = (0,) * 10
         if self.source is not None:
             self._queries = self.source.compiled(self._engine)
+        elif self._split_sink is not None:
+            self._names = NameTable(self._split_sink.separators)
+            self._engine.group_names(self._names)
         return self._engine
 
     async def _drive(self, lane: Lane) -> None:
@@ -237,6 +243,7 @@ class CompiledNodeScan(NodeScan):
             await self._work(lane, engine, driver)
         except (RtuiError, CursorOrderError):
             engine.resume()
+            await self._deliver()
             if lane.is_open:
                 await self._drain(lane, engine, driver)
             raise
@@ -253,13 +260,27 @@ class CompiledNodeScan(NodeScan):
         while True:
             self._prepare(engine)
             is_ending = is_ending or self._is_wanted(lane)
-            event = Event(await driver.drive(self._slice_us, is_draining=is_ending))
-            self._learn(lane, engine)
+            delivering = asyncio.create_task(self._deliver())
+            try:
+                event = Event(await driver.drive(self._slice_us, is_draining=is_ending))
+            finally:
+                await delivering
+                self._learn(lane, engine)
             if event in (Event.IS_DONE, Event.IS_DRAINED):
+                await self._deliver()
                 return
             if event is not Event.SLICE_IS_OVER:
                 self._see_to(event, lane, engine)
             self._slice_us = min(2 * self._slice_us, SLICE_US)
+
+    async def _deliver(self) -> None:
+        """Hand the names of the last slice on, part by part, while the engine goes on with the next."""
+        names, sink = self._names, self._split_sink
+        if names is None or sink is None:
+            return
+        while (part := names.drain()) is not None:
+            sink.add(part)
+            await self._control.yield_loop(has_waited=False)
 
     def _is_wanted(self, lane: Lane) -> bool:
         """Whether the engine is to come to an end, so that Python can use the lane."""
@@ -312,6 +333,8 @@ class CompiledNodeScan(NodeScan):
         self.probe.add_spent(answered, cost_keys, self.pacer.cost_us(cost_keys))
         if self._queries is not None:
             self._queries.take()
+        if self._names is not None:
+            self._names.swap()
 
     def _see_to(self, event: Event, lane: Lane, engine: ScanEngine) -> NoReturn:
         """Raise what an event means."""

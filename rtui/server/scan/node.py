@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.store.split_names import SplitNames
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
@@ -91,6 +92,15 @@ class EngineQueries(Protocol):
 
     def take(self) -> None:
         """Take over what has come of it since the last time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSink:
+    """Takes keys that the compiled engine has split and packed already."""
+
+    separators: Sequence[bytes]
+    """Where names are split; the engine does that for separators of one byte."""
+    add: Callable[[SplitNames], None]
 
 
 @dataclass(frozen=True, slots=True)

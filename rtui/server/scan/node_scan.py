@@ -13,7 +13,7 @@ from typing import Final, Literal
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
-from rtui.server.scan.node import KeyQueries, ScanNode
+from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_WIDTH, PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
@@ -103,10 +103,14 @@ class NodeScan:
         match: bytes | None,
         key_type: bytes | None,
         sink: Callable[[list[bytes]], object],
+        split_sink: SplitSink | None,
         restart: Callable[[ScanNote], object],
         notes: dict[ScanNote, None],
     ) -> None:
-        """`sink` gets the keys, `restart` is called when all are to be delivered anew; `notes` are for the reader."""
+        """`sink` gets the keys, or `split_sink` does, and `notes` are for the reader.
+
+        `restart` is called when all keys are to be delivered anew.
+        """
         self.node = node
         self.ranges = self._new_ranges(node)
         self.source = node.queries
@@ -122,6 +126,7 @@ class NodeScan:
         self.delivered = 0
         """Keys that went to the sink since the scan began, or began again."""
         self._control, self._sink, self._restart, self._notes = control, sink, restart, notes
+        self._split_sink = split_sink
         self._match, self._key_type = match, key_type
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.engine import is_compiled
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node import ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
@@ -15,9 +16,13 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.supervised_tasks import failure_of
 
 
-def _kind_of_scan(node: ScanNode) -> type[NodeScan]:
-    """Return what scans a node: with the compiled engine where the queries about its keys can do with it."""
-    if node.queries is None or not node.queries.is_compiled:
+def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
+    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted."""
+    if node.queries is not None:
+        can_compile = node.queries.is_compiled
+    else:
+        can_compile = split_sink is not None and is_compiled(split_sink.separators)
+    if not can_compile:
         return NodeScan
     from rtui.server.scan.compiled_scan import CompiledNodeScan  # noqa: PLC0415 - there if it was built
 
@@ -40,16 +45,27 @@ class Scan:
         match: bytes | None = None,
         key_type: bytes | None = None,
         on_restart: Callable[[ScanNote], None] | None = None,
+        split_sink: SplitSink | None = None,
     ) -> None:
-        """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void."""
+        """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
+
+        A `split_sink` gets the keys instead where the compiled engine scans.
+        """
         self._loop = asyncio.get_running_loop()
         self._on_restart = on_restart
         self.control = control
         control.on_change.append(self._control_changed)
         self._notes: dict[ScanNote, None] = {}
         self._nodes = [
-            _kind_of_scan(node)(
-                node, control, match=match, key_type=key_type, sink=sink, restart=self._begin_again, notes=self._notes
+            _kind_of_scan(node, split_sink)(
+                node,
+                control,
+                match=match,
+                key_type=key_type,
+                sink=sink,
+                split_sink=split_sink,
+                restart=self._begin_again,
+                notes=self._notes,
             )
             for node in nodes
         ]
