@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots zipapp clean
+.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots wheel zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -50,11 +50,16 @@ pictures: ## Take the screenshots of the README again
 snapshots: ## Accept what the interface looks like now; look at the changed files before a commit
 	$(PYTHON) -m pytest -q -n auto tests/snapshots --snapshot-update
 
+wheel: ## Build dist/*.whl: with the compiled engine for this Python and platform, and without it for all
+	rm -rf build dist/*.whl
+	RTUI_BUILD_ENGINE=required CFLAGS=-g0 $(PYTHON) -m pip wheel -q --no-deps -w dist .
+	RTUI_BUILD_ENGINE=none $(PYTHON) -m pip wheel -q --no-deps -w dist .
+
 zipapp: ## Build dist/rtui.pyz: one file to copy to a host with the same Python and platform
 	$(PYTHON) -m pip install -q shiv
 	mkdir -p dist
 	.venv/bin/shiv -q -p '/usr/bin/env python3' -c rtui -o dist/rtui.pyz .
 
 clean: ## Remove what was built and cached, but not the environment and the servers
-	rm -rf dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache snapshot_report.html
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache snapshot_report.html
 	find rtui tests -name __pycache__ -prune -exec rm -rf {} +
