@@ -242,6 +242,7 @@ class AnalysisRun:
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
+        self._pipeline.settle()
         for _ in self._findings.add_held():
             await asyncio.sleep(0)
         failure = await failure_of(self._ask_last(), name="rtui last questions")
@@ -289,6 +290,7 @@ class AnalysisRun:
         while True:
             await asyncio.sleep(pause_s)
             pause_s = REPORT_EVERY_S
+            self._pipeline.settle()
             if self._work is None or self._findings.revision == seen:
                 continue
             seen = self._findings.revision

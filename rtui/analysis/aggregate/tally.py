@@ -193,6 +193,8 @@ class InspectedBatch:
 
     Facts that are asked of a sample are known of other keys only where those were chosen by other facts.
     """
+    asked_at_s: float | None = None
+    """When the first answers about them came, in seconds since the epoch; None before that."""
 
     def record(self, index: int, asked_at_s: float) -> KeyRecord:
         """Return all that the batch says about one of its keys."""

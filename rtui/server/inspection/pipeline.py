@@ -5,11 +5,13 @@ One page of keys goes through it like this, a round trip after the other, while 
 1. The scan receives a page and calls `add_page(keys)`: the keys wait in `_listed`.
 2. For its next write the scan calls `next_write(most)`, which takes keys from `_listed` and makes them the FIRST query
    of queries.py. Before its SCAN the write now carries `TYPE k1, PTTL k1, OBJECT IDLETIME k1, TYPE k2, …`.
-3. The replies come back to `InspectionPipeline.answered`. `with_answers` turns them into an `InspectedBatch` a type:
-   keys and the columns `ttl_ms` and `idle_s`. Keys that are gone are counted, the others wait in `_typed`, joined with
-   keys of the same type from other pages.
+3. The replies come back to `InspectionPipeline.answered`, and are kept in `_answered` until there are some hundreds:
+   writes are small, and reading the replies to each by itself takes longer than the server needs for them. Then
+   `with_answers` turns them into an `InspectedBatch` a type: keys and the columns `ttl_ms` and `idle_s`. Keys that are
+   gone are counted, the others wait in `_typed`, joined with keys of the same type from other pages.
 4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
-5. With these replies `memory_bytes` and `lengths` are filled, and the batch goes to `Aggregates.add`.
+5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes to
+   `Aggregates.add`. What is kept is read at once when there is an error among the replies, and by `settle`.
 
 Where some facts are asked of a sample only, step 1 puts every eighth key into `_sampled` instead, beginning with a
 random one of the first eight. From then on sampled keys and others go in queries and batches of their own.
@@ -46,7 +48,17 @@ from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.late_lengths import LateLengths
 from rtui.server.inspection.plan import COMMAND_NAMES, Plan
-from rtui.server.inspection.queries import Query, Stage, WaitingKeys, query_about, read_answers, rows_at, with_answers
+from rtui.server.inspection.queries import (
+    AnsweredQueries,
+    Query,
+    Stage,
+    WaitingKeys,
+    is_plain,
+    query_about,
+    read_answers,
+    rows_at,
+    with_answers,
+)
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import refuses_command
@@ -111,6 +123,8 @@ class InspectionPipeline:
         """Keys that wait for the third stage."""
         self._unbounded = WaitingKeys()
         """Keys that wait for a timed MEMORY USAGE."""
+        self._answered = AnsweredQueries()
+        """Queries whose answers are to be read."""
         self._is_timing = False
         self._skip_encodings: dict[bytes, int] = {}
         """By type, how many keys are passed over before the next one whose encoding is asked."""
@@ -119,6 +133,11 @@ class InspectionPipeline:
 
     @property
     def waiting(self) -> int:
+        """Keys about which something is still to be sent, or answers are to be read."""
+        return self.unsent + self._answered.keys
+
+    @property
+    def unsent(self) -> int:
         """Keys about which something is still to be sent."""
         encodings = sum(map(len, self._for_encoding.values()))
         in_stages = self._typed.keys + self._long.keys + self._unbounded.keys
@@ -143,6 +162,7 @@ class InspectionPipeline:
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
+        self.settle()
         is_same_server = self.plan.server.is_like(lane.server)
         if await self.plan.follow(lane):
             if not is_same_server:
@@ -156,6 +176,7 @@ class InspectionPipeline:
         self._typed.clear()
         self._long.clear()
         self._unbounded.clear()
+        self._answered.clear()
         self.late_lengths = LateLengths(self.plan)
         self._for_encoding = {}
         self._is_timing = False
@@ -191,35 +212,49 @@ class InspectionPipeline:
             return None
         return KeyQueries(
             [command for query in queries for command in query.commands],
-            max(1, round(sum(query.cost for query in queries))),
+            max(1, round(sum([query.cost for query in queries]))),
             answered=partial(self.answered, queries),
             lost=partial(self.lost, queries),
             is_alone=timed is not None,
         )
 
     def _next_queries(self, most: int) -> Iterator[Query]:
-        """Take up to `most` keys of each stage and yield the queries about them, or let them go on unasked."""
+        """Take up to `most` keys of each stage and yield the queries about them, or let them go on unasked.
+
+        While keys wait for the first stage, the second takes only half as many: they have waited together.
+        """
+        later = most // 2 + 1 if self._listed or self._sampled else most
         for listed in self._take_listed(most):
             key_commands = self.plan.first_commands(listed.is_sampled)
             if key_commands:
                 yield query_about(Stage.FIRST, listed, key_commands)
             else:  # all of it is refused
                 self.go_on(listed)
-        for batch in self._typed.take(most):
+        for batch in self._typed.take(later):
             key_commands = self.plan.second_commands(batch.key_type, batch.is_sampled)
             if key_commands:
                 yield query_about(Stage.SECOND, batch, key_commands, self.plan.evidence(batch.key_type))
             else:
                 self._after_second(batch)
-        for batch in self._long.take(most):
+        for batch in self._long.take(later):
             length = self.plan.third_command(batch.key_type)
             if length is not None:
                 yield query_about(Stage.THIRD, batch, (length,))
             else:
                 self._after_third(batch)
-        for key_type, keys in self._for_encoding.items() if self.plan.asks_encodings else ():
-            yield query_about(Stage.ENCODING, InspectedBatch(key_type, keys), (guard.object_encoding,))
-        self._for_encoding = {}
+        if self._for_encoding:
+            yield from self._encoding_queries(later)
+
+    def _encoding_queries(self, most: int) -> Iterator[Query]:
+        """Take up to `most` keys whose encoding is to be asked."""
+        if not self.plan.asks_encodings:
+            self._for_encoding = {}
+        while self._for_encoding and most > 0:
+            key_type, keys = self._for_encoding.popitem()
+            if len(keys) > most:
+                self._for_encoding[key_type] = keys[most:]
+            yield query_about(Stage.ENCODING, InspectedBatch(key_type, keys[:most]), (guard.object_encoding,))
+            most -= len(keys)
 
     def _take_listed(self, most: int) -> Iterator[InspectedBatch]:
         """Take up to `most` keys for the first stage; of sampled keys and others so many that both run out together."""
@@ -246,34 +281,26 @@ class InspectionPipeline:
         return None
 
     def answered(self, queries: Sequence[Query], replies: Sequence[Reply], round_trip_s: float | None) -> None:
-        """Store the answers to the queries of a write and let the keys go on.
+        """Store the answers to the queries of a write, and let the keys go on from time to time.
 
         Raises ServerBusyError when the server can't answer just now: what was answered before is kept, the rest is
         asked again. `round_trip_s` is the write's round trip less an idle one, None where it was not seen.
         """
-        end = 0
+        now_s, is_due, end = self._clock(), False, 0
         for index, query in enumerate(queries):
-            start, end = end, end + sum(command.replies for command in query.commands)
-            is_clocked = end - start > len(query.batch.keys) * len(query.key_commands)
+            start, end = end, end + query.answers
+            is_clocked = query.stage is Stage.TIMED and len(query.commands) > 2
+            if is_clocked:
+                end += 2
             facts = replies[start + is_clocked : end - is_clocked]
-            names = [command.spec.name for command in query.key_commands]
+            if is_plain(query, facts):
+                is_due = self._answered.add(query, facts, now_s) or is_due
+                continue
             try:
-                found = read_answers(query.batch.keys, facts, [*map(expected, names)])
+                batches = self._read(query, facts, now_s)
             except ServerBusyError:
                 self.lost(queries[index:])
                 raise
-            for at, error in found.errors.items():
-                if refuses_command(error) or "maxmemory" in error.text.lower():
-                    self.plan.capabilities.record(names[at], error)
-            for at, count in found.unread.items():
-                self.unread[names[at]] += count
-            if query.stage is Stage.ENCODING:
-                encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
-                self.findings.add_encodings(query.batch.key_type or b"", encodings)
-                continue
-            if found.gone:
-                self.findings.add_vanished(found.gone)
-            batches = [batch for part in found.parts for batch in with_answers(query, part)]
             if query.stage is Stage.TIMED:
                 self._is_timing = False
                 server_s = (
@@ -283,6 +310,34 @@ class InspectionPipeline:
             else:
                 for batch in batches:
                     self._after(query.stage, batch)
+        if is_due:
+            self._go_on_with_answered(is_all=False)
+
+    def settle(self) -> None:
+        """Read all answers that there are, so that the findings know of every key that was asked everything."""
+        self._go_on_with_answered(is_all=True)
+
+    def _go_on_with_answered(self, *, is_all: bool) -> None:
+        for query, replies in self._answered.take(is_all=is_all):
+            for batch in self._read(query, replies, self._clock()):
+                self._after(query.stage, batch)
+
+    def _read(self, query: Query, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
+        """Read the replies about the keys of a query; return those that exist. Raises ServerBusyError."""
+        names = [command.spec.name for command in query.key_commands]
+        found = read_answers(query.batch.keys, replies, [*map(expected, names)])
+        for at, error in found.errors.items():
+            if refuses_command(error) or "maxmemory" in error.text.lower():
+                self.plan.capabilities.record(names[at], error)
+        for at, count in found.unread.items():
+            self.unread[names[at]] += count
+        if query.stage is Stage.ENCODING:
+            encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
+            self.findings.add_encodings(query.batch.key_type or b"", encodings)
+            return []
+        if found.gone:
+            self.findings.add_vanished(found.gone)
+        return [batch for part in found.parts for batch in with_answers(query, part, now_s)]
 
     def _after(self, stage: Stage, batch: InspectedBatch) -> None:
         """Let keys go on whose questions of a stage are answered."""
@@ -319,7 +374,7 @@ class InspectionPipeline:
             if chosen:
                 self._for_encoding.setdefault(batch.key_type, []).extend(chosen)
         if batch.idle_s is not None and self.plan.resets_idle_times:
-            idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, self._clock())
+            idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, self._asked_at_s(batch))
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
         if self.plan.second_commands(batch.key_type, batch.is_sampled):
@@ -359,16 +414,20 @@ class InspectionPipeline:
                 self._unbounded.add(batch)
                 return
             batch = replace(batch, note=memory_note(cost))
-        self.findings.add(batch, self._clock())
+        self.findings.add(batch, self._asked_at_s(batch))
+
+    def _asked_at_s(self, batch: InspectedBatch) -> float:
+        """Return when these keys were asked: now, where nothing was asked that takes a moment."""
+        return self._clock() if batch.asked_at_s is None else batch.asked_at_s
 
     def _after_timed(self, batches: Sequence[InspectedBatch], spent_s: float | None) -> None:
         """Hand on keys whose memory took the server so long; if that was too long, all others that wait for it, too."""
         for batch in batches:
             self.cost_watch.observe(len(batch.keys), spent_s)
-            self.findings.add(batch, self._clock())
+            self.findings.add(batch, self._asked_at_s(batch))
         if self.cost_watch.is_over:
             for rest in self._unbounded.take(self._unbounded.keys):
-                self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._clock())
+                self.findings.add(replace(rest, note=TOO_COSTLY_NOTE), self._asked_at_s(rest))
 
 
 def memory_note(cost: MemoryCost) -> str:

@@ -42,6 +42,21 @@ FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths
 COMMANDS_OF_A_KEY: Final = 5
 """How many commands it takes to ask everything about a key."""
 
+FIRST_AT_ONCE: Final = 200
+"""So many answered keys of the first stage are read at once: the second stage waits for them."""
+
+AT_ONCE: Final = 1_000
+"""So many answered keys of a later stage, all of one type, are read at once."""
+
+MOST_ANSWERED: Final = 4_000
+"""With so many answered keys in all, those that are fewer are read, too."""
+
+MOMENT_S: Final = 0.125
+"""Keys that were asked in the same so many seconds count as asked at their end."""
+
+_PLAIN: Final = frozenset({bytes, int})
+"""The types of replies that are facts, or say that a key is gone; never an error."""
+
 COLUMN_OF: Final[dict[KeyCommand, str]] = {
     guard.key_type: "key_type",
     guard.pttl: "ttl_ms",
@@ -63,7 +78,7 @@ class Stage(Enum):
     ENCODING = "encoding"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Query:
     """The same questions about each key of a batch, in one write."""
 
@@ -71,10 +86,15 @@ class Query:
     batch: InspectedBatch
     """The keys, with what earlier stages have found out."""
     key_commands: tuple[KeyCommand, ...]
-    commands: tuple[Command, ...]
+    commands: tuple[Command, ...] = ()
     """What is sent: the questions, and for TIMED the server's clock before and after them."""
-    cost: float
+    cost: float = 0.0
     """What it costs the server, in keys of which everything is asked."""
+
+    @property
+    def answers(self) -> int:
+        """How many replies are about keys."""
+        return len(self.batch.keys) * len(self.key_commands)
 
 
 def query_about(
@@ -86,12 +106,14 @@ def query_about(
     asks_clock: bool = False,
 ) -> Query:
     """Ask these questions about each key of a batch; with `asks_clock`, also for INFO commandstats before and after."""
-    keys = batch.keys
-    portions = split_keys(keys, len(key_commands))
-    commands = tuple(build_batch(key_commands, portion, evidence) for portion in portions)
-    clock = (guard.info("commandstats"),) if asks_clock else ()
-    cost = 1.0 if stage is Stage.TIMED else len(keys) * len(key_commands) / COMMANDS_OF_A_KEY
-    return Query(stage, batch, key_commands, (*clock, *commands, *clock), cost)
+    portions = split_keys(batch.keys, len(key_commands))
+    commands = tuple([build_batch(key_commands, portion, evidence) for portion in portions])
+    if asks_clock:
+        clock = guard.info("commandstats")
+        commands = (clock, *commands, clock)
+    query = Query(stage, batch, key_commands, commands)
+    query.cost = 1.0 if stage is Stage.TIMED else query.answers / COMMANDS_OF_A_KEY
+    return query
 
 
 @dataclass(slots=True)
@@ -153,9 +175,11 @@ def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequ
     return found
 
 
-def picked(columns: Mapping[str, Sequence[Any] | None], indexes: Sequence[int]) -> dict[str, Any]:
-    """Return the values of each column at these indexes, None for a column that is None."""
-    return {name: None if one is None else [*map(one.__getitem__, indexes)] for name, one in columns.items()}
+def picked(columns: Mapping[str, Any], indexes: Sequence[int]) -> dict[str, Any]:
+    """Return the values of each column at these indexes, and whatever is no list as it is."""
+    return {
+        name: [*map(one.__getitem__, indexes)] if isinstance(one, Sequence) else one for name, one in columns.items()
+    }
 
 
 def rows_at(batch: InspectedBatch, indexes: Sequence[int]) -> InspectedBatch:
@@ -163,8 +187,17 @@ def rows_at(batch: InspectedBatch, indexes: Sequence[int]) -> InspectedBatch:
     return replace(batch, **picked({name: getattr(batch, name) for name in ("keys", *FACT_COLUMNS)}, indexes))
 
 
-def with_answers(query: Query, part: AnsweredKeys) -> list[InspectedBatch]:
-    """Return the keys of a part with what was known of them and the answers: a batch for each type."""
+def moment(now_s: float) -> float:
+    """Return the end of the MOMENT_S that a time is in, both in seconds since the epoch."""
+    return -(-now_s // MOMENT_S) * MOMENT_S
+
+
+def with_answers(query: Query, part: AnsweredKeys, now_s: float) -> list[InspectedBatch]:
+    """Return the keys of a part with what was known of them and the answers: a batch for each type.
+
+    The answers have come at `now_s`, in seconds since the epoch, where they are the first ones.
+    """
+    asked_at_s = moment(now_s) if query.batch.asked_at_s is None else query.batch.asked_at_s
     columns: dict[str, Any] = {
         COLUMN_OF[command]: one for command, one in zip(query.key_commands, part.answers, strict=True)
     }
@@ -173,20 +206,78 @@ def with_answers(query: Query, part: AnsweredKeys) -> list[InspectedBatch]:
         if len(part.keys) < len(known.keys):
             there = set(part.keys)
             known = rows_at(known, [index for index, key in enumerate(known.keys) if key in there])
-        return [replace(known, **columns)]
+        return [replace(known, asked_at_s=asked_at_s, **columns)]
     types: Sequence[bytes] | None = columns.pop("key_type", None)
-    is_sampled = query.batch.is_sampled
+    columns["is_sampled"], columns["asked_at_s"] = query.batch.is_sampled, asked_at_s
     if types is None or len(set(types)) == 1:
-        return [InspectedBatch(None if types is None else types[0], part.keys, **columns, is_sampled=is_sampled)]
+        return [InspectedBatch(None if types is None else types[0], part.keys, **columns)]
     indexes: dict[bytes, list[int]] = {one: [] for one in set(types)}
     for index, one in enumerate(types):
         indexes[one].append(index)
     columns["keys"] = part.keys
-    return [InspectedBatch(one, **picked(columns, rows), is_sampled=is_sampled) for one, rows in indexes.items()]
+    return [InspectedBatch(one, **picked(columns, rows)) for one, rows in indexes.items()]
 
 
-_Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str, bool]
-"""Type, which columns there are, the note, and whether they are sampled: what all keys of a batch have in common."""
+_Signature: TypeAlias = tuple[bytes | None, tuple[bool, ...], str, bool, float | None]
+"""Type, which columns there are, the note, whether they are sampled, and when they were asked: what all keys of a batch
+have in common."""
+
+
+class JoinedKeys:
+    """Keys of one signature and their columns, joined from many batches in order."""
+
+    __slots__ = ("columns", "keys", "replies", "signature")
+
+    def __init__(self, signature: _Signature) -> None:
+        self.signature = signature
+        self.keys: list[bytes] = []
+        self.columns: list[list[int] | None] = [[] if is_known else None for is_known in signature[1]]
+        self.replies: list[Reply] = []
+        """To the questions about them, key by key; none as long as they wait."""
+
+    def add(self, batch: InspectedBatch) -> None:
+        """Append a batch of this signature."""
+        self.keys += batch.keys
+        for column, more in zip(self.columns, _columns_of(batch), strict=True):
+            if column is not None and more is not None:
+                column.extend(more)
+
+    def take(self, most: int) -> InspectedBatch:
+        """Take out the first keys, at most so many."""
+        keys, columns = self.keys, self.columns
+        if len(keys) <= most:
+            self.keys, self.columns = [], [None if column is None else [] for column in columns]
+        else:
+            columns = [None if column is None else column[:most] for column in columns]
+            keys = keys[:most]
+            for column in (self.keys, *self.columns):
+                if column is not None:
+                    del column[:most]
+        key_type, _, note, is_sampled, asked_at_s = self.signature
+        ttl_ms, memory_bytes, idle_s, frequency, lengths = columns
+        return InspectedBatch(
+            key_type, keys, ttl_ms, memory_bytes, idle_s, frequency, lengths, note, is_sampled, asked_at_s
+        )
+
+
+def _columns_of(batch: InspectedBatch) -> tuple[Sequence[int] | None, ...]:
+    """Return the columns in the order of FACT_COLUMNS."""
+    return batch.ttl_ms, batch.memory_bytes, batch.idle_s, batch.frequency, batch.lengths
+
+
+def _signature_of(batch: InspectedBatch, asked_at_s: float | None) -> _Signature:
+    known = (
+        batch.ttl_ms is not None,
+        batch.memory_bytes is not None,
+        batch.idle_s is not None,
+        batch.frequency is not None,
+        batch.lengths is not None,
+    )
+    return batch.key_type, known, batch.note, batch.is_sampled, asked_at_s
+
+
+def _size_of(joined: JoinedKeys) -> int:
+    return len(joined.keys)
 
 
 class WaitingKeys:
@@ -195,39 +286,24 @@ class WaitingKeys:
     def __init__(self) -> None:
         self.keys = 0
         """How many keys wait."""
-        self._joined: dict[_Signature, tuple[list[bytes], list[list[int] | None]]] = {}
+        self._joined: dict[_Signature, JoinedKeys] = {}
 
     def add(self, batch: InspectedBatch) -> None:
         """Let a batch wait."""
-        columns = [getattr(batch, name) for name in FACT_COLUMNS]
-        signature = (batch.key_type, tuple(one is not None for one in columns), batch.note, batch.is_sampled)
+        signature = _signature_of(batch, batch.asked_at_s)
         joined = self._joined.get(signature)
         if joined is None:
-            joined = self._joined[signature] = ([], [None if one is None else [] for one in columns])
-        joined[0].extend(batch.keys)
-        for column, more in zip(joined[1], columns, strict=True):
-            if column is not None:
-                column.extend(more)
+            joined = self._joined[signature] = JoinedKeys(signature)
+        joined.add(batch)
         self.keys += len(batch.keys)
 
     def take(self, most: int) -> Iterator[InspectedBatch]:
         """Yield up to so many keys, a batch for each type, beginning with the type of which most keys wait."""
-        for signature in sorted(self._joined, key=lambda one: -len(self._joined[one][0])):
-            if most <= 0:
-                return
-            keys, columns = self._joined[signature]
-            taken = InspectedBatch(
-                signature[0],
-                keys[:most],
-                **{name: None if one is None else one[:most] for name, one in zip(FACT_COLUMNS, columns, strict=True)},
-                note=signature[2],
-                is_sampled=signature[3],
-            )
-            for column in (keys, *columns):
-                if column is not None:
-                    del column[:most]
-            if not keys:
-                del self._joined[signature]
+        while self._joined and most > 0:
+            joined = max(self._joined.values(), key=_size_of)
+            taken = joined.take(most)
+            if not joined.keys:
+                del self._joined[joined.signature]
             self.keys -= len(taken.keys)
             most -= len(taken.keys)
             yield taken
@@ -236,3 +312,50 @@ class WaitingKeys:
         """Forget everything."""
         self._joined.clear()
         self.keys = 0
+
+
+class AnsweredQueries:
+    """Queries that were answered, joined until it is worth while to read many replies at once."""
+
+    def __init__(self) -> None:
+        self.keys = 0
+        """About how many keys there are replies."""
+        self._joined: dict[tuple[Stage, tuple[KeyCommand, ...], _Signature], JoinedKeys] = {}
+
+    def add(self, query: Query, replies: Sequence[Reply], now_s: float) -> bool:
+        """Keep a query that was answered now, in seconds since the epoch; return whether it is time to read them.
+
+        Only if `is_plain` with these replies.
+        """
+        batch = query.batch
+        asked_at_s = moment(now_s) if batch.asked_at_s is None else batch.asked_at_s
+        alike = query.stage, query.key_commands, _signature_of(batch, asked_at_s)
+        joined = self._joined.get(alike)
+        if joined is None:
+            joined = self._joined[alike] = JoinedKeys(alike[2])
+        joined.add(batch)
+        joined.replies += replies
+        self.keys += len(batch.keys)
+        most = FIRST_AT_ONCE if query.stage is Stage.FIRST else AT_ONCE
+        return len(joined.keys) >= most or self.keys >= MOST_ANSWERED
+
+    def take(self, *, is_all: bool) -> Iterator[tuple[Query, list[Reply]]]:
+        """Take out those whose time it is to be read, or all; yield them joined, with the replies."""
+        is_all = is_all or self.keys >= MOST_ANSWERED
+        for alike, joined in [*self._joined.items()]:
+            stage, key_commands, _ = alike
+            size = len(joined.keys)
+            if is_all or size >= (FIRST_AT_ONCE if stage is Stage.FIRST else AT_ONCE):
+                del self._joined[alike]
+                self.keys -= size
+                yield Query(stage, joined.take(size), key_commands), joined.replies
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._joined.clear()
+        self.keys = 0
+
+
+def is_plain(query: Query, replies: Sequence[Reply]) -> bool:
+    """Whether the replies to a query about keys need not be read at once: none is an error, or nil."""
+    return query.stage is not Stage.TIMED and _PLAIN.issuperset(map(type, replies))

@@ -164,6 +164,8 @@ class SamplePass:
             duty = max(DUTY, limits.duty)
             may_send = now >= free_at and len(under_way) < max_under_way
             queries = None
+            if not under_way and not pipeline.unsent:
+                pipeline.settle()
             if may_send and pipeline.waiting and not (control.is_held or control.is_stopped):
                 queries = pipeline.next_write(max(10, int(max(WRITE_US, limits.call_us) / KEY_US)))
             if queries is not None:

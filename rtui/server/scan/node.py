@@ -61,6 +61,10 @@ class QuerySource(Protocol):
 
     @property
     def waiting(self) -> int:
+        """Keys about which something is still to be sent, or answers are to be read."""
+
+    @property
+    def unsent(self) -> int:
         """Keys about which something is still to be sent."""
 
     async def use_lane(self, lane: Lane) -> None:
@@ -71,6 +75,9 @@ class QuerySource(Protocol):
 
     def next_write(self, most: int) -> KeyQueries | None:
         """Queries about as many keys as `most`, None when there is nothing to ask."""
+
+    def settle(self) -> None:
+        """Read all answers that there are, after which there may be more to send."""
 
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""

@@ -257,6 +257,8 @@ class NodeScan:
             if self.pacer.waits or not requests:
                 self._fill(lane)
             if not requests:
+                if self.source is not None and not self._may_send:
+                    self.source.settle()
                 if is_over() or self._control.is_stopped:
                     break
                 if self._control.is_held:
@@ -304,9 +306,12 @@ class NodeScan:
             return False
         source = self.source
         count = max(1, min(self.pacer.count, int(PAGE_BYTES / max(1.0, self._name_bytes))))
-        is_behind = source is not None and source.waiting > MAX_WAITING_COUNTS * count
+        is_behind = source is not None and source.unsent > MAX_WAITING_COUNTS * count
         one = None if is_behind else self._idle_range()
         queries = None if source is None else source.next_write(QUERIES_PER_COUNT * count)
+        if one is None and queries is None and source is not None and source.waiting and not self._requests.working:
+            source.settle()
+            queries = source.next_write(QUERIES_PER_COUNT * count)
         if queries is not None and queries.is_alone:
             one = None
         if one is None and queries is None:
