@@ -13,7 +13,7 @@ import time
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server.scan.cursor import dialect_of
-from rtui.server.scan.node import ScanNode
+from rtui.server.scan.node import ScanNode, SplitSink
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
@@ -31,7 +31,8 @@ async def into_the_store(port: int, pace: str, keys: int) -> float:
     store = NamespaceStore()
     gc.freeze()
     start = time.perf_counter()
-    scan = Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace)))
+    split_sink = SplitSink(store.separators.values, store.add_split)
+    scan = Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace)), split_sink=split_sink)
     await scan.run()
     took = time.perf_counter() - start
     await connection.close()
