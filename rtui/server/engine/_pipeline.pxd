@@ -113,7 +113,6 @@ cdef struct Pipeline:
     uint32_t depth  # writes that may be under way
     uint32_t width  # ranges that may be scanned side by side
     double key_gap_us  # between writes, for each key that a write costs
-    double least_gap_us
     double free_at_us
     int64_t idle_us  # round trip of a write that costs nothing
     int64_t last_arrival_us
@@ -223,7 +222,7 @@ cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
     line.bytes_out += line.output.end - line.output.start - end
     if line.key_gap_us > 0:
         line.free_at_us = now_us if now_us > line.free_at_us else line.free_at_us
-        line.free_at_us += line.key_gap_us * cost if line.key_gap_us * cost > line.least_gap_us else line.least_gap_us
+        line.free_at_us += line.key_gap_us * cost
     return 1
 
 

@@ -335,13 +335,13 @@ cdef class ScanEngine:
         self.inspection.recency_is_frequency = is_frequency
 
     def set_pace(
-        self, *, uint32_t count, uint32_t depth, uint32_t width, double key_gap_us, double least_gap_us, int64_t idle_us
+        self, *, uint32_t count, uint32_t depth, uint32_t width, double key_gap_us, int64_t idle_us
     ):
-        """Set the keys of a write, the writes and ranges under way, and the time between writes: for each key that a
-        write costs, and at least. `idle_us` is the round trip of a write that costs nothing."""
+        """Set the keys of a write, the writes and ranges under way, and the time between writes for each key that a
+        write costs. `idle_us` is the round trip of a write that costs nothing."""
         self.check()
         self.line.count, self.line.depth, self.line.width = count, depth, width
-        self.line.key_gap_us, self.line.least_gap_us, self.line.idle_us = key_gap_us, least_gap_us, idle_us
+        self.line.key_gap_us, self.line.idle_us = key_gap_us, idle_us
         if key_gap_us <= 0:
             self.line.free_at_us = 0
 

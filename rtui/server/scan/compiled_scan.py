@@ -28,7 +28,7 @@ from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import TableWatch
 from rtui.server.scan.node import EngineQueries, ScanNode
 from rtui.server.scan.node_scan import NodeScan
-from rtui.server.scan.pace import MAX_WIDTH
+from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.wire.errors import ConnectionLost, FailureKind, RtuiError, ScanRefusedError
@@ -43,6 +43,9 @@ SLICE_US: Final = 50_000
 
 MOST_DEPTH: Final = 256
 """Writes under way at once at most, however long the link."""
+
+LINK_SHARE: Final = 0.7
+"""At full pace over a link, writes are this share of the time apart that the server needs for one."""
 
 LEARNT_SAMPLES: Final = 16
 """Of each slice so many round trips are learnt from."""
@@ -301,13 +304,18 @@ class CompiledNodeScan(NodeScan):
         pacer.pace = self._control.pace
         limits = pacer.pace.limits
         idle_us = (pacer.idle_s or 0.0) * 1e6
-        in_flight = idle_us * limits.duty / max(1.0, pacer.cost_us(pacer.count))
+        count, depth = pacer.count, limits.ahead
+        if not pacer.waits:  # two halves under way, so that the server has the next while the last is looked at
+            count, depth = max(MIN_COUNT, count // 2), 2 * depth
+        in_flight = int(idle_us * limits.duty / max(1.0, pacer.cost_us(count)))
+        gap_us = pacer.key_us / limits.duty
+        if not pacer.waits:  # over a link they must not arrive as one, but faster than they can be answered
+            gap_us = LINK_SHARE * gap_us if in_flight else 0.0
         engine.set_pace(
-            count=pacer.count,
-            depth=max(1, min(MOST_DEPTH, limits.ahead + int(in_flight))),
+            count=count,
+            depth=min(MOST_DEPTH, depth + in_flight),
             width=MAX_WIDTH,
-            key_gap_us=pacer.key_us / limits.duty if pacer.waits else 0.0,
-            least_gap_us=0.0,
+            key_gap_us=gap_us,
             idle_us=round(idle_us),
         )
         if self._queries is not None:
