@@ -76,7 +76,9 @@ cdef extern from *:
 
 cdef enum:
     READ_BYTES = 65536
-    WAIT_LEAST_US = 50
+    MOST_ROWS = 1000
+    MOST_TAGS = 4000
+    MOST_UNREAD_BYTES = 4 << 20
 
 cdef struct Driver:
     Pipeline* line
@@ -154,6 +156,17 @@ cdef inline void read_in(Driver* driver, int fd, int64_t now) noexcept nogil:
         feed(line, now, epoch_ms())
 
 
+cdef inline bint is_full(const Pipeline* line) noexcept nogil:
+    """Whether so many rows wait for Python that it should take them."""
+    cdef const Inspection* one = line.inspection
+    return one != NULL and (
+        one.top.count >= MOST_ROWS
+        or one.exported.count >= MOST_ROWS
+        or one.tags.count >= MOST_TAGS
+        or one.unread.name_bytes >= MOST_UNREAD_BYTES
+    )
+
+
 cdef inline int state_at(Driver* driver, int64_t now, int64_t end) noexcept nogil:
     """Return why the slice ends, NONE while it does not."""
     cdef Pipeline* line = driver.line
@@ -166,7 +179,7 @@ cdef inline int state_at(Driver* driver, int64_t now, int64_t end) noexcept nogi
             return IS_DONE
     elif now - driver.last_data_us > driver.silence_us:
         return IS_SILENT
-    return SLICE_IS_OVER if now >= end or driver.is_interrupted else NONE
+    return SLICE_IS_OVER if now >= end or driver.is_interrupted or is_full(line) else NONE
 
 
 cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:

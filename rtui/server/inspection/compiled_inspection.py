@@ -11,7 +11,7 @@ Import it only where the compiled engine was built.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere
@@ -68,6 +68,12 @@ class CompiledInspection:
         self._revision = (-1, -1)
         self._defined = self._own_reads = 0
         self._vanished = self._keys = 0
+        self._has_new_floors = True
+        self._unread: list[bytes] = []
+        self._exported: list[EngineRow] = []
+        self._largest: list[EngineRow] = []
+        self._tags: list[tuple[bytes, int | None]] = []
+        self._late: list[tuple[bytes | None, tuple[int, int, int | None]]] = []
         every = self._plan.sample_every
         engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
         engine.know_types(list(QUERIES))
@@ -107,6 +113,9 @@ class CompiledInspection:
             engine.ask_encodings(plan.encoding_every if plan.asks_encodings else 0)
         for number in range(self._defined, len(types)):
             self._define(number, types[number])
+        if self._has_new_floors or self._defined < len(types):
+            self._has_new_floors = False
+            self._set_floors(types)
         self._defined = len(types)
         if plan.resets_idle_times and self._own_reads != self._pipeline.own_reads.revision:
             self._own_reads = self._pipeline.own_reads.revision
@@ -143,50 +152,47 @@ class CompiledInspection:
             most_length=limits.length,
             most_memory=limits.memory_bytes,
         )
-        self._set_late(number, key_type)
 
     def take(self) -> None:
-        """Hand what the engine has found since the last time to the findings."""
-        engine, pipeline, findings = self._engine, self._pipeline, self._findings
+        """Take what the engine has found since the last time."""
+        engine = self._engine
         progress = engine.progress()
         keys, self._keys = progress[5] - self._keys, progress[5]
         vanished, self._vanished = progress[6] - self._vanished, progress[6]
-        unread = engine.take_unread()
+        self._findings.take_over(CountedElsewhere(keys, vanished, engine.take_type_counts()))
+        self._unread += engine.take_unread()
+        self._exported += engine.take_exported()
+        self._largest += engine.take_top()
+        self._tags += engine.take_tags()
+        self._late = [*self._late, *zip(engine.types(), engine.take_late(), strict=True)]
+
+    def hand_on(self) -> None:
+        """Hand what was taken to the findings and, as far as more is to be asked, to the pipeline."""
+        findings, late = self._findings, self._pipeline.late_lengths
+        unread, exported, largest, tags, lates = self._unread, self._exported, self._largest, self._tags, self._late
+        self._unread, self._exported, self._largest, self._tags, self._late = [], [], [], [], []
         if unread:
             findings.add_unread(unread)
-        for batch, _ in self._batches(engine.take_exported()):
-            pipeline.go_on(batch)
-        largest = [*self._batches(engine.take_top())]
-        for batch, asked_at_s in largest:
+        for batch, _ in self._batches(exported):
+            self._pipeline.go_on(batch)
+        for batch, asked_at_s in self._batches(largest):
             findings.big.rank(batch, asked_at_s)
-        self._slots.add_tags(engine.take_tags())
-        findings.take_over(CountedElsewhere(keys, vanished, engine.take_type_counts()))
-        self._take_late()
-        if largest:
-            self._set_floors()
-
-    def _take_late(self) -> None:
-        """Learn of which keys the length was asked late, and of which it was not."""
-        late, big = self._pipeline.late_lengths, self._findings.big
-        types = self._engine.types()
-        for number, (seen, asked, left_out) in enumerate(self._engine.take_late()):
-            key_type = types[number]
+            self._has_new_floors = True
+        self._slots.add_tags(tags)
+        for key_type, (seen, asked, left_out) in lates:
             if seen:
+                self._has_new_floors = True
                 late.count(key_type, seen=seen, asked=asked)
                 if left_out != -1:
-                    big.leave_out(key_type, late.most_length(key_type, left_out))
-                self._set_late(number, key_type)
+                    findings.big.leave_out(key_type, late.most_length(key_type, left_out))
 
-    def _set_late(self, number: int, key_type: bytes | None) -> None:
-        late = self._pipeline.late_lengths
-        least = late.least_memory(key_type, self._findings.big)
-        self._engine.ask_late(number, least, 0 if least is None else late.left(key_type, self._findings.big))
-
-    def _set_floors(self) -> None:
-        """Tell the engine which values the lists still take."""
-        big = self._findings.big
-        for number, key_type in enumerate(self._engine.types()):
+    def _set_floors(self, types: Sequence[bytes | None]) -> None:
+        """Tell the engine which keys the lists still take, and of which the length is to be asked late."""
+        big, late = self._findings.big, self._pipeline.late_lengths
+        for number, key_type in enumerate(types):
             self._engine.set_floors(number, *big.floors(key_type))
+            least = late.least_memory(key_type, big)
+            self._engine.ask_late(number, least, 0 if least is None else late.left(key_type, big))
         is_frequency = self._plan.recency is guard.object_freq
         self._engine.set_recency_floor(big.recency_floor(is_frequency=is_frequency), is_frequency=is_frequency)
 

@@ -38,8 +38,8 @@ from rtui.server.wire.replies import Reply, ServerError
 FIRST_SLICE_US: Final = 2_000
 """The first slice of a loan: the engine begins with guesses of what is found and what it costs."""
 
-SLICE_US: Final = 50_000
-"""Longest slice: how late the engine obeys at most."""
+SLICE_US: Final = 200_000
+"""Longest slice. A change of the control ends it at once, unless the server is silent."""
 
 MOST_DEPTH: Final = 256
 """Writes under way at once at most, however long the link."""
@@ -246,7 +246,7 @@ class CompiledNodeScan(NodeScan):
             await self._work(lane, engine, driver)
         except (RtuiError, CursorOrderError):
             engine.resume()
-            await self._deliver()
+            await self._hand_on()
             if lane.is_open:
                 await self._drain(lane, engine, driver)
             raise
@@ -263,21 +263,23 @@ class CompiledNodeScan(NodeScan):
         while True:
             self._prepare(engine)
             is_ending = is_ending or self._is_wanted(lane)
-            delivering = asyncio.create_task(self._deliver())
+            handing_on = asyncio.create_task(self._hand_on())
             try:
                 event = Event(await driver.drive(self._slice_us, is_draining=is_ending))
             finally:
-                await delivering
+                await handing_on
                 self._learn(lane, engine)
             if event in (Event.IS_DONE, Event.IS_DRAINED):
-                await self._deliver()
+                await self._hand_on()
                 return
             if event is not Event.SLICE_IS_OVER:
                 self._see_to(event, lane, engine)
             self._slice_us = min(2 * self._slice_us, SLICE_US)
 
-    async def _deliver(self) -> None:
-        """Hand the names of the last slice on, part by part, while the engine goes on with the next."""
+    async def _hand_on(self) -> None:
+        """Hand on what the last slice has brought, part by part, while the engine goes on with the next."""
+        if self._queries is not None:
+            self._queries.hand_on()
         names, sink = self._names, self._split_sink
         if names is None or sink is None:
             return

@@ -98,7 +98,10 @@ class EngineQueries(Protocol):
         """Tell the engine what to ask from now on."""
 
     def take(self) -> None:
-        """Take over what has come of it since the last time."""
+        """Take what has come of it since the last time; only while the engine rests, like `prepare`."""
+
+    def hand_on(self) -> None:
+        """Hand on what was taken."""
 
 
 @dataclass(frozen=True, slots=True)
