@@ -188,6 +188,7 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
     cdef int64_t now = now_us(), wait_us
     cdef int64_t end = now + slice_us
     cdef int state, ready
+    feed(line, now, epoch_ms())  # what has come before an event that was seen to
     while True:
         while may_send(driver, now):
             if not line.requests.count:

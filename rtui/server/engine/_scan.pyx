@@ -386,8 +386,7 @@ cdef class ScanEngine:
             memcpy(self.line.input.data + self.line.input.end, &received[0], size)
             self.line.input.end += size
             self.line.bytes_in += size
-            if self.line.event == NONE:
-                feed(&self.line, now_us(), epoch_ms())
+        feed(&self.line, now_us(), epoch_ms())
         count_done(&self.driver)
         return self.ended(self.line.event)
 

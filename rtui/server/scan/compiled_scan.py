@@ -118,7 +118,8 @@ class StreamDriver:
         self._last_data_s = self._loop.time()
 
     def _received(self, data: memoryview) -> None:
-        self._last_data_s = self._loop.time()
+        if data:
+            self._last_data_s = self._loop.time()
         try:
             self._event = self._engine.feed(data)
         except Exception as error:  # noqa: BLE001 - raised by `drive`, which has called for it
@@ -131,6 +132,7 @@ class StreamDriver:
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:
         """Send when the pace allows it, and wait for what arrives."""
         end_s = self._loop.time() + slice_us / 1e6
+        self._received(memoryview(b""))  # what has come before an event that was seen to
         while True:
             if self._failure is not None:
                 failure, self._failure = self._failure, None
