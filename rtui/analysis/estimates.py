@@ -42,7 +42,7 @@ UNSEEN_LARGEST: Final = 3
 _Bounded = Annotated[float, Meta(ge=-(2.0**64), le=2.0**64)]
 
 
-class Estimate(Struct, frozen=True):
+class Estimate(Struct, frozen=True, gc=False):
     """A share (0 … 1) or a count, and the bounds of its 95 % interval."""
 
     low: _Bounded

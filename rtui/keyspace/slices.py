@@ -36,6 +36,27 @@ def finish(work: Steps[T]) -> T:
             return end.value  # type: ignore[no-any-return]
 
 
+def elsewhere(work: Steps[T]) -> Steps[T]:
+    """Do all slices in another thread, which stops after the one under way when this is closed before its end."""
+    made: list[T] = []
+    is_wanted = True
+
+    def make() -> None:
+        while is_wanted and not made:
+            try:
+                step = next(work)
+                if step is not None:
+                    step()
+            except StopIteration as end:
+                made.append(end.value)
+
+    try:
+        yield make
+    finally:
+        is_wanted = False
+    return made[0]
+
+
 def only_while(holds: Callable[[], bool], work: Slices[T]) -> Slices[T | None]:
     """Do work as long as a condition holds after each pause; return None once it does not."""
     while True:

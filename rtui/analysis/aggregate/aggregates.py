@@ -19,15 +19,26 @@ from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.counted import CountedNode, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
-from rtui.analysis.aggregate.pattern_counts import NewCounters, pure_counters
+from rtui.analysis.aggregate.pattern_counts import NewCounters, Snapshot, pure_counters
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
-from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Scope, Stats, Summary, TypeReport
+from rtui.analysis.report.document import (
+    BigReport,
+    EncodingReport,
+    KeyRecord,
+    Node,
+    NodeKind,
+    Scope,
+    SlotsReport,
+    Stats,
+    Summary,
+    TypeReport,
+)
 from rtui.analysis.report.members import Figure
-from rtui.keyspace.slices import Slicer, Slices, Steps
+from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
 
@@ -163,35 +174,22 @@ class Aggregates:
                 yield from self.add_held()
             snapshot = yield from self.patterns.snapshot(self._node_budget, slicer)
             self.counted = Counted(self.summed_keys, self.unread_keys, self.vanished_keys)
-            encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-            lengths = {key_type: sketch.copy() for key_type, sketch in self._lengths.items()}
-            big, over, hottest = self.big.report(), self.big.over, self.big.hottest()
+            big = self.big.report(), self.big.over, self.big.hottest()
             yield from slicer.pause()
             slots = self.slots.report()
-            if snapshot.is_copy:
-                self._summaries -= 1
-                is_held = False
             yield from slicer.pause()
-            patterns = yield from snapshot.counted()
-            root, by_type = patterns.root, patterns.by_type
-            if snapshot.is_copy:  # which may know of more keys than were taken over by then
-                self.counted = self.counted._replace(keys=root.keys - self.counted.unread_keys)
-            figures: Figures = Figures(root.keys, 0 if root.tally.memory is None else root.tally.memory.sum)
-            if sample is not None:
-                figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
-            reports = NodeReports(figures, slicer)
-            whole = yield from reports.part(root, is_root=True)
-            types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
-            return Summary(
-                root=whole.node,
-                types=type_reports(types, lengths, figures),
-                encodings=encoding_reports(encodings, types, figures),
-                big=structs.replace(big, over={key_type: figures.keys(count) for key_type, count in over.items()}),
-                hottest=hottest,
-                expiry=(yield from expiry_report(patterns, figures, slicer)),
-                slots=slots,
-                folded=reports.beyond_budget,
-            )
+            encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
+            lengths = {key_type: sketch.copy() for key_type, sketch in self._lengths.items()}
+            lists = _Lists(encodings, lengths, big, slots)
+            work = _summed(snapshot, lists, sample, slicer)
+            if not snapshot.is_copy:
+                return (yield from work)[0]
+            self._summaries -= 1
+            is_held = False
+            summary, keys = yield from elsewhere(work)
+            # the copy may know of more keys than were taken over by then
+            self.counted = self.counted._replace(keys=keys - self.counted.unread_keys)
+            return summary
         finally:
             self._summaries -= is_held
 
@@ -201,6 +199,42 @@ class Aggregates:
         while self._held:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
+
+
+class _Lists(NamedTuple):
+    """What a summary has beside the patterns, of the same moment."""
+
+    encodings: dict[bytes, Counter[bytes]]
+    lengths: dict[bytes, Sketch]
+    big: tuple[BigReport, dict[bytes, int], tuple[KeyRecord, ...]]
+    """The biggest keys, how many of a type are above the thresholds, and the hottest."""
+    slots: SlotsReport
+
+
+def _summed(
+    snapshot: Snapshot, lists: _Lists, sample: SampledKeyspace | None, slicer: Slicer
+) -> Steps[tuple[Summary, int]]:
+    """Return the summary of a moment and how many keys it is of; nothing else is read if the snapshot is a copy."""
+    patterns = yield from snapshot.counted()
+    root, by_type = patterns.root, patterns.by_type
+    figures: Figures = Figures(root.keys, 0 if root.tally.memory is None else root.tally.memory.sum)
+    if sample is not None:
+        figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
+    reports = NodeReports(figures, slicer)
+    whole = yield from reports.part(root, is_root=True)
+    types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
+    big, over, hottest = lists.big
+    summary = Summary(
+        root=whole.node,
+        types=type_reports(types, lists.lengths, figures),
+        encodings=encoding_reports(lists.encodings, types, figures),
+        big=structs.replace(big, over={key_type: figures.keys(count) for key_type, count in over.items()}),
+        hottest=hottest,
+        expiry=(yield from expiry_report(patterns, figures, slicer)),
+        slots=lists.slots,
+        folded=reports.beyond_budget,
+    )
+    return summary, root.keys
 
 
 class Part(NamedTuple):

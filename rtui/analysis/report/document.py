@@ -56,7 +56,7 @@ class ColumnState(StrEnum):
     """Asking would have changed or held up the server."""
 
 
-class ColumnReport(Struct, frozen=True):
+class ColumnReport(Struct, frozen=True, gc=False):
     """Of which keys a fact is known, and why not of all."""
 
     state: ColumnState
@@ -64,7 +64,7 @@ class ColumnReport(Struct, frozen=True):
     """A safe sentence without a full stop; empty when complete."""
 
 
-class ServerReport(Struct, frozen=True):
+class ServerReport(Struct, frozen=True, gc=False):
     """The server of the report. Texts are safe to show."""
 
     label: Text
@@ -82,7 +82,7 @@ class ServerReport(Struct, frozen=True):
     """Whether reading left idle times and frequencies alone: `on`, `denied`, `unknown command`."""
 
 
-class Scope(Struct, frozen=True):
+class Scope(Struct, frozen=True, gc=False):
     """The options of the analysis."""
 
     separators: tuple[Name, ...] = (b":",)
@@ -98,7 +98,7 @@ class Scope(Struct, frozen=True):
     """Name of the thresholds above which a key is big."""
 
 
-class Coverage(Struct, frozen=True):
+class Coverage(Struct, frozen=True, gc=False):
     """The keys that the numbers are of."""
 
     kind: CoverageKind
@@ -123,7 +123,7 @@ class Coverage(Struct, frozen=True):
         return self.keys + self.unread
 
 
-class CostReport(Struct, frozen=True):
+class CostReport(Struct, frozen=True, gc=False):
     """What the analysis cost the server."""
 
     commands: Count = 0
@@ -140,7 +140,7 @@ class CostReport(Struct, frozen=True):
         return min(1.0, self.server_us / 1e6 / self.elapsed_s) if self.elapsed_s > 0 else 0.0
 
 
-class Head(Struct, frozen=True):
+class Head(Struct, frozen=True, gc=False):
     """Time, server, options, coverage and cost of the analysis."""
 
     made_at_s: Number
@@ -156,7 +156,7 @@ class Head(Struct, frozen=True):
     rtui_version: Text = ""
 
 
-class Quantiles(Struct, frozen=True):
+class Quantiles(Struct, frozen=True, gc=False):
     """The spread of a size: bytes of memory, or a length."""
 
     mean: Figure
@@ -169,7 +169,7 @@ class Quantiles(Struct, frozen=True):
     """Relative error of the quantiles by their sketch, such as 0.01."""
 
 
-class Stats(Struct, frozen=True):
+class Stats(Struct, frozen=True, gc=False):
     """Totals of a set of keys."""
 
     keys: Figure
@@ -216,7 +216,7 @@ class Step(NamedTuple):
     kind: NodeKind
 
 
-class Node(Struct, frozen=True):
+class Node(Struct, frozen=True, gc=False):
     """A namespace or key pattern and everything below it."""
 
     name: Name
@@ -243,7 +243,7 @@ class Node(Struct, frozen=True):
             yield from child.walk(here)
 
 
-class TypeReport(Struct, frozen=True):
+class TypeReport(Struct, frozen=True, gc=False):
     """All keys of one type."""
 
     name: Name = field(name="type")
@@ -253,7 +253,7 @@ class TypeReport(Struct, frozen=True):
     """The unit of a length: bytes, fields, members …"""
 
 
-class EncodingReport(Struct, frozen=True):
+class EncodingReport(Struct, frozen=True, gc=False):
     """Keys of one type in one encoding, as the server names both."""
 
     key_type: Name = field(name="type")
@@ -264,7 +264,7 @@ class EncodingReport(Struct, frozen=True):
     """Of the keys of this type, 0 … 1."""
 
 
-class KeySizes(Struct, frozen=True):
+class KeySizes(Struct, frozen=True, gc=False):
     """One histogram of `INFO keysizes`: exact, over the whole database, kept by the server itself."""
 
     name: Text
@@ -273,7 +273,7 @@ class KeySizes(Struct, frozen=True):
     """(lower bound of the bin, keys)."""
 
 
-class KeyRecord(Struct, frozen=True):
+class KeyRecord(Struct, frozen=True, gc=False):
     """One key of a list of biggest or hottest."""
 
     key: Name
@@ -296,7 +296,7 @@ class KeyRecord(Struct, frozen=True):
         return None if self.ttl_ms is None or self.ttl_ms < 0 else self.asked_at_s + self.ttl_ms / 1000
 
 
-class BigReport(Struct, frozen=True):
+class BigReport(Struct, frozen=True, gc=False):
     """The biggest keys, largest first in each list. Complete only in an exact report.
 
     Where names are very long, a list ends early; no key is left out above its last.
@@ -320,7 +320,7 @@ class HotSource(StrEnum):
     NONE = "nothing"
 
 
-class HotKey(Struct, frozen=True):
+class HotKey(Struct, frozen=True, gc=False):
     """A key and its value in a list of hot keys."""
 
     record: KeyRecord
@@ -330,7 +330,7 @@ class HotKey(Struct, frozen=True):
     """Whether the counter is at its maximum, so that the value may be higher and such keys have no rank."""
 
 
-class HotList(Struct, frozen=True):
+class HotList(Struct, frozen=True, gc=False):
     """Hot keys by one measure, hottest first."""
 
     title: Text
@@ -339,7 +339,7 @@ class HotList(Struct, frozen=True):
     keys: tuple[HotKey, ...]
 
 
-class SlotLoad(Struct, frozen=True):
+class SlotLoad(Struct, frozen=True, gc=False):
     """Metrics of one slot from CLUSTER SLOT-STATS."""
 
     slot: SlotNumber
@@ -347,7 +347,7 @@ class SlotLoad(Struct, frozen=True):
     """By the server's name of the metric, such as key-count, cpu-usec, memory-bytes, network-bytes-in."""
 
 
-class HotReport(Struct, frozen=True):
+class HotReport(Struct, frozen=True, gc=False):
     """The hottest keys from the best source there is."""
 
     source: HotSource = HotSource.NONE
@@ -364,7 +364,7 @@ class HotReport(Struct, frozen=True):
     idle_basis: IdleBasis = IdleBasis.ACCESS
 
 
-class SlotTag(Struct, frozen=True):
+class SlotTag(Struct, frozen=True, gc=False):
     """A hash tag that loads a slot."""
 
     slot: SlotNumber
@@ -376,7 +376,7 @@ class SlotTag(Struct, frozen=True):
     """Whether counting began after its first key, so that it may be more."""
 
 
-class SlotsReport(Struct, frozen=True):
+class SlotsReport(Struct, frozen=True, gc=False):
     """Load by hash slot: on a cluster as it is, else as it would be."""
 
     keys: SlotCounts = field(default_factory=lambda: array("Q", bytes(8 * SLOTS)))
@@ -399,7 +399,7 @@ class SlotsReport(Struct, frozen=True):
         return sum(self.memory_bytes[first : last + 1]), not left_out
 
 
-class SummaryLists(Struct, frozen=True, kw_only=True):
+class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
     """Totals and lists of the inspected keys, apart from the namespaces."""
 
     types: tuple[TypeReport, ...] = ()
@@ -420,7 +420,7 @@ class Summary(SummaryLists, frozen=True):
     root: Node
 
 
-class Report(Struct, frozen=True):
+class Report(Struct, frozen=True, gc=False):
     """A whole report."""
 
     head: Head

@@ -10,7 +10,7 @@ from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.members import Figure, Name, Number, Text
 
 
-class ExpiryBin(Struct, frozen=True):
+class ExpiryBin(Struct, frozen=True, gc=False):
     """Keys that expire within a range of absolute time."""
 
     start_s: Number
@@ -20,7 +20,7 @@ class ExpiryBin(Struct, frozen=True):
     memory_bytes: Figure | None
 
 
-class Timeline(Struct, frozen=True):
+class Timeline(Struct, frozen=True, gc=False):
     """Coming expiries of the keys below one namespace, soonest first, empty bins left out."""
 
     path: tuple[Name, ...]
@@ -64,7 +64,7 @@ class Timeline(Struct, frozen=True):
         )
 
 
-class Cliff(Struct, frozen=True):
+class Cliff(Struct, frozen=True, gc=False):
     """A range of time in which far more keys of a namespace expire than around it."""
 
     path: tuple[Name, ...]
@@ -81,7 +81,7 @@ class Cliff(Struct, frozen=True):
     """Keys that would expire in that range if it were like the ranges around it."""
 
 
-class ExpiryReport(Struct, frozen=True):
+class ExpiryReport(Struct, frozen=True, gc=False):
     """What expires when. What does not expire is in the stats of the namespaces."""
 
     timelines: tuple[Timeline, ...] = ()

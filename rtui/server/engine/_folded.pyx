@@ -6,6 +6,7 @@ describes. They are made when they are asked for, and read the numbers in place,
 makes a few objects for each and nothing for each bucket or bin.
 """
 
+cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -135,6 +136,7 @@ cdef class FoldedTable:
             free_slots(&self.folding.pools.bins, gathered.slots, gathered.capacity)
 
 
+@cython.no_gc  # nothing that it refers to refers to it
 cdef class FoldedNode:
     """A node of a folded table; see `CountedNode`."""
 
@@ -210,6 +212,7 @@ cdef FoldedNode node_of(FoldedTable table, Fold* fold):
     return made
 
 
+@cython.no_gc
 cdef class FoldedTally:
     """What keys add up to; see `KeySums`."""
 
@@ -251,6 +254,7 @@ cdef FoldedTally tally_of(FoldedTable table, const TallyData* data):
     return made
 
 
+@cython.no_gc
 cdef class FoldedSizes:
     """The spread of the bytes of keys; see `Sizes`."""
 
@@ -317,6 +321,7 @@ cdef FoldedSizes sizes_of(FoldedTable table, const TallyData* data):
     return made
 
 
+@cython.no_gc
 cdef class FoldedLives:
     """Times to live of keys; see `LifeSums`."""
 
