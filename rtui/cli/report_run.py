@@ -72,7 +72,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: 
             analysis = AnalysisRun(connection, options)
             interrupts.stop = partial(analysis.control.stop, SafeText("it was interrupted"))
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
-            running = asyncio.create_task(analysis.run(), name="rtui analysis")
+            running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
             try:
                 while bar.is_shown and not running.done():
                     progress, cost, pace = analysis.progress, analysis.cost, analysis.control.pace

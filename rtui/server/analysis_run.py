@@ -141,9 +141,14 @@ class AnalysisRun:
         cost = Cost() if self._work is None else self._work.cost
         return replace(cost, commands=cost.commands + self._extra_commands)
 
-    async def run(self) -> None:
-        """Do all of it; failures are in `progress` and the report, only cancellation is raised."""
-        reporting = start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
+    async def run(self, *, reports_meanwhile: bool = True) -> None:
+        """Do all of it; failures are in `progress` and the report, only cancellation is raised.
+
+        Without `reports_meanwhile` there is one report, at the end.
+        """
+        reporting = None
+        if reports_meanwhile:
+            reporting = start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
         budget = self._options.budget_s
         alarm = None
         if budget is not None:

@@ -478,8 +478,22 @@ cdef class ScanEngine:
         return [row[0] for row in self.rows_of(&self.inspection.unread)]
 
     def take_tags(self):
-        """Return hash tags of keys, with the memory of each key or None."""
-        return [(row[0], row[3]) for row in self.rows_of(&self.inspection.tags)]
+        """Return hash tags of keys whose memory is known, those sizes, and the hash tags of other keys."""
+        cdef list tags = [], sizes = [], others = []
+        cdef Rows* rows = &self.inspection.tags
+        cdef size_t index
+        cdef Row* row
+        self.check()
+        for index in range(rows.count):
+            row = &rows.items[index]
+            tag = bytes_at(rows.names + row.name_at, row.length)
+            if row.known & KNOWS_MEMORY:
+                tags.append(tag)
+                sizes.append(row.memory_bytes)
+            else:
+                others.append(tag)
+        rows.count = rows.name_bytes = 0
+        return tags, sizes, others
 
     cdef list rows_of(self, Rows* rows):
         """Return key, type, TTL, memory, idle time, frequency, length, each None where it is not known, when the

@@ -98,14 +98,10 @@ class CompiledSlotCounts:
         if tags:
             self._tags.add(tags, sizes)
 
-    def add_tags(self, tags: Sequence[tuple[bytes, int | None]]) -> None:
-        """Count the hash tags of keys that the table has counted already, with the memory of each if it is known."""
-        measured = [(tag, size) for tag, size in tags if size is not None]
-        if measured:
-            self._tags.add([tag for tag, _ in measured], [size for _, size in measured])
-        others = [tag for tag, size in tags if size is None]
-        if others:
-            self._tags.add(others, None)
+    def add_tags(self, tags: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
+        """Count the hash tags of keys that the table has counted already, as `HeavyTags.add` does."""
+        if tags:
+            self._tags.add(tags, memory_bytes)
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""

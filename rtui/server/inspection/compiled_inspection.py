@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -51,6 +51,22 @@ ASKS_MEMORY: Final = 1 << 4
 ASKS_LENGTH: Final = 1 << 5
 
 
+MOMENT_MS: Final = 100
+"""Keys that were asked within so long count as asked at the same moment in the lists of largest keys."""
+
+
+class Taken(NamedTuple):
+    """What an engine has found in one slice, besides what it has counted."""
+
+    unread: list[bytes]
+    exported: list[EngineRow]
+    largest: list[EngineRow]
+    tags: tuple[list[bytes], list[int], list[bytes]]
+    """Hash tags of keys with known memory, these sizes, and hash tags of other keys."""
+    late: list[tuple[bytes | None, tuple[int, int, int | None]]]
+    """By type what was asked late, see `ScanEngine.take_late`."""
+
+
 class CompiledInspection:
     """The inspection of one pass in one engine; see the module."""
 
@@ -69,11 +85,7 @@ class CompiledInspection:
         self._defined = self._own_reads = 0
         self._vanished = self._keys = 0
         self._has_new_floors = True
-        self._unread: list[bytes] = []
-        self._exported: list[EngineRow] = []
-        self._largest: list[EngineRow] = []
-        self._tags: list[tuple[bytes, int | None]] = []
-        self._late: list[tuple[bytes | None, tuple[int, int, int | None]]] = []
+        self._taken: Taken | None = None
         every = self._plan.sample_every
         engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
         engine.know_types(list(QUERIES))
@@ -160,26 +172,31 @@ class CompiledInspection:
         keys, self._keys = progress[5] - self._keys, progress[5]
         vanished, self._vanished = progress[6] - self._vanished, progress[6]
         self._findings.take_over(CountedElsewhere(keys, vanished, engine.take_type_counts()))
-        self._unread += engine.take_unread()
-        self._exported += engine.take_exported()
-        self._largest += engine.take_top()
-        self._tags += engine.take_tags()
-        self._late = [*self._late, *zip(engine.types(), engine.take_late(), strict=True)]
+        self._taken = Taken(
+            engine.take_unread(),
+            engine.take_exported(),
+            engine.take_top(),
+            engine.take_tags(),
+            [*zip(engine.types(), engine.take_late(), strict=True)],
+        )
 
     def hand_on(self) -> None:
         """Hand what was taken to the findings and, as far as more is to be asked, to the pipeline."""
+        taken, self._taken = self._taken, None
+        if taken is None:
+            return
         findings, late = self._findings, self._pipeline.late_lengths
-        unread, exported, largest, tags, lates = self._unread, self._exported, self._largest, self._tags, self._late
-        self._unread, self._exported, self._largest, self._tags, self._late = [], [], [], [], []
-        if unread:
-            findings.add_unread(unread)
-        for batch, _ in self._batches(exported):
+        if taken.unread:
+            findings.add_unread(taken.unread)
+        for batch, _ in self._batches(taken.exported):
             self._pipeline.go_on(batch)
-        for batch, asked_at_s in self._batches(largest):
+        for batch, asked_at_s in self._batches(taken.largest):
             findings.big.rank(batch, asked_at_s)
             self._has_new_floors = True
-        self._slots.add_tags(tags)
-        for key_type, (seen, asked, left_out) in lates:
+        tags, sizes, tags_of_others = taken.tags
+        self._slots.add_tags(tags, sizes)
+        self._slots.add_tags(tags_of_others, None)
+        for key_type, (seen, asked, left_out) in taken.late:
             if seen:
                 self._has_new_floors = True
                 late.count(key_type, seen=seen, asked=asked)
@@ -200,7 +217,7 @@ class CompiledInspection:
         """Join rows of which the same is known; yield the keys, and when they were asked, in seconds."""
         alike: defaultdict[tuple[object, ...], list[EngineRow]] = defaultdict(list)
         for row in rows:
-            alike[row[1], row[7], row[8], *(one is None for one in row[2:7])].append(row)
+            alike[row[1], row[7] // MOMENT_MS, row[8], *(one is None for one in row[2:7])].append(row)
         for joined in alike.values():
             keys, types, ttl_ms, memory_bytes, idle_s, frequency, lengths, asked_at_ms, is_sampled = zip(
                 *joined, strict=True
