@@ -261,7 +261,7 @@ class Made:
     def __call__(self, connection: Connection, options: AnalysisOptions) -> Made:
         return self
 
-    async def run(self) -> None:
+    async def run(self, *, reports_meanwhile: bool = True) -> None:
         if self.sends is not None:
             os.kill(os.getpid(), self.sends)
             await self.control.stopped.wait()
