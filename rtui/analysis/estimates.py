@@ -137,6 +137,18 @@ def count(found: float, n: int, population: Population) -> Estimate | None:
     return Estimate(max(float(found), value - below) if value >= found else value, value, value + above)
 
 
+def count_among(found: int, n: int, whole: int) -> Estimate:
+    """Return how many of `whole` keys there are of which `found` were among n that were chosen at random.
+
+    Unlike that of `count` the interval holds the truth in 95 % of the samples or more for any number of keys, also for
+    a single one, and for samples of a few: Wilson's with Yates's correction by half a key.
+    """
+    below = wilson(max(0.0, found - 0.5), n, whole).low * whole
+    above = wilson(min(n, found + 0.5), n, whole).high * whole
+    value = found / n * whole if n else 0.0
+    return Estimate(max(float(found), below), value, min(float(whole - n + found), above))
+
+
 def total(
     sum_: float, squares: float, n: int, population: Population, *, largest: float | None = None
 ) -> Estimate | None:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.columns import ALL_COLUMNS
+from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import KeySizes, Report, Scope, Summary
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
@@ -21,7 +21,8 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import is_compiled
 from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
-from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE, InspectionPipeline, complete_largest
+from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest, prove_longest
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.report_head import coverage_of, head, key_sizes, memory_bound
 from rtui.server.inspection.sample_pass import SamplePass
@@ -90,8 +91,7 @@ class AnalysisRun:
         self._only = ScanFilter(options.match, options.key_type)
         self._capabilities = Capabilities()
         self._findings = self._new_findings()
-        columns = ALL_COLUMNS if options.columns is None else options.columns
-        self._plan = Plan(self._capabilities, connection.server, connection.no_touch, columns)
+        self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
         self._pipeline = InspectionPipeline(
             self._plan,
             self._findings,
@@ -218,10 +218,12 @@ class AnalysisRun:
             if not can_sample(dialect):
                 why = f"{NO_ESTIMATE[dialect]} not reach every key with the same chance"
                 raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
+            self._choose_columns(columns_for(self._options.columns, None).of_every_key())
             await self._read_memory_bound()
             return SamplePass(
                 self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, control=self.control
             )
+        self._choose_columns(columns_for(self._options.columns, self._size))
         node = ScanNode(self._connection, dialect, size=self._size, queries=self._pipeline)
         if dialect is Dialect.SLOTTED:
             slots = await owned_slots(self._connection)
@@ -229,6 +231,12 @@ class AnalysisRun:
             node = replace(node, slots=slots)
         match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
         return Scan([node], lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
+
+    def _choose_columns(self, columns: Columns) -> None:
+        """Ask these facts of these keys; before the first key is asked."""
+        self._plan.columns = columns
+        self._scope = structs.replace(self._scope, columns=columns)
+        self._findings = self._pipeline.findings = self._new_findings()
 
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
@@ -270,6 +278,7 @@ class AnalysisRun:
                     self._extra_commands += await complete_largest(
                         lane, self._plan, big.report(), big.learn, top=self._options.top, own_reads=own_reads
                     )
+                    prove_longest(self._pipeline.late_lengths, big)
                     if any(record.note == READ_BY_RTUI for record in big.report().by_memory):
                         self._notes.append(SafeText(READ_BY_RTUI_NOTE))
         except TimeoutError:

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import comb
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from rtui.analysis.estimates import (
     Population,
     binomial_tail,
     count,
+    count_among,
     mean,
     quantile,
     total,
@@ -77,6 +79,30 @@ def test_intervals_cover_the_truth_near_nominal(share: float, drawn: int) -> Non
     runs = 1500
     hits = sum(share in wilson(sum(rng.sample(keyspace, drawn)), drawn, population=population) for _ in range(runs))
     assert 0.93 <= hits / runs <= 0.99
+
+
+def _chance(found: int, n: int, members: int, whole: int) -> float:
+    """How likely it is that so many of n keys are among the members of a keyspace."""
+    return comb(members, found) * comb(whole - members, n - found) / comb(whole, n)
+
+
+@pytest.mark.parametrize("whole", [1, 8, 9, 16, 40, 80, 161, 400])
+def test_counts_among_one_key_in_eight_hold_the_truth_for_any_number(whole: int) -> None:
+    n = -(-whole // 8)
+    estimates = [count_among(found, n, whole) for found in range(n + 1)]
+    for members in range(whole + 1):
+        possible = range(max(0, n - whole + members), min(n, members) + 1)
+        held = sum(_chance(found, n, members, whole) for found in possible if members in estimates[found])
+        assert held >= 0.95, members
+
+
+@given(st.integers(1, 10**9), st.data())
+def test_counts_among_keys_stay_within_what_is_possible(whole: int, data: st.DataObject) -> None:
+    n = data.draw(st.integers(0, whole))
+    found = data.draw(st.integers(0, n))
+    estimate = count_among(found, n, whole)
+    assert found <= estimate.low <= estimate.value * (1 + 1e-9)
+    assert estimate.value * (1 - 1e-9) <= estimate.high <= whole - n + found
 
 
 def test_shares_of_two_levels() -> None:

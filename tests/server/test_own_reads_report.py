@@ -8,7 +8,7 @@ from rtui.analysis.report.document import HotSource, Report
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.hot.report import READS_COUNT
-from rtui.server.inspection.pipeline import READ_BY_RTUI, READ_BY_RTUI_NOTE
+from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection

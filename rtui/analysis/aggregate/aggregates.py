@@ -19,11 +19,13 @@ from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.counted import CountedNode, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
+from rtui.analysis.aggregate.lengths import Lengths
 from rtui.analysis.aggregate.pattern_counts import NewCounters, Snapshot, pure_counters
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import TopKeys
+from rtui.analysis.aggregate.top_keys import OverCounts, TopKeys
+from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
 from rtui.analysis.report.document import (
     BigReport,
@@ -31,6 +33,7 @@ from rtui.analysis.report.document import (
     KeyRecord,
     Node,
     NodeKind,
+    Quantiles,
     Scope,
     SlotsReport,
     Stats,
@@ -60,13 +63,27 @@ class Counted(NamedTuple):
     """Keys that were gone when they were asked."""
 
 
+class CountedType(NamedTuple):
+    """Keys of one type that were counted elsewhere."""
+
+    name: bytes
+    over: int | None
+    """Those above the limits, None where none was judged."""
+    over_sampled: int
+    """The same among those that stand for others."""
+    lengths: Sketch | None
+    """Of those that stand for others."""
+    late_lengths: Sketch | None
+    """Of all others that were asked."""
+    encodings: Mapping[bytes, int]
+
+
 class CountedElsewhere(NamedTuple):
     """What was counted of keys whose facts went to the patterns and the slots by another way."""
 
     keys: int
     vanished: int
-    by_type: Iterable[tuple[bytes, int | None, Sketch | None, Mapping[bytes, int]]]
-    """The name of a type, its keys above the limits if they were judged, their lengths, and their encodings."""
+    by_type: Iterable[CountedType]
 
 
 class Aggregates:
@@ -97,8 +114,8 @@ class Aggregates:
         self.big = TopKeys(scope.top, preset(scope.preset))
         self._encodings: dict[bytes, Counter[bytes]] = {}
         """By type, how many of the keys that were asked for their encoding have which."""
-        self._lengths: dict[bytes, Sketch] = {}
-        """By type, the lengths of the keys."""
+        self._columns = scope.columns
+        self._lengths = Lengths(scope.columns)
         self._scale = ExpiryScale(int(started_at_s) // 60)
         self.patterns, self.slots = new_counters(separators, self._scale, scope.depth)
         self._node_budget = node_budget
@@ -142,13 +159,15 @@ class Aggregates:
         self.keys += counted.keys
         self.vanished_keys += counted.vanished
         self.revision += 1
-        for key_type, over, lengths, encodings in counted.by_type:
-            if over is not None:
-                self.big.count_over(key_type, over)
-            if lengths is not None:
-                self._lengths.setdefault(key_type, Sketch()).merge(lengths)
-            if encodings:
-                self._encodings.setdefault(key_type, Counter()).update(encodings)
+        for of_type in counted.by_type:
+            if of_type.over is not None:
+                self.big.count_over(of_type.name, of_type.over, of_type.over_sampled)
+            if of_type.lengths is not None:
+                self._lengths.merge(of_type.name, of_type.lengths, is_sampled=True)
+            if of_type.late_lengths is not None:
+                self._lengths.merge(of_type.name, of_type.late_lengths, is_sampled=False)
+            if of_type.encodings:
+                self._encodings.setdefault(of_type.name, Counter()).update(of_type.encodings)
 
     def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         keys, key_type = batch.keys, batch.key_type
@@ -156,7 +175,7 @@ class Aggregates:
             return
         self.patterns.add(batch, asked_at_s)
         if key_type is not None and batch.lengths is not None:
-            self._lengths.setdefault(key_type, Sketch()).add(batch.lengths)
+            self._lengths.add(key_type, batch.lengths, is_sampled=batch.is_sampled)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
 
@@ -179,8 +198,7 @@ class Aggregates:
             slots = self.slots.report()
             yield from slicer.pause()
             encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-            lengths = {key_type: sketch.copy() for key_type, sketch in self._lengths.items()}
-            lists = _Lists(encodings, lengths, big, slots)
+            lists = _Lists(encodings, self._lengths.copy(), big, slots, self._columns)
             work = _summed(snapshot, lists, sample, slicer)
             if not snapshot.is_copy:
                 return (yield from work)[0]
@@ -205,10 +223,11 @@ class _Lists(NamedTuple):
     """What a summary has beside the patterns, of the same moment."""
 
     encodings: dict[bytes, Counter[bytes]]
-    lengths: dict[bytes, Sketch]
-    big: tuple[BigReport, dict[bytes, int], tuple[KeyRecord, ...]]
+    lengths: Lengths
+    big: tuple[BigReport, OverCounts, tuple[KeyRecord, ...]]
     """The biggest keys, how many of a type are above the thresholds, and the hottest."""
     slots: SlotsReport
+    columns: Columns
 
 
 def _summed(
@@ -217,7 +236,8 @@ def _summed(
     """Return the summary of a moment and how many keys it is of; nothing else is read if the snapshot is a copy."""
     patterns = yield from snapshot.counted()
     root, by_type = patterns.root, patterns.by_type
-    figures: Figures = Figures(root.keys, 0 if root.tally.memory is None else root.tally.memory.sum)
+    total = 0 if root.tally.memory is None else root.tally.memory.sum
+    figures: Figures = Figures(root.keys, total, samples_idle=lists.columns.idle is Asked.SAMPLED)
     if sample is not None:
         figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
     reports = NodeReports(figures, slicer)
@@ -226,9 +246,9 @@ def _summed(
     big, over, hottest = lists.big
     summary = Summary(
         root=whole.node,
-        types=type_reports(types, lists.lengths, figures),
+        types=type_reports(types, lists.lengths.quantiles(types, big.by_type_length, figures), figures),
         encodings=encoding_reports(lists.encodings, types, figures),
-        big=structs.replace(big, over={key_type: figures.keys(count) for key_type, count in over.items()}),
+        big=structs.replace(big, over=lists.lengths.over(over, types, figures)),
         hottest=hottest,
         expiry=(yield from expiry_report(patterns, figures, slicer)),
         slots=lists.slots,
@@ -315,21 +335,21 @@ def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, 
         no_ttl_memory_bytes=no_ttl_bytes,
         ttl=None if ttl is None else bins(ttl.bins),
         soonest_expiry_s=None if ttl is None or ttl.soonest_ms is None else ttl.soonest_ms / 1000,
-        idle=bins(tally.idle),
-        frequency=bins(tally.frequency),
+        idle=None if tally.idle is None else figures.by_use(tally.idle, tally.keys),
+        frequency=None if tally.frequency is None else figures.by_use(tally.frequency, tally.keys),
         types=tuple([(key_type, figures.keys(count)) for key_type, count in known_types]),
     )
 
 
 def type_reports(
-    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Sketch], figures: Figures
+    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Quantiles], figures: Figures
 ) -> tuple[TypeReport, ...]:
     """Return all types, most keys first, with the lengths of those that have any."""
     return tuple(
         TypeReport(
             name=key_type,
             stats=_stats(tally, {key_type: tally.keys}, figures),
-            length=figures.quantiles(lengths[key_type]) if key_type in lengths else None,
+            length=lengths.get(key_type),
             unit=type_of(key_type).units,
         )
         for key_type, tally in sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))

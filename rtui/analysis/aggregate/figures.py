@@ -24,11 +24,13 @@ bound by the server's memory holds, not the sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from math import inf, sqrt
 from typing import Final, NamedTuple
+
+from msgspec import structs
 
 from rtui.analysis import estimates
 from rtui.analysis.aggregate.expiry_bins import Bin
@@ -195,8 +197,12 @@ SHARES: Final = (0.5, 0.9, 0.99)
 class Figures:
     """Figures of a whole pass: what was counted is what there is."""
 
-    def __init__(self, keys: int = 0, memory_bytes: int = 0) -> None:
-        """`keys` and `memory_bytes` are those of all keys that were inspected."""
+    def __init__(self, keys: int = 0, memory_bytes: int = 0, *, samples_idle: bool = False) -> None:
+        """`keys` and `memory_bytes` are those of all keys that were inspected.
+
+        `samples_idle` is whether idle times or access counters were asked of keys that were chosen at random.
+        """
+        self._samples_idle = samples_idle
         self._keys = keys
         self._memory_bytes = memory_bytes
 
@@ -224,8 +230,25 @@ class Figures:
         """Return their share of the bytes of all keys."""
         return self.share(total, self._memory_bytes)
 
-    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False) -> Quantiles:
-        """Return the spread of lengths, or of the bytes of keys."""
+    def by_use(self, counts: Sequence[int], of: int) -> tuple[Figure, ...]:
+        """Return how many of so many inspected keys are like these, by their idle time or access counter."""
+        asked = sum(counts)
+        return tuple([self.among(count, asked, of) if self._samples_idle else self.keys(count) for count in counts])
+
+    def among(self, count: int, asked: int, of: int) -> Figure:
+        """Return how many of the inspected keys are like `count` of those that were asked.
+
+        `asked` keys were chosen at random among the `of` inspected ones in question.
+        """
+        return count if asked >= of else estimates.count_among(count, asked, of)
+
+    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+        """Return the spread of lengths, or of the bytes of keys.
+
+        With `of` the sizes are those of keys that were chosen at random among so many inspected ones.
+        """
+        if of is not None and 0 < sketch.count < of:
+            return estimated_quantiles(sketch, of)
         p50, p90, p99 = sketch.quantiles(SHARES)
         return Quantiles(mean=sketch.mean, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
@@ -276,21 +299,34 @@ class SampleFigures(Figures):
         """Estimate by `SampleBytes`."""
         return self._bytes.share(sums())
 
-    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False) -> Quantiles:
-        """Estimate by order statistics: the sizes between which a quantile of the whole lies."""
-        n, whole = sketch.count, self._part(sketch.count)
-        if are_bytes:
-            mean = self._bytes.mean(sums_of(sketch), n, self.keys(n))
-        else:
-            mean = estimates.mean(sketch.sum, sketch.sum_of_squares(), n, whole, largest=sketch.max)
-        p50, p90, p99 = (estimates.quantile(sketch.quantiles, n, share, whole) or _NOTHING for share in SHARES)
-        return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
+    def among(self, count: int, asked: int, of: int) -> Estimate:
+        """Extrapolate; all keys of a sample are asked."""
+        return self.keys(count)
+
+    def quantiles(self, sketch: Sizes, *, are_bytes: bool = False, of: int | None = None) -> Quantiles:
+        """Estimate by order statistics; all keys of a sample are asked."""
+        found = estimated_quantiles(sketch, self._part(sketch.count))
+        if not are_bytes:
+            return found
+        mean = self._bytes.mean(sums_of(sketch), sketch.count, self.keys(sketch.count))
+        return structs.replace(found, mean=mean or _NOTHING)
 
     def _part(self, count: int) -> int | None:
         """Return about how many keys of the keyspace there are for so many of the sample; None where not known."""
         if self._population is None or not self._keys:
             return None if self._population is None else count
         return max(count, round(count * as_estimate(self._population).value / self._keys))
+
+
+def estimated_quantiles(sketch: Sizes, whole: int | None) -> Quantiles:
+    """Return the spread of the sizes of so many keys by those of a sample; None where their number is not known.
+
+    A quantile lies between two of the sampled sizes, by order statistics.
+    """
+    n = sketch.count
+    mean = estimates.mean(sketch.sum, sketch.sum_of_squares(), n, whole, largest=sketch.max)
+    p50, p90, p99 = (estimates.quantile(sketch.quantiles, n, share, whole) or _NOTHING for share in SHARES)
+    return Quantiles(mean=mean or _NOTHING, p50=p50, p90=p90, p99=p99, max=sketch.max, error=ERROR)
 
 
 def sums_of(sketch: Sizes) -> SizeSums:

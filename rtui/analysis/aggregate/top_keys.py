@@ -8,11 +8,12 @@ records, they are sorted once, the worse half is dropped, and the floor rises to
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain, repeat
 from operator import gt
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import structs
 
@@ -132,11 +133,25 @@ class Ranking:
             return len(ranked)
         return fitting((record.key for record in ranked), self._max_bytes)
 
-    def learn(self, key: bytes, *, length: int | None, encoding: bytes | None, note: str | None) -> None:
-        """Complete the record of a key, if it is listed."""
+    def find(self, key: bytes) -> KeyRecord | None:
+        """Return the record of a key, None where it is not kept."""
+        return self._records.get(key)
+
+    def learn(self, key: bytes, **learnt: int | bytes | str | None) -> None:
+        """Complete the record of a key, if it is listed, by those facts that are not None."""
         if one := self._records.get(key):
-            learnt = {"length": length, "encoding": encoding, "note": note}
             self._records[key] = structs.replace(one, **{name: one for name, one in learnt.items() if one is not None})
+
+
+class OverCounts(NamedTuple):
+    """How many keys are above the thresholds, by type."""
+
+    known: dict[bytes, int]
+    """Those that are known to be; a type that could not be judged is missing."""
+    sampled: dict[bytes, int]
+    """The same among keys that stand for others."""
+    uncertain: frozenset[bytes]
+    """Types with keys that may be, since their length was not asked."""
 
 
 class TopKeys:
@@ -150,7 +165,8 @@ class TopKeys:
         self.top = top
         """Keys in each list."""
         self._thresholds = thresholds or preset(DEFAULT_PRESET)
-        self._over: dict[bytes, int] = {}
+        self._over: Counter[bytes] = Counter()
+        self._over_sampled: Counter[bytes] = Counter()
         self._left_out: dict[bytes | None, int] = {}
         """By type, the most that the length of a key may be that was not asked for it."""
         self._by_memory: dict[bytes | None, Ranking] = {}
@@ -164,7 +180,7 @@ class TopKeys:
             return
         self.rank(batch, asked_at_s)
         if batch.key_type is not None:
-            self._count_over(batch.key_type, batch.memory_bytes, batch.lengths)
+            self._judge(batch.key_type, batch)
 
     def rank(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add what ranks among the first of a batch, at least one key, that is or will be counted otherwise."""
@@ -184,9 +200,10 @@ class TopKeys:
         """Return from which sizes on keys of a type are counted as big."""
         return self._thresholds.limits(key_type)
 
-    def count_over(self, key_type: bytes, found: int) -> None:
-        """Count keys of a type above the limits, which were judged elsewhere."""
-        self._over[key_type] = self._over.get(key_type, 0) + found
+    def count_over(self, key_type: bytes, found: int, sampled: int) -> None:
+        """Count keys of a type above the limits, and those among them that stand for others."""
+        self._over[key_type] += found
+        self._over_sampled[key_type] += sampled
 
     def floors(self, key_type: bytes | None) -> tuple[Floor, Floor]:
         """Return what enters the lists of the largest keys of a type by memory and by length at the least."""
@@ -198,9 +215,13 @@ class TopKeys:
         """Return what enters the list of the hottest keys, by access counter or by idle time, at the least."""
         return (self._by_frequency if is_frequency else self._by_idle).worst
 
-    def _count_over(self, key_type: bytes, memory: Sequence[int] | None, lengths: Sequence[int] | None) -> None:
-        limits = self._thresholds.limits(key_type)
-        if key_type == STRING.name and lengths is None:
+    def _judge(self, key_type: bytes, batch: InspectedBatch) -> None:
+        """Count keys above the thresholds, as far as is known.
+
+        A string whose length is not asked at all is judged by its memory, one that is left out is not.
+        """
+        limits, memory, lengths = self._thresholds.limits(key_type), batch.memory_bytes, batch.lengths
+        if key_type == STRING.name and lengths is None and (batch.is_sampled or key_type not in self._left_out):
             lengths = memory
         by_length = _count_above(lengths, limits.length)
         by_memory = _count_above(memory, limits.memory_bytes)
@@ -209,7 +230,7 @@ class TopKeys:
         found = (by_length or 0) + (by_memory or 0)
         if by_length and by_memory and lengths is not None and memory is not None:
             found = sum(map(limits.exceeded, memory, lengths))
-        self._over[key_type] = self._over.get(key_type, 0) + found
+        self.count_over(key_type, found, found if batch.is_sampled else 0)
 
     def length_floor(self, key_type: bytes | None) -> int:
         """Return from which length on a key of a type would be listed, or be above the thresholds, as known by now."""
@@ -222,21 +243,57 @@ class TopKeys:
         """Count in that there are keys whose length is not known, but that it is so much at most."""
         self._left_out[key_type] = max(most_length, self._left_out.get(key_type, 0))
 
+    def bound_left_out(self, key_type: bytes, most_length: int) -> None:
+        """Take in that keys of this type whose length is not known are no longer than this."""
+        if key_type in self._left_out:
+            self._left_out[key_type] = min(most_length, self._left_out[key_type])
+
     def learn(
-        self, key: bytes, *, length: int | None = None, encoding: bytes | None = None, note: str | None = None
+        self,
+        key: bytes,
+        *,
+        length: int | None = None,
+        encoding: bytes | None = None,
+        note: str | None = None,
+        idle_s: int | None = None,
+        frequency: int | None = None,
     ) -> None:
-        """Complete what is known of a key wherever it is listed; no list is ordered anew by it."""
+        """Complete what is known of a key wherever it is listed; no list is ordered anew by it.
+
+        A key that was left out enters the list of its type by length.
+        """
         for ranking in self.rankings():
-            ranking.learn(key, length=length, encoding=encoding, note=note)
+            ranking.learn(key, length=length, encoding=encoding, note=note, idle_s=idle_s, frequency=frequency)
+        if length is not None:
+            self._enter(key, length)
+
+    def _enter(self, key: bytes, length: int) -> None:
+        """List a key by its length that was left out, and count it if it is above the thresholds by that alone."""
+        for key_type in self._left_out:
+            record = self._by_memory[key_type].find(key) if key_type in self._by_memory else None
+            if record is None or key_type is None:
+                continue
+            by_length = self._by_length.setdefault(key_type, Ranking(self.top, "length"))
+            if by_length.find(key) is None:
+                by_length.add([key], [length], [record].__getitem__)
+                limits = self._thresholds.limits(key_type)
+                if limits.exceeded(record.memory_bytes, length) and not limits.exceeded(record.memory_bytes, None):
+                    self.count_over(key_type, 1, 0)
 
     def rankings(self) -> Iterable[Ranking]:
         """Return all lists by type, and those of the hottest keys."""
         return chain(self._by_memory.values(), self._by_length.values(), (self._by_frequency, self._by_idle))
 
     @property
-    def over(self) -> dict[bytes, int]:
-        """By type, how many keys were above the thresholds; a type that could not be judged is missing."""
-        return self._over.copy()
+    def over(self) -> OverCounts:
+        """How many keys are above the thresholds by now."""
+        limits = {key_type: self._thresholds.limits(key_type).length for key_type in self._over}
+        uncertain = {
+            key_type
+            for key_type, limit in limits.items()
+            if limit is not None and self._left_out.get(key_type, 0) > limit
+        }
+        return OverCounts(dict(self._over), dict(self._over_sampled), frozenset(uncertain))
 
     def report(self) -> BigReport:
         """Return all lists of biggest keys, with counts as they are."""
@@ -249,7 +306,18 @@ class TopKeys:
             by_type_memory={key_type: records for key_type, records in by_memory.items() if key_type is not None},
             by_type_length={key_type: records for key_type, records in by_length.items() if key_type is not None},
             over=dict(self._over),
+            length_not_asked={
+                key_type: None if most == UNKNOWN_LENGTH else most
+                for key_type, most in self._left_out.items()
+                if key_type is not None and self._may_lack(most, by_length.get(key_type))
+            },
         )
+
+    def _may_lack(self, most_length: int, listed: tuple[KeyRecord, ...] | None) -> bool:
+        """Whether a key of this length that was not asked may belong in a list by length, if there is one."""
+        if listed is None:
+            return False
+        return len(listed) < self.top or most_length >= (listed[-1].length or 0)
 
     def _over_all(self, lists: Iterable[tuple[KeyRecord, ...]], measure: RankedField) -> tuple[KeyRecord, ...]:
         """Join the lists of the types; a key that changed its type in between counts as it was last."""

@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct, field
 
+from rtui.analysis.columns import ALL_COLUMNS, Columns
 from rtui.analysis.facts import IdleBasis, LfuSettings
 from rtui.analysis.report.expiry import ExpiryReport
 from rtui.analysis.report.members import (
@@ -53,7 +54,7 @@ class ColumnState(StrEnum):
     UNSUPPORTED = "unsupported"
     """The server has no such command or keeps no such number."""
     NOT_ASKED = "not asked"
-    """Asking would have changed or held up the server."""
+    """Asking would have changed or held up the server, or was not wanted."""
 
 
 class ColumnReport(Struct, frozen=True, gc=False):
@@ -96,6 +97,8 @@ class Scope(Struct, frozen=True, gc=False):
     pace: Text = "gentle"
     preset: Text = "rtui"
     """Name of the thresholds above which a key is big."""
+    columns: Columns = ALL_COLUMNS
+    """Of which keys which facts were asked; in files of older versions always of all."""
 
 
 class Coverage(Struct, frozen=True, gc=False):
@@ -164,7 +167,7 @@ class Quantiles(Struct, frozen=True, gc=False):
     p90: Figure
     p99: Figure
     max: Count
-    """The largest that was seen: exact, or in an estimate at least."""
+    """The largest that was seen: exact, or where not all keys were asked, at least."""
     error: Number = field(name="relative_error")
     """Relative error of the quantiles by their sketch, such as 0.01."""
 
@@ -190,9 +193,9 @@ class Stats(Struct, frozen=True, gc=False):
     soonest_expiry_s: Number | None = None
     """Seconds since the epoch."""
     idle: IdleBins | None = field(default=None, name="idle_keys")
-    """Keys by idle time: one more than IDLE_EDGES_S."""
+    """Keys by idle time: one more than IDLE_EDGES_S; estimates where one key in eight was asked."""
     frequency: FrequencyBins | None = field(default=None, name="frequency_keys")
-    """Keys by LFU counter: one more than FREQUENCY_EDGES."""
+    """Keys by LFU counter: one more than FREQUENCY_EDGES; estimates where one key in eight was asked."""
     types: tuple[tuple[Name, Figure], ...] = ()
     """Keys by type as the server names it, most first."""
 
@@ -299,6 +302,7 @@ class KeyRecord(Struct, frozen=True, gc=False):
 class BigReport(Struct, frozen=True, gc=False):
     """The biggest keys, largest first in each list. Complete only in an exact report.
 
+    Where lengths are asked of some keys, the lists by length are complete but for the types in `length_not_asked`.
     Where names are very long, a list ends early; no key is left out above its last.
     """
 
@@ -309,6 +313,8 @@ class BigReport(Struct, frozen=True, gc=False):
     by_type_length: dict[Name, tuple[KeyRecord, ...]] = {}
     over: dict[Name, Figure] = field(default={}, name="over_threshold")
     """By type, how many keys are above the thresholds of the preset in use."""
+    length_not_asked: dict[Name, Count | None] = {}
+    """By type, where the list by length may lack keys since not all were asked: how long those are at most, or null."""
 
 
 class HotSource(StrEnum):
@@ -407,7 +413,10 @@ class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
     encodings: tuple[EncodingReport, ...] = ()
     big: BigReport = BigReport()
     hottest: tuple[KeyRecord, ...] = ()
-    """By LFU counter, highest first, else by idle time, least first; which of them is in the head's columns."""
+    """By LFU counter, highest first, else by idle time, least first; which of them is in the head's columns.
+
+    Of the keys that were asked: one in eight, if the head's scope says so.
+    """
     expiry: ExpiryReport = ExpiryReport()
     slots: SlotsReport = field(default_factory=SlotsReport)
     folded: Count = field(default=0, name="folded_keys")

@@ -112,12 +112,14 @@ cdef struct KeyType:
     uint32_t encoding_in  # so many keys are passed over before the next whose encoding is asked
     Encoding* encodings
     size_t encoding_count
-    SketchData lengths
+    SketchData lengths  # of keys that stand for others
+    SketchData late_lengths  # of others
     Floor by_memory
     Floor by_length
     int64_t most_length  # thresholds, -1 for none
     int64_t most_memory
     uint64_t over  # keys beyond one of them
+    uint64_t over_sampled  # those that stand for others
     bint is_judged
 
 cdef struct Decision:
@@ -524,7 +526,7 @@ cdef inline bint note_largest(Inspection* one, Page* page, Key* key) noexcept no
     if key.known & (KNOWS_FREQUENCY if one.recency_is_frequency else KNOWS_IDLE):
         if enters(&one.by_recency, key.recency, key, not one.recency_is_frequency):
             is_candidate = True
-    if key_type.length_is_memory and not has_length:
+    if key_type.length_is_memory and not has_length and (key.is_sampled or key_type.asked[0] == key_type.asked[1]):
         has_length, length = has_memory, key.memory_bytes
     if key.type:
         has_length = has_length and key_type.most_length >= 0
@@ -534,6 +536,7 @@ cdef inline bint note_largest(Inspection* one, Page* page, Key* key) noexcept no
             has_memory and key.memory_bytes > key_type.most_memory
         ):
             key_type.over += 1
+            key_type.over_sampled += key.is_sampled
     if is_candidate:
         if not add_row(&one.top, key, key.name, key.length):
             return False
@@ -549,6 +552,7 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
     cdef Key tag
     cdef Columns columns
     cdef KeyType* key_type = &one.types[first.type]
+    cdef SketchData* lengths
     cdef uint8_t known = first.known
     cdef size_t count = 0, index
     for index in range(start, page.count):
@@ -557,8 +561,10 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
             continue
         if not note_largest(one, page, key):
             return False
-        if known & KNOWS_LENGTH and key.type and key.is_sampled and not add_size(&key_type.lengths, &one.tree.shared, key.size):
-            return False
+        if known & KNOWS_LENGTH and key.type:
+            lengths = &key_type.lengths if key.is_sampled else &key_type.late_lengths
+            if not add_size(lengths, &one.tree.shared, key.size):
+                return False
         into.names[count] = into.tags[count] = key.name
         into.lengths[count] = into.tag_lengths[count] = key.length
         into.ttl_ms[count], into.memory_bytes[count] = key.ttl_ms, key.memory_bytes

@@ -57,7 +57,7 @@ from rtui.server.engine._pipeline cimport (
 )
 from rtui.server.engine._ranges cimport CompiledRanges
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
-from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, wide_take
+from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData, wide_take
 
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTemplate
 
@@ -151,6 +151,8 @@ cdef class ScanEngine:
             free(one.by_length.name)
             if one.lengths.capacity > FEWEST_SLOTS:  # smaller ones belong to the patterns
                 free(one.lengths.slots)
+            if one.late_lengths.capacity > FEWEST_SLOTS:
+                free(one.late_lengths.slots)
         free(self.inspection.types)
         free(self.inspection.own_reads)
         free(self.inspection.by_recency.name)
@@ -519,7 +521,8 @@ cdef class ScanEngine:
         return found
 
     def take_type_counts(self):
-        """Return by type since the last call: its name, keys beyond the thresholds or None, lengths, encodings."""
+        """Return by type since the last call: its name, keys beyond the thresholds or None, those of them that stand
+        for others, the lengths of those that do and of those that do not, and encodings."""
         cdef list found = []
         cdef int32_t index
         cdef size_t at
@@ -527,17 +530,24 @@ cdef class ScanEngine:
         self.check()
         for index in range(1, self.inspection.type_count):
             one = &self.inspection.types[index]
-            lengths = sketch_object(&one.lengths) if one.lengths.count else None
             encodings = {}
             for at in range(one.encoding_count):
                 if one.encodings[at].keys:
                     encodings[bytes_at(one.encodings[at].name, one.encodings[at].length)] = one.encodings[at].keys
                 one.encodings[at].keys = 0
-            found.append((self.type_name(index), one.over if one.is_judged else None, lengths, encodings))
-            one.over, one.is_judged = 0, False
-            if one.lengths.capacity:
-                memset(one.lengths.slots, 0, one.lengths.capacity * sizeof(BucketCount))
-            one.lengths.used = 0
-            one.lengths.count = one.lengths.smallest = one.lengths.largest = 0
-            memset(&one.lengths.sum, 0, sizeof(one.lengths.sum))
+            over = one.over if one.is_judged else None
+            lengths, late = taken_sketch(&one.lengths), taken_sketch(&one.late_lengths)
+            found.append((self.type_name(index), over, one.over_sampled, lengths, late, encodings))
+            one.over, one.over_sampled, one.is_judged = 0, 0, False
         return found
+
+
+cdef object taken_sketch(SketchData* sketch):
+    """Return what a sketch holds, None where that is nothing, and empty it."""
+    taken = sketch_object(sketch) if sketch.count else None
+    if sketch.capacity:
+        memset(sketch.slots, 0, sketch.capacity * sizeof(BucketCount))
+    sketch.used = 0
+    sketch.count = sketch.smallest = sketch.largest = 0
+    memset(&sketch.sum, 0, sizeof(sketch.sum))
+    return taken

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere
+from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere, CountedType
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import STRING, type_of
 from rtui.server import guard
@@ -171,7 +171,7 @@ class CompiledInspection:
         progress = engine.progress()
         keys, self._keys = progress[5] - self._keys, progress[5]
         vanished, self._vanished = progress[6] - self._vanished, progress[6]
-        self._findings.take_over(CountedElsewhere(keys, vanished, engine.take_type_counts()))
+        self._findings.take_over(CountedElsewhere(keys, vanished, map(CountedType._make, engine.take_type_counts())))
         self._taken = Taken(
             engine.take_unread(),
             engine.take_exported(),
@@ -197,7 +197,7 @@ class CompiledInspection:
         self._slots.add_tags(tags, sizes)
         self._slots.add_tags(tags_of_others, None)
         for key_type, (seen, asked, left_out) in taken.late:
-            if seen:
+            if seen and self._plan.samples_lengths(key_type):
                 self._has_new_floors = True
                 late.count(key_type, seen=seen, asked=asked)
                 if left_out != -1:

@@ -60,7 +60,7 @@ class LateLengths:
 
     def choose(self, batch: InspectedBatch, big: TopKeys) -> Sequence[int]:
         """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""
-        if batch.is_sampled or batch.lengths is not None:
+        if batch.is_sampled or batch.lengths is not None or not self._plan.samples_lengths(batch.key_type):
             return ()
         memory, size = batch.memory_bytes, len(batch.keys)
         least = self.least_memory(batch.key_type, big)

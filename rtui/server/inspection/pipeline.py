@@ -21,7 +21,7 @@ may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bo
 query, which is alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked
 besides.
 
-When the inspection ends, `complete_largest` asks what the lists of the largest keys still lack.
+When the inspection ends, `largest.complete_largest` asks what the lists of the largest keys still lack.
 
 What is lost with a connection is put back where it waited. A question that is refused is not asked any more, and keys
 that waited for it go on without the answer.
@@ -31,23 +31,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from random import randrange
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import type_of
 from rtui.server import guard
-from rtui.server.facts.answers import NUMBER, expected
-from rtui.server.facts.types import queries_of
-from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
+from rtui.server.facts.answers import expected
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.late_lengths import LateLengths
-from rtui.server.inspection.plan import COMMAND_NAMES, Plan
+from rtui.server.inspection.plan import COMMAND_NAMES, LEFT_OUT, Plan
 from rtui.server.inspection.queries import (
     AnsweredQueries,
     Query,
@@ -431,65 +429,7 @@ class InspectionPipeline:
 
 
 def memory_note(cost: MemoryCost) -> str:
-    """Return why keys have no memory whose MEMORY USAGE was not asked for; empty where it was."""
-    if cost.policy is MemoryUsagePolicy.FREE:
+    """Return why keys have no memory whose MEMORY USAGE was not asked for; empty where it was, or was not wanted."""
+    if cost.policy is MemoryUsagePolicy.FREE or cost.why == LEFT_OUT:
         return ""
     return TOO_COSTLY_NOTE if cost.policy is MemoryUsagePolicy.WATCHED else f"memory skipped, because {cost.why}"
-
-
-PORTION: Final = 25
-"""Keys of one write: two commands each, 60 µs of the server's time."""
-
-
-READ_BY_RTUI: Final = "used by rtui itself, which asked its length at the end of this run"
-"""The note of a key whose idle time the end of an analysis has reset."""
-
-READ_BY_RTUI_NOTE: Final = (
-    "The lengths of the largest keys were asked at the end, which this server counts as a use of them: "
-    "a later run finds them recently used."
-)
-"""The note of a report that lists such keys."""
-
-
-async def complete_largest(
-    lane: Lane, plan: Plan, big: BigReport, learn: Callable[..., None], *, top: int, own_reads: OwnReads
-) -> int:
-    """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
-
-    `learn` is called with a key and `length`, `encoding` or `note`.
-    Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
-    they are marked, and go into `own_reads`.
-    """
-    asked = 0
-    lists: Iterable[tuple[KeyRecord, ...]] = (big.by_memory[:top],)
-    if plan.asks_lengths:
-        lists = (*lists, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
-    records = {record.key: record for records in lists for record in records}
-    lacking = [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
-    for start in range(0, len(lacking), PORTION):
-        questions = [one for record in lacking[start : start + PORTION] for one in _questions(record, plan)]
-        if questions:
-            if not plan.asks_lengths:
-                now_s = time.time()
-                for record in [record for record, fact, _ in questions if fact == "length"]:
-                    used_s = None if record.idle_s is None else record.asked_at_s - record.idle_s
-                    own_reads.add(record.key, now_s, used_s=used_s, counter=record.frequency)
-                    learn(record.key, note=READ_BY_RTUI)
-            replies = await lane.run(*(command for _, _, command in questions))
-            asked += len(questions)
-            for (record, fact, _), reply in zip(questions, replies, strict=True):
-                if fact == "length" and NUMBER.fits(reply):
-                    learn(record.key, length=cast("int", reply))
-                elif fact == "encoding" and expected(guard.object_encoding.spec.name).fits(reply):
-                    learn(record.key, encoding=cast("bytes", reply))
-    return asked
-
-
-def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Command]]:
-    found = []
-    if record.encoding is None and plan.asks_encodings:
-        found.append((record, "encoding", guard.object_encoding(record.key)))
-    length = queries_of(record.key_type).length
-    if record.length is None and length is not None and plan.capabilities.allows(length.spec.name):
-        found.append((record, "length", length(record.key)))
-    return found

@@ -170,9 +170,12 @@ class Plan:
 
         None where there is no such stage: lengths are asked of all keys or of none, or memory can't be asked.
         """
-        if self.columns.length is not Asked.SAMPLED or self.memory(key_type).policy is MemoryUsagePolicy.NEVER:
-            return None
-        return self._length(key_type)
+        is_bounded = self.memory(key_type).policy is not MemoryUsagePolicy.NEVER
+        return self._length(key_type) if is_bounded and self.samples_lengths(key_type) else None
+
+    def samples_lengths(self, key_type: bytes | None) -> bool:
+        """Whether the length of keys of this type is asked of sampled keys, and not of all others."""
+        return self.columns.length is Asked.SAMPLED and self._length(key_type) is not None
 
     def least_element_bytes(self, key_type: bytes | None) -> int:
         """Return how much MEMORY USAGE counts for each unit of a length over SHORT_LENGTH: length <= memory // that.

@@ -8,7 +8,7 @@ from typing import Final
 
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, looked_at
+from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, longer_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note
@@ -27,6 +27,10 @@ class BigKeysState(PanelState):
     by_length: bool = False
     preset: str | None = None
     """Name of the thresholds that mark rows, None for those of the report."""
+
+
+LONGER: Final = "There may be longer ones"
+"""The warning of a list by length that may lack keys, since not all were asked; the table's note says more."""
 
 
 class BigKeysPanel(Panel[BigKeysState]):
@@ -58,8 +62,8 @@ class BigKeysPanel(Panel[BigKeysState]):
         by: SizeMeasure = "length" if state.by_length else "memory"
         name = preset_name(report, state)
         thresholds = presets.preset(name)
+        sampled = looked_at(report)
         note: Line = (
-            *sample_note(looked_at(report)),
             Span(literal("by length") if state.by_length else literal("by bytes")),
             Span(literal(" · ▸ above the thresholds of "), Role.MUTED),
             Span(SafeText(name), Role.ACCENT),
@@ -71,7 +75,7 @@ class BigKeysPanel(Panel[BigKeysState]):
                 literal("all types") if key_type is None else display(key_type, limit=TYPE_LIMIT),
                 partial(big_keys, report, by, key_type),
                 partial(_is_big, thresholds),
-                note,
+                (*sample_note(sampled or (LONGER if state.by_length and longer_keys(report, key_type) else "")), *note),
                 Order(by),
                 needs=(by,),
                 top=literal("longest" if state.by_length else "largest"),

@@ -8,8 +8,8 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.humanize import noun
-from rtui.analysis.report.document import ColumnState, CoverageKind, Report
+from rtui.analysis.humanize import Mark, noun
+from rtui.analysis.report.document import ColumnState, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
@@ -100,11 +100,13 @@ def _type_lines(report: Report, width: int) -> list[Line]:
             size = literal("denied")
         if one.length is not None:
             spread = (one.length.p50, one.length.p99, one.length.max)
-            if one.unit == "bytes":
-                lengths = joined([size_text(figure, CoverageKind.EXACT) for figure in spread])
-            else:
-                counts = joined([fmt.written(figure, fmt.short_count) for figure in spread])
-                lengths = SafeText(f"{counts} {display_text(one.unit, limit=12)}")
+            spell = fmt.size if one.unit == "bytes" else fmt.short_count
+            *between, longest = (fmt.written(figure, spell) for figure in spread)
+            if one.name in report.summary.big.length_not_asked:
+                longest = spell(one.length.max, Mark.AT_LEAST)
+            lengths = joined([*between, longest])
+            if one.unit != "bytes":
+                lengths = SafeText(f"{lengths} {display_text(one.unit, limit=12)}")
         figures = (keys_text(one.stats.keys, coverage), size, lengths)
         name, role = display(one.name, limit=NAME_CELLS) or literal("(no name)"), type_role(one.name)
         weight = plain((one.stats.memory_bytes or 0) if has_memory else one.stats.keys)

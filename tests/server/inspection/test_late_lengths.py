@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rtui.analysis.columns import SAMPLED_COLUMNS
-from rtui.analysis.report.document import Scope
+import pytest
+
+from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, parse_columns
+from rtui.analysis.estimates import as_estimate
+from rtui.analysis.formats.text import write_text
+from rtui.analysis.report.document import ColumnState, CoverageKind, Report, Scope
+from rtui.analysis.report.tables.contents import tables
 from rtui.keyspace.types import HASH, LIST, SET, SHORT_LENGTH, STRING, TYPES, ZSET
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.inspection.plan import LEFT_OUT
+from rtui.server.options import AnalysisOptions
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from tests.proxy import DelayProxy
 from tests.server import every_type
+from tests.server.every_type import NO_TOUCH
 from tests.server.inspection.gathered import Gathered, inspecting
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -100,3 +110,101 @@ async def test_a_sampled_pass_asks_one_key_in_eight_and_the_long_ones(server: Se
         threshold = true[9][0]
         assert {key for length, key in true if length > threshold} <= set(lengths)
         assert all(lengths[key] == length for length, key in true if key in lengths)
+
+
+async def report_of(server: Server, **options: Any) -> Report:
+    """The report of a pass over all keys."""
+    async with connected(target_of(server)) as connection:
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, **options))
+        await analysis.run()
+    assert analysis.report is not None
+    return analysis.report
+
+
+@NO_TOUCH
+async def test_the_longest_keys_are_those_of_a_pass_that_asks_everything(server: Server) -> None:
+    fill(server.client(), 6_000)
+    every = await report_of(server, columns=EVERYTHING, top=20)
+    some = await report_of(server, columns=SAMPLED_COLUMNS, top=20)
+    assert some.head.coverage == every.head.coverage
+    assert some.summary.big.length_not_asked == {}
+
+    def longest(report: Report) -> dict[bytes, list[tuple[bytes, int | None]]]:
+        lists = report.summary.big.by_type_length
+        return {kind: [(record.key, record.length) for record in records] for kind, records in lists.items()}
+
+    assert longest(some) == longest(every)
+    assert some.summary.big.over == every.summary.big.over
+    assert [one.key for one in some.summary.big.by_length] == [one.key for one in every.summary.big.by_length]
+    assert all(one.idle_s is not None and one.length is not None for one in some.summary.big.by_memory)
+    assert [one.length and one.length.max for one in some.summary.types] == [
+        one.length and one.length.max for one in every.summary.types
+    ]
+    root, true = some.summary.root.stats, every.summary.root.stats
+    assert (root.keys, root.memory_bytes, root.no_ttl_keys) == (true.keys, true.memory_bytes, true.no_ttl_keys)
+    assert root.idle is not None
+    assert sum(as_estimate(one).value for one in root.idle) == pytest.approx(6_000)
+    assert some.head.scope.columns == SAMPLED_COLUMNS
+    columns = some.head.columns
+    assert columns["ttl"].state is columns["memory"].state is ColumnState.COMPLETE
+    assert columns["idle"].state is columns["length"].state is ColumnState.SOME
+    assert some.head.cost.commands < 0.8 * every.head.cost.commands
+    assert len(some.summary.hottest) == 20
+
+
+async def test_keys_that_are_all_alike_are_not_all_asked_and_it_is_said(valkey: Server) -> None:
+    client: Any = valkey.client()
+    pipe = client.pipeline(transaction=False)
+    for number in range(8_000):
+        pipe.set(f"s:{number}", "x" * (200 + number % 7))
+        pipe.rpush(f"l:{number}", "a", "b")
+    pipe.execute()
+    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=SAMPLED_COLUMNS, top=10))
+        await analysis.run()
+        sent = Counter(argv[0] for argv in proxy.commands())
+    assert analysis.report is not None
+    most = 8_000 / 8 + 1_000 + 16_000 / 16 + 1_000
+    assert sent[b"STRLEN"] < most
+    assert sent[b"LLEN"] < most
+    not_asked = analysis.report.summary.big.length_not_asked
+    assert not_asked[b"list"] is None
+    assert (not_asked[b"string"] or 0) > 206
+    (note,) = {table.note for table in tables(analysis.report) if table.id == "big_keys_by_length"}
+    assert note.startswith("There may be longer keys of type list: one key in 8")
+    assert "There may be longer keys of type list" in write_text(analysis.report)
+
+
+async def test_small_keyspaces_are_asked_everything_by_default(valkey: Server) -> None:
+    fill(valkey.client(), 500)
+    report = await report_of(valkey)
+    assert report.head.scope.columns == ALL_COLUMNS
+    assert report.head.columns["idle"].state is ColumnState.COMPLETE
+
+
+async def test_an_estimate_asks_its_keys_everything(valkey: Server) -> None:
+    fill(valkey.client(), 3_000)
+    report = await report_of(valkey, columns=SAMPLED_COLUMNS, estimate_keys=500)
+    assert report.head.coverage.kind is CoverageKind.ESTIMATE
+    assert report.head.scope.columns == ALL_COLUMNS
+    assert all(one.idle_s is not None for one in report.summary.big.by_memory)
+
+
+async def test_columns_that_are_left_out_are_not_asked(valkey: Server) -> None:
+    fill(valkey.client(), 1_000)
+    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        columns = parse_columns("type,length")
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=columns))
+        await analysis.run()
+        sent = Counter(argv[0] for argv in proxy.commands())
+    assert analysis.report is not None
+    assert sent[b"PTTL"] <= 1
+    assert sent[b"MEMORY"] <= 1
+    assert sent[b"OBJECT"] <= 3
+    report = analysis.report
+    assert {name for name, one in report.head.columns.items() if one.reason == LEFT_OUT} == {
+        "ttl", "memory", "idle", "encoding",
+    }  # fmt: skip
+    assert report.summary.root.stats.keys == 1_000
+    assert not any(record.note for records in report.summary.big.by_type_length.values() for record in records)
+    assert all(one.length is not None for one in report.summary.types)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.server.inspection.pipeline import READ_BY_RTUI, InspectionPipeline, complete_largest
+from rtui.server.inspection.largest import READ_BY_RTUI, complete_largest
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.pace import Pace

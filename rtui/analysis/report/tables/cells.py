@@ -42,11 +42,14 @@ class Cells:
         """Return a fact of one key, or a share, mean or quantile (of what was seen); else why it is not known."""
         return self.unknown(fact) if value is None else value
 
-    def quantiles(self, found: Quantiles | None, fact: str) -> tuple[Cell, ...]:
-        """Return the mean, p50, p90, p99 and the maximum of a size; keys that were not seen may be larger."""
+    def quantiles(self, found: Quantiles | None, fact: str, *, may_lack: bool = False) -> tuple[Cell, ...]:
+        """Return the mean, p50, p90, p99 and the maximum of a size; keys that were not seen may be larger.
+
+        With `may_lack` those that were seen may be, too.
+        """
         if found is None:
             return (self.unknown(fact),) * 5
-        largest = AtLeast(found.max) if self.is_partial or self.is_estimate else found.max
+        largest = AtLeast(found.max) if self.is_partial or self.is_estimate or may_lack else found.max
         return found.mean, found.p50, found.p90, found.p99, largest
 
     def memory(self, stats: Stats) -> Cell:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rtui.analysis import humanize
+from rtui.analysis.columns import ALL_COLUMNS
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl
-from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots
+from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots, longer_keys
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.analysis.report.tables.totals import (
@@ -105,6 +106,8 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
         asked.append(humanize.counted(scope.depth, "level"))
     lists = f"lists of {humanize.count(scope.top)}"
     yield "scope", ", ".join((*asked, lists, f"big by {display_text(scope.preset, limit=64)}"))
+    if scope.columns != ALL_COLUMNS:
+        yield "asked", f"type,{scope.columns}".removesuffix(",type")
     yield "pace", scope.pace
     share = humanize.share(cost.server_share)
     source = "as it counts itself" if cost.is_measured else "by round trips"
@@ -125,13 +128,13 @@ def _lines(head: Head) -> Iterator[tuple[str, str]]:
 def tables(report: Report) -> list[Table]:
     """Return the tables of a report file below its head; some may have no rows."""
     is_standalone = not report.head.server.cluster_enabled
-    fewest_primaries = 3
+    fewest_primaries, longer = 3, longer_keys(report)
     return [
         outline(report),
         types(report),
         encodings(report),
         big_keys(report),
-        replace(big_keys(report, "length"), note=""),
+        replace(big_keys(report, "length"), note=f"{longer}." if longer else ""),
         *hot_keys(report),
         hot_slots(report),
         cliffs(report),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from rtui.analysis import humanize
+from rtui.analysis.columns import SAMPLE_EVERY, Asked
 from rtui.analysis.report.document import CoverageKind, HotSource, Report
 from rtui.analysis.report.tables.cells import Cells, plain
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display, display_text
+from rtui.keyspace.types import STRING, type_of
 
 KEY = Column("key", "key", Unit.NAME, 0)
 KIND = Column("type", "type", Unit.NAME, 9)
@@ -52,7 +54,9 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
     else:
         rows = [row[:-1] for row in rows]
     subjects = tuple(record.key for record in records)
-    return Table(f"big_keys_by_{by}", f"Biggest keys{of} by {by}", columns, tuple(rows), subjects, _note(report))
+    lacking = longer_keys(report, kind) if by == "length" else ""
+    note = f"{lacking}. {_note(report)}" if lacking else _note(report)
+    return Table(f"big_keys_by_{by}", f"Biggest keys{of} by {by}", columns, tuple(rows), subjects, note)
 
 
 def looked_at(report: Report) -> str:
@@ -61,6 +65,26 @@ def looked_at(report: Report) -> str:
     if coverage.kind is not CoverageKind.ESTIMATE:
         return ""
     return f"Only {humanize.count(coverage.keys)} of {humanize.written_keys(keys)} keys were looked at"
+
+
+def longer_keys(report: Report, kind: bytes | None = None) -> str:
+    """Return which longer keys a list by length may lack, since not all lengths were asked; empty where it lacks none.
+
+    A sentence without a full stop, about the keys of one type, or of all whose length is a number of elements.
+    """
+    lacking = [
+        (name, most)
+        for name, most in sorted(report.summary.big.length_not_asked.items())
+        if (name != STRING.name if kind is None else name == kind)
+    ]
+    if not lacking:
+        return ""
+    types = ", ".join(
+        display(name, limit=64) + ("" if most is None else f" of up to {humanize.count(most)} {type_of(name).units}")
+        for name, most in lacking
+    )
+    asked = f"one key in {SAMPLE_EVERY} and the largest were asked for their length"
+    return f"There may be longer keys of type {types}: {asked}"
 
 
 def _note(report: Report) -> str:
@@ -121,5 +145,13 @@ def hot_slots(report: Report) -> Table:
 
 
 def of_sample(report: Report) -> str:
-    """Return the same for hot keys that rtui itself has found; empty where the server counts them."""
-    return looked_at(report) if report.hot.source in {HotSource.FREQUENCY, HotSource.IDLE} else ""
+    """Return the same for hot keys that rtui itself has found; empty where the server counts them.
+
+    In a pass over all keys, of how many of them it asked the last use.
+    """
+    if report.hot.source not in {HotSource.FREQUENCY, HotSource.IDLE}:
+        return ""
+    if report.head.scope.columns.idle is Asked.SAMPLED:
+        what = "access counter" if report.hot.source is HotSource.FREQUENCY else "idle time"
+        return f"Only one key in {SAMPLE_EVERY} was asked for its {what}"
+    return looked_at(report)

@@ -142,7 +142,8 @@ def types(report: Report) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for one in report.summary.types:
         figures = cells.figures(one.stats)
-        _, p50, _, p99, longest = cells.quantiles(one.length, "length")
+        may_lack = one.name in report.summary.big.length_not_asked
+        _, p50, _, p99, longest = cells.quantiles(one.length, "length", may_lack=may_lack)
         rows.append((one.name, *(figures[column.id] for column in totals), one.unit, p50, p99, longest))
     columns = (_TYPE, *totals, _UNIT, _LENGTH_P50, _LENGTH_P99, _LENGTH_MAX)
     return Table("types", "Types", columns, tuple(rows))
