@@ -171,7 +171,8 @@ def poisoned() -> Report:
         holder, name = found, next(step for step in reversed(place) if isinstance(step, str))
         for step in place[:-1]:
             holder = holder[step]
-        if isinstance(holder[place[-1]], str) and name not in WORDS:
+        is_word = name in WORDS or place[:3] == ("head", "scope", "columns")
+        if isinstance(holder[place[-1]], str) and not is_word:
             changes[place] = HOSTILE.replace("\\", r"\\")  # a name as well as a text
     assert len(changes) > 50
     return read_json(changed(FILE["made_report"], changes))
