@@ -157,10 +157,11 @@ cdef inline void read_in(Driver* driver, int fd, int64_t now) noexcept nogil:
 
 
 cdef inline bint is_full(const Pipeline* line) noexcept nogil:
-    """Whether so many rows wait for Python that it should take them."""
+    """Whether so many rows wait for Python that it should take them, or so many lengths are asked late."""
     cdef const Inspection* one = line.inspection
     return one != NULL and (
-        one.top.count >= MOST_ROWS
+        one.wants_python
+        or one.top.count >= MOST_ROWS
         or one.exported.count >= MOST_ROWS
         or one.tags.count >= MOST_TAGS
         or one.unread.name_bytes >= MOST_UNREAD_BYTES

@@ -103,7 +103,7 @@ cdef struct KeyType:
     bint length_is_memory  # where it is not known, for the thresholds
     uint8_t asked[2]  # bits of columns in the second stage, sampled or not
     int64_t late_least  # with so much memory the length of a key that is not sampled is asked late; -1 for none
-    uint64_t late_left  # so many may be asked until Python has looked
+    uint64_t late_left  # when so many are asked Python has to look again
     uint64_t late_seen
     uint64_t late_asked
     int64_t left_out_memory  # the most of a key that was not asked, -1 where there is none
@@ -164,6 +164,7 @@ cdef struct Inspection:
     Scratch scratch
     uint64_t keys  # counted
     uint64_t vanished
+    bint wants_python  # the slice is to end, since it is not known how many lengths may still be asked late
 
 
 cdef inline bint list_keys(
@@ -220,6 +221,7 @@ cdef inline int64_t write_first(Output* output, const Inspection* one, Page* pag
     cdef int64_t written = 0
     cdef bint is_sampled
     cdef Key* key
+    page.is_late = False
     for index in range(page.count):
         key = &page.keys[index]
         is_sampled = key.is_sampled
@@ -447,16 +449,19 @@ cdef inline bint enters(const Floor* floor, int64_t value, const Key* key, bint 
     return order < 0 or (order == 0 and key.length <= floor.length)
 
 
-cdef inline bint asks_late(KeyType* key_type, const Key* key) noexcept nogil:
+cdef inline bint asks_late(Inspection* one, const Key* key) noexcept nogil:
     """Whether the length of a key is to be asked although it is not sampled; see `late_lengths` in Python."""
     cdef bint is_asked
+    cdef KeyType* key_type = &one.types[key.type]
     key_type.late_seen += 1
     if key.known & KNOWS_MEMORY:
         is_asked = key.memory_bytes >= key_type.late_least
     else:
         is_asked = key_type.late_least == 0
-    if is_asked and key_type.late_least >= 0 and key_type.late_left:
-        key_type.late_left -= 1
+    if is_asked and key_type.late_least >= 0:
+        if key_type.late_left:
+            key_type.late_left -= 1
+        one.wants_python = one.wants_python or not key_type.late_left
         key_type.late_asked += 1
         return True
     if not key.known & KNOWS_MEMORY:
@@ -473,12 +478,13 @@ cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
-        was_asked = key.asked & (1 << ASKS_LENGTH)
+        was_asked = page.is_late or key.asked & (1 << ASKS_LENGTH)
         key.asked = 0
         if not (key.is_sampled or key.is_gone or was_asked or key.known & KNOWS_LENGTH):
-            if asks_late(&one.types[key.type], key):
+            if asks_late(one, key):
                 key.asked = 1 << ASKS_LENGTH
                 is_complete = False
+    page.is_late = True
     push(&one.done if is_complete else &one.typed, page)
 
 

@@ -49,6 +49,7 @@ cdef struct Page:
     Page* next
     size_t count
     int64_t asked_at_ms
+    bint is_late  # it was decided of which keys the length is asked late
     Key keys[1]
 
 cdef struct Queue:

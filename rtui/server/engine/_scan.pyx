@@ -45,6 +45,7 @@ from rtui.server.engine._pipeline cimport (
     HAS_FAILED,
     NO_MEMORY,
     NONE,
+    SLICE_IS_OVER,
     UNASKED,
     NO_PAGE,
     Pipeline,
@@ -304,9 +305,9 @@ cdef class ScanEngine:
         set_floor(&self.inspection.types[number].by_length, by_length)
 
     def ask_late(self, int32_t number, least_memory, uint64_t most):
-        """Ask the length of keys of a type late that are not sampled and have at least so much memory, of so many at most.
+        """Ask the length of keys of a type late that are not sampled and have at least so much memory; None for none.
 
-        Of none where it is None.
+        The slice ends when so many have been asked.
         """
         self.check()
         if not 0 <= number < self.inspection.type_count:
@@ -360,7 +361,7 @@ cdef class ScanEngine:
                 event = drive(&self.driver, fd, slice_us)
         finally:
             self.is_driving = False
-            self.driver.is_interrupted = False
+            self.driver.is_interrupted = self.inspection.wants_python = False
         return self.ended(event)
 
     def interrupt(self):
@@ -390,7 +391,10 @@ cdef class ScanEngine:
             self.line.bytes_in += size
         feed(&self.line, now_us(), epoch_ms())
         count_done(&self.driver)
-        return self.ended(self.line.event)
+        event = self.line.event
+        if event == NONE and self.inspection.wants_python:
+            event, self.inspection.wants_python = SLICE_IS_OVER, False
+        return self.ended(event)
 
     cdef object ended(self, int event):
         if event == HAS_FAILED and self.failure is not None:

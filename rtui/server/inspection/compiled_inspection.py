@@ -50,6 +50,9 @@ _COMMANDS: Final = {column: command for command, column in _COLUMNS.items()}
 ASKS_MEMORY: Final = 1 << 4
 ASKS_LENGTH: Final = 1 << 5
 
+LATE_AT_ONCE: Final = 256
+"""After so many lengths of a type that are asked late, it is looked anew of which keys they are asked."""
+
 
 MOMENT_MS: Final = 100
 """Keys that were asked within so long count as asked at the same moment in the lists of largest keys."""
@@ -209,7 +212,8 @@ class CompiledInspection:
         for number, key_type in enumerate(types):
             self._engine.set_floors(number, *big.floors(key_type))
             least = late.least_memory(key_type, big)
-            self._engine.ask_late(number, least, 0 if least is None else late.left(key_type, big))
+            most = min(max(LATE_AT_ONCE, 2 * big.top), late.left(key_type, big))
+            self._engine.ask_late(number, least, 0 if least is None else most)
         is_frequency = self._plan.recency is guard.object_freq
         self._engine.set_recency_floor(big.recency_floor(is_frequency=is_frequency), is_frequency=is_frequency)
 
