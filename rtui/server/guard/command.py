@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass
+from functools import lru_cache
 from typing import Final, NoReturn, final
 
 from rtui.server.guard.closed_list import MAX_CURSOR, MAX_SCAN_COUNT, TABLE
@@ -178,6 +179,14 @@ class KeyCommand:
         return map(self._headers.__getitem__, lengths)
 
 
+@lru_cache(maxsize=1024)
+def _batch_name(builds: tuple[KeyCommand, ...]) -> str:
+    """Return the name of a batch of these commands; raises GuardError where they can't be in one."""
+    if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(one.spec.in_bulk for one in builds):
+        raise GuardError(f"a batch is of 1 to {MAX_BATCH_COMMANDS} commands for each key, all of them constant in time")
+    return " + ".join(one.spec.name for one in builds)
+
+
 def build_batch(
     build: KeyCommand | Sequence[KeyCommand], keys: Sequence[bytes], evidence: Evidence | None = None
 ) -> Command:
@@ -187,8 +196,7 @@ def build_batch(
     they are a(k1), b(k1), a(k2), b(k2). Raises GuardError.
     """
     builds = (build,) if isinstance(build, KeyCommand) else tuple(build)
-    if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(one.spec.in_bulk for one in builds):
-        raise GuardError(f"a batch is of 1 to {MAX_BATCH_COMMANDS} commands for each key, all of them constant in time")
+    name = _batch_name(builds)
     if not 1 <= len(keys) <= MAX_BATCH_KEYS:
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {len(keys)}")
     lengths = list(map(len, keys))
@@ -205,7 +213,6 @@ def build_batch(
         parts[2 * index + 1 :: step] = keys
     parts[0] = parts[0][2:]  # no line end of a key before
     parts.append(b"\r\n")
-    name = " + ".join(one.spec.name for one in builds)
     return Command(_TOKEN, name, b"".join(parts), replies=len(keys) * len(builds))
 
 
@@ -254,6 +261,16 @@ class ScanTemplate:
     def __post_init__(self, token: object) -> None:
         _check_token(token)
 
+    def command(self, cursor: int, count: int) -> Command:
+        """Return SCAN with this cursor and count; raises GuardError beyond their bounds."""
+        if not (
+            type(cursor) is int and type(count) is int and 0 <= cursor <= MAX_CURSOR and 1 <= count <= MAX_SCAN_COUNT
+        ):
+            raise GuardError(f"SCAN takes a cursor of 64 bits and a COUNT of 1 to {MAX_SCAN_COUNT}")
+        place, most = b"%d" % cursor, b"%d" % count
+        parts = (self.before_cursor, len(place), place, self.before_count, len(most), most, self.end)
+        return Command(_TOKEN, "SCAN", b"%b%d\r\n%b%b%d\r\n%b%b" % parts)
+
 
 def scan_template(match: bytes | None = None, key_type: bytes | None = None) -> ScanTemplate:
     """Return the template of SCAN with these filters; raises GuardError beyond the bounds of the closed list."""
@@ -269,6 +286,10 @@ def scan_template(match: bytes | None = None, key_type: bytes | None = None) -> 
 
 def split_keys(keys: Sequence[bytes], commands_per_key: int) -> Iterator[Sequence[bytes]]:
     """Cut keys that are short enough for bulk into runs that each fit into one batch, in order."""
+    if len(keys) <= MAX_BATCH_KEYS and sum(map(len, keys)) * commands_per_key <= MAX_BATCH_BYTES:
+        if keys:
+            yield keys
+        return
     start, size = 0, 0
     for index, key in enumerate(keys):
         cost = len(key) * commands_per_key

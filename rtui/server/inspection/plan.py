@@ -76,6 +76,7 @@ class Plan:
         self._lanes = 0
         self._revision = -1
         self._first_commands: dict[bool, tuple[KeyCommand, ...]] = {}
+        self._second_commands: dict[tuple[bytes | None, bool], tuple[KeyCommand, ...]] = {}
         self._types: dict[bytes | None, TypeEvidence] = {}
 
     async def follow(self, lane: Lane) -> bool:
@@ -124,10 +125,15 @@ class Plan:
 
     def first_commands(self, is_sampled: bool) -> tuple[KeyCommand, ...]:
         """The commands of the first stage, in this order: type, TTL, idle time or frequency; none touches a key."""
+        self._keep_up()
+        return self._first_commands[is_sampled]
+
+    def _keep_up(self) -> None:
+        """Find out anew what is asked where the rights have changed."""
         if self._revision != self.capabilities.revision:
             self._revision = self.capabilities.revision
             self._first_commands = {of_sample: self._find_first(of_sample) for of_sample in (False, True)}
-        return self._first_commands[is_sampled]
+            self._second_commands.clear()
 
     def _find_first(self, is_sampled: bool) -> tuple[KeyCommand, ...]:
         ttl = guard.pttl if _is_asked(self.columns.ttl, is_sampled) else None
@@ -161,9 +167,13 @@ class Plan:
 
     def second_commands(self, key_type: bytes | None, is_sampled: bool) -> tuple[KeyCommand, ...]:
         """Return the commands of the second stage for keys of a type: MEMORY USAGE where it is free, and the length."""
-        memory = (guard.memory_usage,) if self.memory(key_type).policy is MemoryUsagePolicy.FREE else ()
-        length = self._length(key_type) if _is_asked(self.columns.length, is_sampled) else None
-        return memory if length is None else (*memory, length)
+        self._keep_up()
+        found = self._second_commands.get((key_type, is_sampled))
+        if found is None:
+            memory = (guard.memory_usage,) if self.memory(key_type).policy is MemoryUsagePolicy.FREE else ()
+            length = self._length(key_type) if _is_asked(self.columns.length, is_sampled) else None
+            found = self._second_commands[key_type, is_sampled] = memory if length is None else (*memory, length)
+        return found
 
     def third_command(self, key_type: bytes | None) -> KeyCommand | None:
         """Return the command for the length of keys that are not sampled but may be among the longest by their memory.

@@ -32,7 +32,7 @@ CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KeyQueries:
     """Queries of one write; the scan calls `answered` or `lost`, once."""
 

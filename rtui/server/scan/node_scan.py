@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
+from rtui.server.guard.command import scan_template
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_WIDTH, PRIOR_KEY_US, Pacer
@@ -71,12 +72,12 @@ class RequestsUnderWay(deque[Request]):
     @property
     def working(self) -> int:
         """How many are for keys; probes cost nothing."""
-        return sum(request.purpose == "keys" for request in self)
+        return sum([request.purpose == "keys" for request in self])
 
     @property
-    def scanned(self) -> set[Range | None]:
+    def scanned(self) -> list[Range | None]:
         """Ranges whose next page is under way."""
-        return {request.scanned for request in self if not request.is_void}
+        return [request.scanned for request in self if not request.is_void]
 
     def void(self) -> None:
         """Have the replies to everything that is under way ignored: the scan begins again."""
@@ -128,6 +129,7 @@ class NodeScan:
         self._control, self._sink, self._restart, self._notes = control, sink, restart, notes
         self._split_sink = split_sink
         self._match, self._key_type = match, key_type
+        self._template = scan_template(match, key_type)
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
@@ -287,7 +289,10 @@ class NodeScan:
 
     def _idle_range(self) -> Range | None:
         scanned = self._requests.scanned
-        return next((one for one in self.ranges.under_way(MAX_WIDTH) if one not in scanned), None)
+        for one in self.ranges.under_way(MAX_WIDTH):
+            if one not in scanned:
+                return one
+        return None
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""
@@ -318,12 +323,12 @@ class NodeScan:
             return False
         commands = [] if queries is None else [*queries.commands]
         if one is not None:
-            commands.append(guard.scan(one.cursor, count=count, match=self._match, key_type=self._key_type))
+            commands.append(self._template.command(one.cursor, count))
             one.is_started = True
         sent_count = 0 if one is None else count
         request = Request("keys", now, lane.run(*commands), one, sent_count, queries)
         self._requests.append(request)
-        self.commands += sum(command.replies for command in commands)
+        self.commands += sum([command.replies for command in commands])
         self.pacer.add_sent(request.cost_keys, now)
         return True
 

@@ -96,7 +96,12 @@ class Range:
 
     def has_had(self, keys: frozenset[int], since: int) -> bool:
         """Whether one of these is among the keys of the last pages that went beyond the position `since`."""
-        return any(not keys.isdisjoint(page) for reached, page in self._recent if reached > since)
+        for reached, page in reversed(self._recent):
+            if reached <= since:
+                break
+            if not keys.isdisjoint(page):
+                return True
+        return False
 
 
 class Ranges:

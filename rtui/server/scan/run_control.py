@@ -19,10 +19,10 @@ from rtui.server.scan.pace import Pace
 _T = TypeVar("_T")
 
 BUSY_S: Final = 0.016
-"""After this long without waiting for the server comes a real sleep; every page in between gives the event loop a turn.
+"""After this long without waiting for the server comes a real sleep; in between the event loop gets turns."""
 
-A keypress needs some ten turns until it is painted, and a page takes half a millisecond.
-"""
+TURN_S: Final = 0.0005
+"""So long after one turn comes the next: a keypress needs some ten of them until it is painted."""
 
 YIELD_S: Final = 0.001
 """The length of that sleep."""
@@ -56,7 +56,7 @@ class RunControl:
         self._going = asyncio.Event()
         self._going.set()
         self._input_until = float("-inf")
-        self._held_loop_since = time.monotonic()
+        self._held_loop_since = self._last_turn = time.monotonic()
 
     @property
     def pace(self) -> Pace:
@@ -139,16 +139,20 @@ class RunControl:
         self._input_until = time.monotonic() + seconds
 
     async def yield_loop(self, *, has_waited: bool) -> None:
-        """Give other tasks a turn after a page; with `has_waited` they had one while the server was waited for."""
+        """Give other tasks a turn after a page, unless they had one less than TURN_S ago.
+
+        With `has_waited` they had one while the server was waited for.
+        """
         now = time.monotonic()
         if self._input_until > now:
             while not self.is_stopped and (rest_s := self._input_until - time.monotonic()) > 0:
                 await self.sleep(min(rest_s, INPUT_POLL_S))
         elif has_waited:
-            self._held_loop_since = now
+            self._held_loop_since = self._last_turn = now
         elif now - self._held_loop_since > BUSY_S:
             await self.sleep(YIELD_S)
-        else:
+        elif now - self._last_turn > TURN_S:
+            self._last_turn = now
             await asyncio.sleep(0)
 
     async def sleep(self, seconds: float) -> None:

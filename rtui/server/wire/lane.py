@@ -17,6 +17,7 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, cast
 
 import hiredis
@@ -289,15 +290,12 @@ class Lane(asyncio.BufferedProtocol):
         try:
             while pending:
                 write = pending[0]
-                append = write.replies.append
-                for _ in range(write.expected - len(write.replies)):
-                    reply = gets()
-                    if reply is _INCOMPLETE:
-                        return
-                    append(reply)
+                replies = write.replies
+                replies += islice(iter(gets, _INCOMPLETE), write.expected - len(replies))
+                if len(replies) < write.expected:
+                    return
                 pending.popleft()
                 self._incomplete_bytes = 0
-                replies = write.replies
                 if len(write.commands) == write.expected:  # one reply each
                     for command, reply in zip(write.commands, replies, strict=True):
                         if isinstance(reply, ServerError) and reply.denies_command:

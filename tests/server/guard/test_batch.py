@@ -16,6 +16,7 @@ from rtui.server.guard.command import (
     KeyCommand,
     build_batch,
     find_spec,
+    scan_template,
     split_keys,
 )
 from rtui.server.guard.evidence import EntryEvidence, Evidence, GroupEvidence, TypeEvidence
@@ -145,3 +146,23 @@ def test_portions_are_cut_at_the_bytes_and_each_can_be_sent() -> None:
     cut = list(split_keys(keys, len(builds)))
     assert [len(part) for part in cut] == [128, 128, 128, 128, 88]
     assert sum(build_batch(builds, part).replies for part in cut) == 1200
+
+
+@given(
+    st.integers(-3, 1 << 65) | st.integers(0, 999),
+    st.integers(-3, 1_100),
+    st.sampled_from([None, b"a*"]),
+    st.sampled_from([None, b"hash"]),
+)
+def test_a_template_of_scan_writes_what_its_builder_does(
+    cursor: int, count: int, match: bytes | None, key_type: bytes | None
+) -> None:
+    template = scan_template(match, key_type)
+    try:
+        expected = guard.scan(cursor, count=count, match=match, key_type=key_type)
+    except GuardError:
+        with pytest.raises(GuardError):
+            template.command(cursor, count)
+    else:
+        made = template.command(cursor, count)
+        assert (made.name, made.packed, made.replies) == (expected.name, expected.packed, expected.replies)
