@@ -32,7 +32,8 @@ async def into_the_store(port: int, pace: str, keys: int) -> float:
     gc.freeze()
     start = time.perf_counter()
     split_sink = SplitSink(store.separators.values, store.add_split)
-    scan = Scan([ScanNode(connection, dialect)], store.add, RunControl(Pace(pace)), split_sink=split_sink)
+    node = ScanNode(connection, dialect, size=keys)
+    scan = Scan([node], store.add, RunControl(Pace(pace)), split_sink=split_sink)
     await scan.run()
     took = time.perf_counter() - start
     await connection.close()

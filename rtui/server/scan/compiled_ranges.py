@@ -12,12 +12,12 @@ from rtui.server.engine import _ranges
 from rtui.server.scan.cursor import PATIENCE, Dialect, covered_share
 from rtui.server.scan.ranges import (
     EARLY_KEYS,
-    HEAD_BYTES,
     HEAD_KEYS,
     RECENT_KEYS,
     CursorOrderError,
     CursorSpan,
     Slots,
+    head_bytes,
 )
 
 _DIALECTS: Final = (Dialect.STANDALONE, Dialect.SLOTTED, Dialect.OPAQUE)
@@ -48,7 +48,7 @@ class CompiledRanges(_ranges.CompiledRanges):
             first_cursor=first_cursor,
             first_keys=first_keys,
             head_keys=HEAD_KEYS,
-            head_bytes=HEAD_BYTES,
+            head_bytes=head_bytes(len(ordered)),
             early_keys=EARLY_KEYS,
             recent_keys=RECENT_KEYS,
             patience=PATIENCE,

@@ -28,8 +28,23 @@ if TYPE_CHECKING:
 
 _Ranges = TypeVar("_Ranges")
 
-CUT_FROM: Final = MAX_WIDTH * MAX_COUNT
+LEAST_WIDTH: Final = 8
+"""Ranges that a keyspace is cut into, if it is; a power of two."""
+
+CUT_FROM: Final = LEAST_WIDTH * MAX_COUNT
 """Keys from which on a keyspace is cut into ranges; below, a page would reach over a whole one."""
+
+RANGE_KEYS: Final = 4 * MAX_COUNT
+"""Keys of a range where there are more ranges than LEAST_WIDTH, so that few pages reach over a border."""
+
+
+def width_for(size: int | None) -> int:
+    """Return how many ranges so many keys are cut into: a power of two; LEAST_WIDTH where the number is not known."""
+    if size is None:
+        return LEAST_WIDTH
+    if size < CUT_FROM:
+        return 1
+    return max(LEAST_WIDTH, min(MAX_WIDTH, 1 << (size // RANGE_KEYS).bit_length() - 1))
 
 
 @dataclass(slots=True)
@@ -145,8 +160,7 @@ class ScanNode:
         if self.dialect is Dialect.SLOTTED:
             return ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin = self.dialect.position(self.first_cursor)
-        width = MAX_WIDTH if self.size is None or self.size >= CUT_FROM else 1
-        cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
+        cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width_for(self.size)) if end > begin]
         return ranges(self.dialect, cut, first_keys=self.first_keys)
 
 

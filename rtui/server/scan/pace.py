@@ -49,8 +49,13 @@ where a gentle pause has 0.6."""
 _GROWTH: Final = 2.0
 """COUNT grows at most by this factor from one judgement to the next; it falls at once."""
 
-MAX_WIDTH: Final = 8
-"""Ranges that a keyspace is cut into, a power of two: the calls under way at once over a slow link, at any pace."""
+MAX_WIDTH: Final = 64
+"""Ranges that are scanned side by side at most, a power of two, and calls under way at once over a slow link, at any
+pace: a round trip of 20 ms is as long as 100 calls of 100 µs and as many pauses."""
+
+LINK_S: Final = 0.002
+"""Over a link with at least this round trip calls are spread in time at any pace, since what is sent at once arrives at
+once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +144,8 @@ class Pacer:
 
     @property
     def waits(self) -> bool:
-        """Whether this pace ever makes a call wait."""
-        return self._pace.limits.duty < 1.0
+        """Whether a call may have to wait."""
+        return self._pace.limits.duty < 1.0 or (self.idle_s or 0.0) >= LINK_S
 
     def cost_us(self, count: int) -> float:
         """What a SCAN of `count` takes the server, in µs."""
@@ -183,13 +188,13 @@ class Pacer:
     def add_sent(self, count: int, now: float) -> None:
         """Count a SCAN of `count` that is sent `now`: the next one waits until the share of the server allows it.
 
-        Over a link the calls of all ranges are spread over the round trip, so that they reach the server one by one.
+        Over a link calls are spread over the round trip, so that they reach the server one by one.
         """
         if not self.waits:
             return
         limits = self._pace.limits
         gap_s = self.cost_us(count) / 1e6 / limits.duty
-        spread_s = 0.8 * (self.idle_s or 0.0) / MAX_WIDTH
+        spread_s = 0.8 * (self.idle_s or 0.0) / self.depth
         due = now if self._free_at is None else max(now - _LATE_S, self._free_at)
         self._free_at = due + max(gap_s, spread_s)
 

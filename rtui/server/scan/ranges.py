@@ -1,9 +1,9 @@
 """A keyspace cut into ranges of positions that are scanned side by side, each key delivered once.
 
-Over a slow link one SCAN after the other leaves the server idle, so the positions of cursor.py are cut into eight
-ranges, of which each has a SCAN under way. Range 0 begins with the cursor of position 0, range 1 with that of 2^61,
-and so on. A reply moves its range to the position of the cursor that it carries; a range is done when that is at its
-end or beyond.
+Over a slow link one SCAN after the other leaves the server idle, so the positions of cursor.py are cut into ranges, of
+which each has a SCAN under way: 8, or up to 64 where there are many keys. Of eight, range 0 begins with the cursor of
+position 0, range 1 with that of 2^61, and so on. A reply moves its range to the position of the cursor that it
+carries; a range is done when that is at its end or beyond.
 
 A page consists of whole buckets, so the last page of range 0 may run beyond 2^61, into keys that range 1 has
 delivered from its first page. Therefore range 1 remembers the keys of its first pages (`head`) until range 0 has
@@ -31,7 +31,11 @@ HEAD_KEYS: Final = 4 * 1000
 is what they can run over by."""
 
 HEAD_BYTES: Final = 4 << 20
-"""The names of these keys have so many bytes together at most, and likewise those of a tail."""
+"""The names of these keys have so many bytes together at most, and likewise those of a tail; less where there are more
+than LARGE_HEADS ranges, so that all of them together have no more."""
+
+LARGE_HEADS: Final = 8
+"""Ranges whose heads may all be as large as HEAD_BYTES."""
 
 EARLY_KEYS: Final = 64 * 1000
 """So many keys at most are remembered that pages delivered from before their ranges; beyond, repeats are possible."""
@@ -41,6 +45,11 @@ RECENT_KEYS: Final = 2 * 1000
 
 Hashes: TypeAlias = tuple[int, ...]
 """Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
+
+
+def head_bytes(ranges: int) -> int:
+    """Return how many bytes of names the head of one of so many ranges may have."""
+    return HEAD_BYTES * LARGE_HEADS // max(LARGE_HEADS, ranges)
 
 
 class CursorOrderError(Exception):
@@ -58,7 +67,8 @@ class CursorSpan:
 class Range:
     """One span under way: the cursor to send next, and keys by which repeats at its borders are recognised."""
 
-    def __init__(self, span: CursorSpan, cursor: int, *, has_border: bool) -> None:
+    def __init__(self, span: CursorSpan, cursor: int, *, has_border: bool, most_bytes: int = HEAD_BYTES) -> None:
+        """`most_bytes` is how many bytes the names of its head may have, and those of its tail."""
         self.start = span.start
         self.own_start = span.start
         """From where on its own pages alone have delivered: a page of a range before may have run over its start."""
@@ -71,6 +81,7 @@ class Range:
         """Keys returned between `start` and `head_end`, while a range before is still under way."""
         self.head_end = span.start
         self.head_bytes = 0
+        self.most_bytes = most_bytes
         self._recent: deque[tuple[int, Hashes]] = deque()
         self._recent_keys = 0
         self.tail: set[bytes] = set()
@@ -81,7 +92,7 @@ class Range:
         """Keep the keys of a page that went up to `reached` while the head is still growing."""
         if self.head is not None and self.head_end == self.position and len(self.head) < HEAD_KEYS:
             self.head_bytes += sum(map(len, keys))
-            if self.head_bytes <= HEAD_BYTES:
+            if self.head_bytes <= self.most_bytes:
                 self.head.update(keys)
                 self.head_end = reached
 
@@ -143,7 +154,11 @@ class Ranges:
         self.repeats_possible = False
         """Whether a key may have been delivered twice, since what runs over a border could not be recognised."""
         ends = {span.end for span in ordered}
-        self._ranges = [Range(span, self._cursor_at(span.start), has_border=span.start in ends) for span in ordered]
+        most_bytes = head_bytes(len(ordered))
+        self._ranges = [
+            Range(span, self._cursor_at(span.start), has_border=span.start in ends, most_bytes=most_bytes)
+            for span in ordered
+        ]
         self._at_start = {one.start: one for one in self._ranges}
         self._early: list[tuple[int, int, Hashes]] = []
         """What pages delivered that may be from between two positions before their own range, ahead of ranges there."""
@@ -269,7 +284,7 @@ class Ranges:
             self.repeats_possible = True
             return page
         if follower.position < reached:
-            if sum(map(len, page)) > HEAD_BYTES:
+            if sum(map(len, page)) > follower.most_bytes:
                 self.repeats_possible = True
             else:
                 follower.tail.update(page)

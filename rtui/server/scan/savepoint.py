@@ -24,7 +24,7 @@ from rtui.server.scan.ranges import CursorSpan
 FORMAT: Final = 1
 """The version of the file's layout; another one is not read."""
 
-KEPT_SPANS: Final = 16
+KEPT_SPANS: Final = 64
 """Ranges that are saved at most; where more remain, the smallest gaps between them are counted as remaining, too."""
 
 MAX_SPANS: Final = 4096

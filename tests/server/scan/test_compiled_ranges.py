@@ -87,14 +87,14 @@ def limits(values: dict[str, int]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (pure, compiled_ranges):
             for name, value in values.items():
-                patch.setattr(module, name, value)
+                patch.setattr(module, name, value, raising=module is pure)
         yield
 
 
 def spans_of(rng: Random) -> list[CursorSpan]:
     """Equal ranges or any others, in any order, some of them missing."""
     if rng.random() < 0.4:
-        spans = [CursorSpan(*piece) for piece in equal_ranges(1 << rng.randrange(4))]
+        spans = [CursorSpan(*piece) for piece in equal_ranges(1 << rng.choice((0, 1, 2, 3, 6)))]
     else:
         bits = rng.choice((3, 11, 40, 64))
         cuts = sorted({rng.randrange(1, 1 << bits) << (64 - bits) for _ in range(rng.randrange(9))})

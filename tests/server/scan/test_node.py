@@ -1,8 +1,10 @@
-"""The slots that a node says it serves."""
+"""The slots that a node says it serves, and how many ranges its keys are cut into."""
 
 from __future__ import annotations
 
-from rtui.server.scan.node import owned_slots, parse_owned_slots
+import pytest
+
+from rtui.server.scan.node import owned_slots, parse_owned_slots, width_for
 from rtui.server.wire.replies import ServerError
 from tests.server.targets import connected, target_of
 from tests.servers import Server
@@ -44,3 +46,11 @@ async def test_a_node_of_one_serves_all(cluster_node: Server) -> None:
 async def test_a_server_of_its_own_serves_none(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
         assert await owned_slots(connection) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "ranges"),
+    [(0, 1), (7_999, 1), (8_000, 8), (63_999, 8), (64_000, 16), (300_000, 64), (5_000_000_000, 64), (None, 8)],
+)
+def test_larger_keyspaces_are_cut_into_more_ranges(keys: int | None, ranges: int) -> None:
+    assert width_for(keys) == ranges

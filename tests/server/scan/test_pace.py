@@ -124,6 +124,14 @@ def test_over_a_link_calls_are_spread_over_the_round_trip() -> None:
     assert pacer.depth == MAX_WIDTH
 
 
+def test_over_a_link_full_pace_sends_one_call_after_the_other_too() -> None:
+    pacer = Pacer(Pace.FULL)
+    scan(pacer, 0.7, 40, idle_s=0.02)
+    assert pacer.depth == MAX_WIDTH
+    pacer.add_sent(pacer.count, 0.0)
+    assert pacer.wait_s(0.0) >= pacer.cost_us(pacer.count) / 1e6
+
+
 def test_on_a_short_link_few_calls_are_under_way() -> None:
     for pace in Pace:
         pacer = Pacer(pace)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
-from rtui.server.scan.ranges import HEAD_BYTES, CursorOrderError, CursorSpan, Range, Ranges
+from rtui.server.scan.ranges import HEAD_BYTES, LARGE_HEADS, CursorOrderError, CursorSpan, Range, Ranges
 from rtui.server.scan.savepoint import savepoint_of
 from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Table
@@ -170,18 +170,20 @@ def test_an_opaque_scan_is_not_cut(kind: type[Ranges]) -> None:
         kind(Dialect.OPAQUE, [CursorSpan(0, 5)])
 
 
-def test_names_of_a_megabyte_are_not_held() -> None:
-    """Eight ranges whose first pages have names of 1 MiB: what is remembered of them is bounded in bytes."""
-    cut = [CursorSpan(*piece) for piece in equal_ranges(8)]
+@pytest.mark.parametrize("width", [8, 64])
+def test_names_of_a_megabyte_are_not_held(width: int) -> None:
+    """Ranges whose first pages have names of 256 KiB: what is remembered of them is bounded in bytes."""
+    cut = [CursorSpan(*piece) for piece in equal_ranges(width)]
     ranges = Ranges(STANDALONE, cut)
     tracemalloc.start()
     for number in range(6):
-        for index, one in enumerate(ranges.under_way(8)):
-            page = [b"%d %d " % (number, index) + bytes(1 << 20) for _ in range(2)]
+        for index, one in enumerate(ranges.under_way(width)):
+            page = [b"%d %d %d " % (number, index, turn) + bytes(1 << 18) for turn in range(2)]
             ranges.advance(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
+    del page
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 8 * HEAD_BYTES + (1 << 20)
+    assert held < LARGE_HEADS * HEAD_BYTES + (1 << 20)
 
 
 @each_kind

@@ -26,6 +26,11 @@ from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
+RANDOMS = st.integers(0, 1 << 32).map(Random)
+
+CHANGES = st.sampled_from((0, 5, 60))
+"""How often a table changes during a scan."""
+
 
 def a_table(rng: Random, keys: int) -> Dict:
     """A table of so many keys with random hashes, of about the size that the server gives it."""
@@ -70,7 +75,7 @@ def scanned(
 @each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=200)
-@given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 2, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+@given(RANDOMS, st.sampled_from((1, 2, 8, 64)), st.integers(1, 40), CHANGES)
 @example(Random(316146), 8, 1, 5)  # a range begins in the middle of a bucket, and the table grows
 @example(Random(1281), 8, 2, 60)  # the same, next to a range that was passed over
 @example(Random(9231), 8, 2, 5)  # a bucket of several ranges
@@ -115,7 +120,7 @@ def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng:
 @each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=200)
-@given(st.integers(0, 1 << 32).map(Random), st.sampled_from((1, 8)), st.integers(1, 40), st.sampled_from((0, 5, 60)))
+@given(RANDOMS, st.sampled_from((1, 8, 64)), st.integers(1, 40), CHANGES)
 @example(Random(39), 1, 32, 0)
 def test_a_first_page_that_was_taken_before(
     kind: type[Ranges], rng: Random, width: int, count: int, changes: int
