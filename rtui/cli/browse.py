@@ -14,6 +14,7 @@ from rtui.cli.options import (
     HELP,
     ConnectionOptions,
     appearance_options,
+    columns_option,
     connection_options,
     demo_keys_option,
     require_terminal,
@@ -49,6 +50,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
 @click.option(
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
+@columns_option
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
 @demo_keys_option

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 import click
 
+from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, PaceName
 from rtui.server.wire.errors import TargetError
@@ -229,6 +230,24 @@ scope_options: Final = grouped(
     ),
 )
 """Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
+
+
+def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> Columns | None:
+    """Read what is asked of which keys."""
+    try:
+        return None if value is None else parse_columns(value)
+    except ColumnsError as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
+columns_option: Final = click.option(
+    "--columns",
+    metavar="FACTS",
+    callback=_columns,
+    help=f"What an analysis asks: all, or facts such as {SAMPLED_COLUMNS}, where /8 is of one key in eight. "
+    f"(Those; with {SMALL_KEYSPACE:,} keys or fewer, all.)",
+)
+"""Decorate a command: it gets `columns`, None for what suits the number of keys."""
 
 appearance_options: Final = grouped(
     click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only."),

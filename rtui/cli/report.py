@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.main import DEBUG_VARIABLE, INTERRUPTED
-from rtui.cli.options import ConnectionOptions, connection_options, demo_keys_option, scope_options
+from rtui.cli.options import ConnectionOptions, columns_option, connection_options, demo_keys_option, scope_options
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ FORMATS: Final = ("text", "json", "md", "csv", "html")
 _SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html", ".htm": "html"}
 
 _EPILOG: Final = """\
+\b
+Columns
+  The facts are type (always asked), ttl, memory, idle (or the access counter), length
+  and encoding; those that are not named are not asked. idle/8 and length/8 ask one key
+  in eight: what rests on them is marked ≈ and has its 95 % interval. Of the others those
+  that may be among the longest are asked their length, so the lists of the longest keys
+  are complete, or say what they may lack. encoding/16 asks one key of a type in 16.
+
 \b
 Exit codes
   0    the report is written; also when --budget-seconds ran out (the report is then
@@ -54,6 +62,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @scope_options
 @click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
+@columns_option
 @click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=click.IntRange(1, 10_000), default=100, help="Keys in each list (100).")
 @click.option(

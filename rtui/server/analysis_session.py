@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from msgspec import structs
 
+from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText
@@ -40,6 +41,8 @@ class AnalysisStatus:
     progress: Progress = field(default_factory=Progress)
     cost: Cost = field(default_factory=Cost)
     pace: Pace = Pace.GENTLE
+    columns: Columns | None = None
+    """What the next analysis asks of which keys; None for what suits their number."""
     link: State = field(default_factory=Online)
     is_live: bool = True
     """Whether a server can be asked; False for a report from a file."""
@@ -86,6 +89,8 @@ class AnalysisSession:
         self._connection = connection
         self._options = options
         self.control = RunControl(options().pace)
+        self._columns = self.given_columns = options().columns
+        """Those that the options gave."""
         self._suspended = suspended
         self._clock = clock
         self._stamp: ServerStamp | None = None
@@ -119,6 +124,7 @@ class AnalysisSession:
             progress=self._progress(),
             cost=Cost() if now is None else now.cost,
             pace=self.control.pace,
+            columns=self._columns,
             link=connection.state,
             is_estimate=self._is_estimate,
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
@@ -126,12 +132,18 @@ class AnalysisSession:
             outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
         )
 
+    def choose_columns(self, columns: Columns | None) -> None:
+        """Ask these facts in analyses that begin from now on."""
+        self._columns = columns
+        self._revision += 1
+
     def begin(self, *, estimate: bool = False) -> None:
         """Inspect every key, or a sample; an analysis that runs is ended."""
         before, self._task = self._task, None
         self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate
-        options = replace(self._options(), pace=self.control.pace, estimate_keys=ESTIMATE_KEYS if estimate else None)
+        sample = ESTIMATE_KEYS if estimate else None
+        options = replace(self._options(), pace=self.control.pace, columns=self._columns, estimate_keys=sample)
         self._analysis = AnalysisRun(self._connection, options)
         self.control = self._analysis.control
         self._failure = None
@@ -197,6 +209,7 @@ class FixedAnalysis:
     """A report from a file, as an analysis that is over; there is no server to ask."""
 
     offers_hot_session = reports_hot_keys = False
+    given_columns = None
 
     def __init__(self, report: Report) -> None:
         head, kind = report.head, report.head.coverage.kind
@@ -213,6 +226,9 @@ class FixedAnalysis:
             is_estimate=kind is CoverageKind.ESTIMATE,
         )
         self.control = RunControl(self.status.pace)
+
+    def choose_columns(self, columns: Columns | None) -> None:
+        """Do nothing: there is no server."""
 
     def begin(self, *, estimate: bool = False) -> None:
         """Do nothing: there is no server."""

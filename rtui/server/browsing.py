@@ -66,6 +66,7 @@ class BrowsingSession:
         self.store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         self._only = ScanFilter(options.match, options.key_type)
         self._resume = options.resume
+        self._columns = options.columns
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
         self._new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
@@ -133,8 +134,8 @@ class BrowsingSession:
             from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
 
             def options() -> AnalysisOptions:
-                only = self._only
-                return AnalysisOptions(self.store.separators.values, only.match, only.key_type, pace=self.control.pace)
+                filters = (self.store.separators.values, self._only.match, self._only.key_type)
+                return AnalysisOptions(*filters, pace=self.control.pace, columns=self._columns)
 
             self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock)
         return self._analysis

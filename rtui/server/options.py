@@ -34,6 +34,8 @@ class BrowseOptions:
     key_type: bytes | None = None
     """The only type to list."""
     pace: PaceName = "gentle"
+    columns: Columns | None = None
+    """What an analysis asks of which keys; None for what suits the number of keys."""
     memory_budget_bytes: int = DEFAULT_MEMORY_BUDGET_BYTES
     ascii_only: bool = False
     theme: str | None = None

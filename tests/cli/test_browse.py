@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from rtui.analysis.columns import ALL_COLUMNS
 from rtui.cli.main import run
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Secret, Target
@@ -42,6 +43,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         ("--separator : --separator :: --separator :", BrowseOptions(separators=(b":", b"::"))),
         ("--match user:* --type hash", BrowseOptions(match=b"user:*", key_type=b"hash")),
         ("--pace full", BrowseOptions(pace="full")),
+        ("--columns all", BrowseOptions(columns=ALL_COLUMNS)),
+        ("--columns default", BrowseOptions()),
         ("--memory-budget 64M", BrowseOptions(memory_budget_bytes=64 << 20)),
         ("--memory-budget 2GiB", BrowseOptions(memory_budget_bytes=2 << 30)),
         ("--memory-budget 1000000", BrowseOptions(memory_budget_bytes=1_000_000)),
@@ -90,7 +93,7 @@ def test_without_a_terminal_it_says_so(
     assert started == []
 
 
-@pytest.mark.parametrize("line", ["--separator=", "--memory-budget 0", "--demo-keys 0", "--type="])
+@pytest.mark.parametrize("line", ["--separator=", "--columns size", "--memory-budget 0", "--demo-keys 0", "--type="])
 def test_options_that_make_no_sense(line: str, started: list[BrowseOptions]) -> None:
     assert run(line.split()) == 2
     assert started == []

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
@@ -116,6 +117,29 @@ def test_options_reach_the_analysis(valkey: Server, tmp_path: Path) -> None:
     assert (scope.depth, scope.top, scope.preset, scope.pace) == (2, 5, "alibaba", "full")
     assert report.head.coverage.keys == 20
     assert len(report.summary.big.by_memory) == 5
+
+
+def test_columns_reach_the_analysis(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    out = tmp_path / "r.json"
+    assert run(["report", valkey.url, "-o", str(out), "--columns", "ttl,idle/8", "--pace", "full"]) == 0
+    report = read(out)
+    assert str(report.head.scope.columns) == "ttl,idle/8"
+    assert report.summary.root.stats.memory_bytes is None
+    assert report.summary.root.stats.no_ttl_keys == 170
+    assert report.summary.root.stats.idle is not None
+    assert isinstance(report.summary.root.stats.idle[0], Estimate)
+    assert run(["report", valkey.url, "--columns", "ttl,idle/8", "--pace", "full"]) == 0
+    text = capsys.readouterr().out
+    assert "type,ttl,idle/8" in text
+    assert "Only one key in 8 was asked for its idle time" in text
+    assert "memory" in text
+    assert "not asked: the options of the analysis leave it out" in text
+
+
+def test_columns_that_make_no_sense_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", "--columns", "ttl,size"]) == 2
+    assert "'size' is no column: there are type, ttl, memory, idle, length, encoding" in capsys.readouterr().err
 
 
 def test_two_reports_compare(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,6 +250,8 @@ def test_a_place_that_can_not_be_written_is_told_before_the_work(
         "--depth 0",
         "--top 0",
         "--pace fast",
+        "--columns idle/4",
+        "--columns=",
         "--separator=",
         "a b",
     ],

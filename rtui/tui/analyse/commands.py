@@ -49,6 +49,11 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         f"Ask {ESTIMATE_KEYS:,} random keys: seconds, however many there are; every figure with its interval.",
         when=(Condition.READY,), footer=14,
     ),
+    _run(
+        "columns", ("c",), "What is asked",
+        "Choose what is asked: idle times and lengths of one key in eight, or everything of every key.",
+        when=(Condition.READY,),
+    ),
     _run("pause", ("p",), "Pause", "Pause the analysis, or go on with it.", when=_RUNNING, footer=2),
     _run(
         "faster", ("plus", "equals_sign"), "Faster", "Ask at a faster pace; the server gives more of its time.",

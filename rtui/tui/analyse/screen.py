@@ -33,6 +33,7 @@ from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.status_lines import analyse_banner
+from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
 
@@ -175,6 +176,21 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
             title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
             self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
+
+    def action_columns(self) -> None:
+        """Choose what the next analysis asks of which keys."""
+        if Condition.READY in self.conditions:
+            choices = screen_lines.column_choices(self.source.given_columns)
+
+            def chosen(choice: int | None) -> None:
+                if choice is not None:
+                    self.source.choose_columns(choices[choice][0])
+                    self._shown = None
+                    self._show_soon()
+                    if self.report is not None:
+                        self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
+
+            self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
 
     def _show_soon(self) -> None:
         self._show_bars()

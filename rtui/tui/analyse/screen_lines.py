@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rtui.analysis import humanize as fmt
+from rtui.analysis.columns import ALL_COLUMNS, SAMPLE_EVERY, SMALL_KEYSPACE, Asked, Columns
 from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, Report
 from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText, quoted
@@ -87,17 +88,46 @@ FILE_HINT: Final = _hint(literal(" writes the table as it is shown: .csv, .md or
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
 
-_INTRO_WITH_LENGTHS: Final = literal(
-    "rtui reads the type, memory, time to live, last use and length of every key in one gentle pass, without changing "
-    "when a key was last used. The tables fill while it runs, and you can pause it at any time."
-)
+_WITHOUT_CHANGES: Final = literal("in one gentle pass, without changing when a key was last used.")
 
-_INTRO_WITHOUT_LENGTHS: Final = literal(
-    "rtui reads the type, memory, time to live and last use of every key in one gentle pass, without changing when a "
-    "key was last used. Only the largest keys have their lengths read, at the end: here that counts as a use. "
-    "The tables fill while it runs, and you can pause it at any time."
-)
-"""The introduction where NO-TOUCH is off."""
+_WHILE_IT_RUNS: Final = literal("The tables fill while it runs, and you can pause it at any time.")
+
+_LARGEST_ONLY: Final = literal("Only the largest keys have their lengths read, at the end: here that counts as a use.")
+"""Said where NO-TOUCH is off."""
+
+
+def column_choices(given: Columns | None) -> list[tuple[Columns | None, SafeText]]:
+    """Return what may be asked, in words, that of the command line first."""
+    choices: dict[Columns | None, SafeText] = {}
+    if given not in (None, ALL_COLUMNS):
+        choices[given] = SafeText(f"As --columns says: {given}")
+    choices[None] = SafeText(
+        f"Idle times and lengths of one key in {SAMPLE_EVERY}, the rest of all; of up to {SMALL_KEYSPACE:,} keys, all"
+    )
+    choices[ALL_COLUMNS] = SafeText("Everything of every key")
+    return [*choices.items()]
+
+
+def _intro(columns: Columns | None, *, has_lengths: bool) -> SafeText:
+    """Return what an analysis reads of which keys, in sentences."""
+    if columns is None:
+        some = "last use and length" if has_lengths else "last use"
+        what = (
+            f"the type, memory and time to live of every key, and {some} of one key in {SAMPLE_EVERY} "
+            f"(of every key where there are up to {SMALL_KEYSPACE:,}),"
+        )
+    elif columns == ALL_COLUMNS:
+        facts = "time to live, last use and length" if has_lengths else "time to live and last use"
+        what = f"the type, memory, {facts} of every key"
+    else:
+        what = f"of every key, or of one in so many, what --columns names ({columns}),"
+    asks_lengths = columns is None or columns.length is not Asked.NONE
+    sentences = [f"rtui reads {what} {_WITHOUT_CHANGES}"]
+    if asks_lengths and not has_lengths:
+        sentences.append(_LARGEST_ONLY)
+    elif columns is None:
+        sentences.append("The longest keys are found all the same.")
+    return SafeText(" ".join((*sentences, _WHILE_IT_RUNS)))
 
 
 def title_line(status: AnalysisStatus, report: Report | None, width: int, label: SafeText | None = None) -> Line:
@@ -230,11 +260,12 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     if status.is_under_way:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
         return _notice(title, Role.MUTED, width)
-    about = _INTRO_WITH_LENGTHS if status.server.no_touch == NoTouch.ON else _INTRO_WITHOUT_LENGTHS
+    about = _intro(status.columns, has_lengths=status.server.no_touch == NoTouch.ON)
     choices = (
         (literal("enter"), literal("ask every key, at the pace below")),
         (literal("e"), SafeText(f"estimate from {ESTIMATE_KEYS:,} random keys: seconds, however many there are")),
         (literal("+ -"), literal("choose another pace first")),
+        (literal("c"), literal("choose what is asked")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
     return [*_notice(literal("What does this keyspace hold?"), Role.STRONG, min(width, 84), about), (), *keys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import Report, ServerReport
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.analysis_session import FixedAnalysis as AnalysisFromFile
@@ -43,6 +44,10 @@ class FixedAnalysis(AnalysisFromFile):
     def begin(self, *, estimate: bool = False) -> None:
         self.asked.append("estimate" if estimate else "begin")
         self._turn(ScanState.RUNNING)
+
+    def choose_columns(self, columns: Columns | None) -> None:
+        self.status = replace(self.status, columns=columns)
+        self.revision += 1
 
     def _control_changed(self) -> None:
         control, was_paused = self.control, self.status.progress.state is ScanState.PAUSED

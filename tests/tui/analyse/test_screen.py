@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from rtui.analysis.columns import ALL_COLUMNS
 from rtui.analysis.report.document import BigReport, KeyRecord, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
@@ -48,6 +49,15 @@ async def test_an_estimate_is_one_key_away() -> None:
     async with analysing(FixedAnalysis()) as user:
         await user.press("e")
         assert user.source.asked == ["estimate"]
+
+
+async def test_what_is_asked_is_chosen_before() -> None:
+    async with analysing(FixedAnalysis()) as user:
+        await user.press("c", "down", "enter")
+        await user.until(lambda: user.source.status.columns == ALL_COLUMNS)
+        await user.until(lambda: "last use and length of every key" in " ".join(user.text.split()))
+        await user.press("c", "enter")
+        await user.until(lambda: user.source.status.columns is None)
 
 
 async def test_an_estimate_takes_the_place_of_exact_figures_only_if_the_user_says_so() -> None:

@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 from textual.geometry import Size
 
+from rtui.analysis.columns import ALL_COLUMNS, parse_columns
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.tui.analyse.big_panel import BigKeysState
@@ -85,6 +86,17 @@ def test_the_offer_promises_no_more_than_the_server_allows(no_touch: str) -> Non
     text = said(offer_lines(status, 100))
     assert ("use and length" in text) is (no_touch == "on")
     assert ("counts as a use" in text) is (no_touch != "on")
+
+
+def test_the_offer_says_what_is_asked_of_which_keys() -> None:
+    assert "last use and length of one key in 8 (of every key where there are up to 20,000)" in said(
+        offer_lines(READY, 200)
+    )
+    every = said(offer_lines(replace(READY, columns=ALL_COLUMNS), 200))
+    assert "time to live, last use and length of every key in one gentle pass" in every
+    assert "one key in 8" not in every
+    given = said(offer_lines(replace(READY, columns=parse_columns("ttl,length/8")), 200))
+    assert "--columns names (ttl,length/8), in one gentle pass" in given
 
 
 @pytest.mark.parametrize("is_node", [False, True])
