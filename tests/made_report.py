@@ -7,7 +7,8 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from rtui.analysis.estimates import Estimate
+from rtui.analysis.columns import SAMPLED_COLUMNS
+from rtui.analysis.estimates import Estimate, as_estimate, count_among
 from rtui.analysis.report.document import (
     BigReport,
     ColumnReport,
@@ -332,6 +333,45 @@ def estimate_report() -> Report:
         types=tuple(replace(one, stats=estimate_stats(one.stats)) for one in exact.summary.types),
     )
     return replace(exact, head=replace(exact.head, coverage=coverage), summary=summary)
+
+
+def sampled_stats(of: Stats) -> Stats:
+    """The same stats where one key in eight was asked its idle time."""
+    keys = as_estimate(of.keys).value
+    idle = None if of.idle is None else tuple(
+        count_among(round(as_estimate(one).value / 8), round(keys / 8), round(keys)) for one in of.idle
+    )  # fmt: skip
+    return replace(of, idle=idle)
+
+
+def sampled_node(of: Node) -> Node:
+    """The same tree of such stats."""
+    return replace(of, stats=sampled_stats(of.stats), children=tuple(map(sampled_node, of.children)))
+
+
+def sampled_report() -> Report:
+    """The same keyspace, of which one key in eight was asked its idle time and length; some lists lack keys."""
+    exact = made_report()
+
+    def lengths(of: TypeReport) -> TypeReport:
+        spread = estimate_stats(replace(of.stats, memory=of.length)).memory
+        return replace(of, stats=sampled_stats(of.stats), length=spread)
+
+    summary = replace(
+        exact.summary,
+        root=sampled_node(exact.summary.root),
+        types=tuple(map(lengths, exact.summary.types)),
+        big=replace(
+            exact.summary.big,
+            over={**exact.summary.big.over, b"list": Estimate(1.0, 8.0, 40.0)},
+            length_not_asked={b"list": None, b"hash": 62_500},
+        ),
+    )
+    some = ColumnReport(ColumnState.SOME, "one key in 8 was asked, so figures for all keys are estimates")
+    columns = {**exact.head.columns, "idle": some, "length": some}
+    scope = replace(exact.head.scope, columns=SAMPLED_COLUMNS)
+    hot = replace(exact.hot, source=HotSource.IDLE, about="time since the last use, to the second")
+    return replace(exact, head=replace(exact.head, scope=scope, columns=columns), summary=summary, hot=hot)
 
 
 def partial_report() -> Report:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.report.document import HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.keyspace.slots import SLOTS
-from tests.made_report import denied_report, estimate_report, made_report, partial_report
+from tests.made_report import denied_report, estimate_report, made_report, partial_report, sampled_report
 from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
 from tests.tui.analyse.analysing import app_on
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
@@ -62,8 +62,8 @@ def test_an_exact_report(snap_compare: Compare, size: tuple[int, int], panel: st
 @PANELS
 @pytest.mark.parametrize(
     "report",
-    [estimate_report(), partial_report(), denied_report(), node_report()],
-    ids=["estimate", "partial", "denied", "node"],
+    [estimate_report(), partial_report(), denied_report(), node_report(), sampled_report()],
+    ids=["estimate", "partial", "denied", "node", "sampled"],
 )
 def test_what_is_known_less_well(snap_compare: Compare, panel: str, report: Report) -> None:
     assert snap_compare(app_on(FixedAnalysis(report, DONE)), terminal_size=MEDIUM, run_before=doing(panel))

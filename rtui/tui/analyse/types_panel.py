@@ -8,8 +8,10 @@ from typing import Final
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark, noun
 from rtui.analysis.report.document import ColumnState, Report
+from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
@@ -99,12 +101,10 @@ def _type_lines(report: Report, width: int) -> list[Line]:
         if is_denied and one.stats.memory_bytes is None:
             size = literal("denied")
         if one.length is not None:
-            spread = (one.length.p50, one.length.p99, one.length.max)
             spell = fmt.size if one.unit == "bytes" else fmt.short_count
-            *between, longest = (fmt.written(figure, spell) for figure in spread)
-            if one.name in report.summary.big.length_not_asked:
-                longest = spell(one.length.max, Mark.AT_LEAST)
-            lengths = joined([*between, longest])
+            between = [spell(plain(figure), _mark(figure)) for figure in (one.length.p50, one.length.p99)]
+            may_lack = one.name in report.summary.big.length_not_asked
+            lengths = joined([*between, spell(one.length.max, Mark.AT_LEAST if may_lack else Mark.EXACT)])
             if one.unit != "bytes":
                 lengths = SafeText(f"{lengths} {display_text(one.unit, limit=12)}")
         figures = (keys_text(one.stats.keys, coverage), size, lengths)
@@ -115,6 +115,11 @@ def _type_lines(report: Report, width: int) -> list[Line]:
     note = SafeText(f"  {columns}; bars show {'bytes' if has_memory else 'keys'}")
     head: Line = (Span(literal("types"), Role.ACCENT), Span(note, Role.MUTED))
     return [head, *bar_lines(bars, width, name_cells=NAME_CELLS, cap=32)]
+
+
+def _mark(figure: Figure) -> Mark:
+    """Return the mark of a figure whose interval has no room here; the table has it."""
+    return Mark.ABOUT if isinstance(figure, Estimate) and figure.low < figure.high else Mark.EXACT
 
 
 def _encoding_lines(report: Report, width: int) -> list[Line]:

@@ -23,7 +23,7 @@ from rtui.analysis.report.document import (
     TypeReport,
 )
 from rtui.analysis.report.expiry import Cliff
-from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
+from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report, sampled_report
 
 _EVERY_BYTE: Final = bytes(range(256))
 _HOSTILE_NAMES: Final = (
@@ -88,6 +88,7 @@ def hostile_report() -> Report:
 MADE: Final[dict[str, Report]] = {
     "exact": made_report(),
     "estimate": estimate_report(),
+    "sampled": sampled_report(),
     "partial": partial_report(),
     "denied": denied_report(),
     "empty": empty_report(),

@@ -80,7 +80,7 @@ def longer_keys(report: Report, kind: bytes | None = None) -> str:
     if not lacking:
         return ""
     types = ", ".join(
-        display(name, limit=64) + ("" if most is None else f" of up to {humanize.count(most)} {type_of(name).units}")
+        display(name, limit=64) + ("" if most is None else f" (up to {humanize.count(most)} {type_of(name).units})")
         for name, most in lacking
     )
     asked = f"one key in {SAMPLE_EVERY} and the largest were asked for their length"
