@@ -103,16 +103,23 @@ cdef struct PageNames:
 
 
 cdef inline Range* next_range(RangeSet* ranges, size_t width) noexcept nogil:
-    """Return the first of the first `width` ranges to be done whose page is not under way; NULL if there is none."""
+    """Return the range to scan next, NULL if there is none.
+
+    Of the first `width` to be done it is the one with most left whose page is not under way: so all end together.
+    """
     cdef size_t index
+    cdef Range* one
+    cdef Range* found = NULL
     for index in range(ranges.count):
         if not width:
-            return NULL
-        if not ranges.items[index].is_done:
-            width -= 1
-            if not ranges.items[index].is_under_way:
-                return &ranges.items[index]
-    return NULL
+            break
+        one = &ranges.items[index]
+        if one.is_done:
+            continue
+        width -= 1
+        if not one.is_under_way and (found == NULL or one.end - one.position > found.end - found.position):
+            found = one
+    return found
 
 
 cdef inline bint all_done(const RangeSet* ranges) noexcept nogil:

@@ -315,10 +315,11 @@ class CompiledNodeScan(NodeScan):
         gap_us = pacer.key_us / limits.duty
         if not pacer.waits:  # over a link they must not arrive as one, but faster than they can be answered
             gap_us = LINK_SHARE * gap_us if in_flight else 0.0
+        depth = min(MOST_DEPTH, depth + in_flight)
         engine.set_pace(
             count=count,
-            depth=min(MOST_DEPTH, depth + in_flight),
-            width=MAX_WIDTH,
+            depth=depth,
+            width=min(MAX_WIDTH, depth),
             key_gap_us=gap_us,
             idle_us=round(idle_us),
         )

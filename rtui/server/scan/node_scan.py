@@ -15,7 +15,7 @@ from rtui.server import guard
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
-from rtui.server.scan.pace import MAX_WIDTH, PRIOR_KEY_US, Pacer
+from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
@@ -288,11 +288,10 @@ class NodeScan:
         return not (self._control.is_held or self._control.is_stopped)
 
     def _idle_range(self) -> Range | None:
+        """The range to scan next: of as many as may be under way the one with most left, so that all end together."""
         scanned = self._requests.scanned
-        for one in self.ranges.under_way(MAX_WIDTH):
-            if one not in scanned:
-                return one
-        return None
+        idle = [one for one in self.ranges.under_way(self.pacer.depth) if one not in scanned]
+        return max(idle, key=lambda one: one.end - one.position, default=None)
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""

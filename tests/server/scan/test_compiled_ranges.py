@@ -189,16 +189,18 @@ def test_positions_and_cursors(position: int, dialect: Dialect) -> None:
 
 
 @given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 7))
-def test_the_next_range_is_the_first_that_rests(steps: list[int], width: int) -> None:
+def test_the_next_range_is_that_with_most_left_of_those_that_rest(steps: list[int], width: int) -> None:
     ranges = CompiledRanges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     for step in steps:
         under_way = ranges.under_way(width)
-        wanted = next((one for one in under_way if not one.is_under_way), None)
+        resting = [one for one in under_way if not one.is_under_way]
+        wanted = max(resting, key=lambda one: one.end - one.position, default=None)
         assert ranges.next_range(width) == wanted
         if step < len(under_way):
             one = under_way[step]
             if one.is_under_way:
-                ranges.advance(one, Dialect.STANDALONE.cursor(one.end) if one.end < POSITION_END else 0, [])
+                reached = one.end if step % 2 else (one.position + one.end) // 2
+                ranges.advance(one, Dialect.STANDALONE.cursor(reached) if reached < POSITION_END else 0, [])
             one.is_under_way = not one.is_under_way
     assert ranges.is_done == (ranges.next_range(4) is None and not ranges.under_way(4))
 
