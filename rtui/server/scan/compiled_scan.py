@@ -38,6 +38,9 @@ from rtui.server.wire.replies import Reply, ServerError
 FIRST_SLICE_US: Final = 2_000
 """The first slice of a loan: the engine begins with guesses of what is found and what it costs."""
 
+BUSY_LANE_S: Final = 0.001
+"""How soon it is looked again whether commands of others on the connection are answered."""
+
 SLICE_US: Final = 200_000
 """Longest slice. A change of the control ends it at once, unless the server is silent."""
 
@@ -236,6 +239,8 @@ class CompiledNodeScan(NodeScan):
                     self.probe.due_at = self._loop.time()
                 elif self._may_send and lane.is_idle:
                     await self._lend(lane, engine)
+                else:  # others ask something on it, such as for the hot keys of a report
+                    await self._control.sleep(BUSY_LANE_S)
         finally:
             self._control.on_change.remove(engine.interrupt)
         if self.is_done:
