@@ -244,18 +244,20 @@ class PatternTree:
 
     def _find(self, parent: PatternNode, name: bytes, separator: bytes) -> tuple[PatternNode, int]:
         """Return the child for a segment that has none under its literal name, and the likeness of the segment."""
+        wanted: Name
         if len(name) > LONGEST:
             wanted = (ANY, separator, NodeKind.PATTERN)
             return parent.children.get(wanted) or self._make(parent, wanted, likeness=0), 0
         pattern, likeness = self._identifiers.form(name)
-        kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
-        wanted = (name if pattern is None else pattern, separator, kind)
-        found = parent.children.get(wanted)
-        if found is None:
-            if parent.is_crowded and not is_generic_name(wanted):
-                likeness = 0  # not worth remembering: it may lose its node soon
-            found = self._make(parent, wanted, likeness=likeness)
-        return found, likeness & found.likeness
+        wanted = (name, separator, NodeKind.LITERAL)
+        if pattern is not None:
+            wanted = (pattern, separator, NodeKind.PATTERN)
+            found = parent.children.get(wanted)
+            if found is not None:
+                return found, likeness & found.likeness
+        if parent.is_crowded and not is_generic_name(wanted):
+            likeness = 0  # not worth remembering: it may lose its node soon
+        return self._make(parent, wanted, likeness=likeness), likeness
 
     def _make(self, parent: PatternNode, name: Name, *, likeness: int) -> PatternNode:
         made = parent.children[name] = PatternNode(name, parent, likeness=likeness)
@@ -381,4 +383,7 @@ class PatternTree:
 
 def is_generic_name(name: Name) -> bool:
     """Whether this is one of the few patterns that any namespace has room for."""
-    return name[2] is NodeKind.OTHER or (name[2] is NodeKind.PATTERN and (name[0] == ANY or name[0] in PLACEHOLDERS))
+    kind = name[2]
+    if kind is NodeKind.LITERAL:
+        return False
+    return kind is NodeKind.OTHER or (kind is NodeKind.PATTERN and (name[0] == ANY or name[0] in PLACEHOLDERS))

@@ -51,13 +51,14 @@ class SlotCounts:
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
         hashed = keys
-        if b"{" in b"".join(keys):
-            found = [None if match is None else match[1] for match in map(_match_tag, keys)]
-            hashed = [key if tag is None else tag for key, tag in zip(keys, found, strict=True)]
-            tags, sizes = [tag for tag in found if tag is not None], memory_bytes
-            if sizes is not None and len(tags) < len(keys):
-                sizes = [size for tag, size in zip(found, sizes, strict=True) if tag is not None]
-            self._tags.add(tags, sizes)
+        braced = [index for index, key in enumerate(keys) if b"{" in key]
+        if braced:
+            matches = [(index, match[1]) for index in braced if (match := _match_tag(keys[index])) is not None]
+            hashed = list(keys)
+            for index, tag in matches:
+                hashed[index] = tag
+            sizes = None if memory_bytes is None else [memory_bytes[index] for index, _ in matches]
+            self._tags.add([tag for _, tag in matches], sizes)
         slots = list(map(and_, map(crc_hqx, hashed, repeat(0)), repeat(_SLOT_MASK)))
         self._keys.update(slots)
         if memory_bytes is None:

@@ -108,6 +108,10 @@ class Identifiers:
 
 
 def _form(part: bytes) -> Form:
+    if part.isdigit():
+        return _FORM_OF["id"]
+    if part.isalpha():
+        return _NAME
     match = _FORMS(part)
     if match is None or match.lastgroup is None:
         return _NAME_WITH_DIGIT if _HAS_DIGIT(part) else _NAME

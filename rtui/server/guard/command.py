@@ -169,10 +169,10 @@ class KeyCommand:
         """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
         return build_command(*self.spec.words, key, evidence=evidence)
 
-    def headers(self, lengths: Sequence[int]) -> Iterator[bytes]:
-        """Give, for each key length, the bytes between the key before and this key."""
+    def headers(self, lengths: Sequence[int], longest: int) -> Iterator[bytes]:
+        """Give, for each key length, the bytes between the key before and this key; none is over `longest`."""
         start = b"\r\n" + self.before_length
-        if max(lengths) >= _CACHED_LENGTHS:
+        if longest >= _CACHED_LENGTHS:
             return (b"%b%d\r\n" % (start, length) for length in lengths)
         if not self._headers:
             self._headers = [b"%b%d\r\n" % (start, length) for length in range(_CACHED_LENGTHS)]
@@ -200,7 +200,8 @@ def build_batch(
     if not 1 <= len(keys) <= MAX_BATCH_KEYS:
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {len(keys)}")
     lengths = list(map(len, keys))
-    if max(lengths) > MAX_BULK_KEY_BYTES:
+    longest = max(lengths)
+    if longest > MAX_BULK_KEY_BYTES:
         raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
     if sum(lengths) * len(builds) > MAX_BATCH_BYTES:
         raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
@@ -209,7 +210,7 @@ def build_batch(
     step = 2 * len(builds)
     parts = [b""] * (step * len(keys))
     for index, one in enumerate(builds):
-        parts[2 * index :: step] = one.headers(lengths)
+        parts[2 * index :: step] = one.headers(lengths, longest)
         parts[2 * index + 1 :: step] = keys
     parts[0] = parts[0][2:]  # no line end of a key before
     parts.append(b"\r\n")
