@@ -37,13 +37,20 @@ class LateLengths:
         self._plan = plan
         self._seen = 0
         self._asked: Counter[bytes | None] = Counter()
+        self._pausing: set[bytes | None] = set()
+        """Types of which so many were asked that no more may be for a while."""
 
     def least_memory(self, key_type: bytes | None, big: TopKeys) -> int | None:
         """Return from which memory on the length of keys of this type is asked now; None where it is not at all.
 
-        It never falls but to None, and rises when keys are added to `big`.
+        It rises when keys are added to `big`. After None, keys are asked again once a good number may be.
         """
-        if self._plan.third_command(key_type) is None or not self.left(key_type, big):
+        left = self.left(key_type, big)
+        if left >= LATE_KEYS:
+            self._pausing.discard(key_type)
+        elif not left:
+            self._pausing.add(key_type)
+        if key_type in self._pausing or self._plan.third_command(key_type) is None:
             return None
         floor = big.length_floor(key_type)
         return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
