@@ -2,7 +2,8 @@
 
 `drive` returns after a slice of time, or at an event that Python has to see to, with writes still under way. What a page
 adds up to is counted after the next write is out, while the server works on it. Times are microseconds of the monotonic
-clock, so that a gentle pace can send a small write every 600 µs.
+clock, so that a gentle pace can send a small write every 600 µs. The socket is a blocking one that waits for WAITS_AT_MOST_US
+to be read; where a write is due sooner, the thread waits for that.
 """
 
 from cpython.pythread cimport PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
@@ -62,7 +63,9 @@ cdef extern from *:
     #ifndef MSG_NOSIGNAL
     #define MSG_NOSIGNAL 0
     #endif
-    static inline ssize_t rtui_recv(int fd, void *to, size_t size) { return recv(fd, to, size, MSG_DONTWAIT); }
+    static inline ssize_t rtui_recv(int fd, void *to, size_t size, int waits) {
+        return recv(fd, to, size, waits ? 0 : MSG_DONTWAIT);
+    }
     static inline ssize_t rtui_send(int fd, const void *from, size_t size) {
         return send(fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
@@ -71,11 +74,12 @@ cdef extern from *:
     int64_t now_us "rtui_now_us"() noexcept nogil
     int64_t epoch_ms "rtui_epoch_ms"() noexcept nogil
     int wait_for "rtui_wait"(int, int, int64_t) noexcept nogil
-    ssize_t receive "rtui_recv"(int, void*, size_t) noexcept nogil
+    ssize_t receive "rtui_recv"(int, void*, size_t, int) noexcept nogil
     ssize_t send "rtui_send"(int, const void*, size_t) noexcept nogil
 
 cdef enum:
     READ_BYTES = 65536
+    WAITS_AT_MOST_US = 20_000  # how long the socket waits for something to read
     MOST_ROWS = 1000
     MOST_TAGS = 4000
     MOST_UNREAD_BYTES = 4 << 20
@@ -136,20 +140,22 @@ cdef inline bint write_out(Driver* driver, int fd) noexcept nogil:
     return True
 
 
-cdef inline void read_in(Driver* driver, int fd, int64_t now) noexcept nogil:
-    """Read what has arrived."""
+cdef inline void read_in(Driver* driver, int fd, bint waits) noexcept nogil:
+    """Read what has arrived, or what arrives while the socket waits."""
     cdef Pipeline* line = driver.line
     cdef ssize_t got
+    cdef int64_t now
     if not make_room(&line.input, READ_BYTES):
         line.event = NO_MEMORY
         return
-    got = receive(fd, line.input.data + line.input.end, line.input.capacity - line.input.end)
+    got = receive(fd, line.input.data + line.input.end, line.input.capacity - line.input.end, waits)
     if got == 0:
         line.event = HAS_CLOSED
     elif got < 0:
         if errno not in (EAGAIN, EINTR):
             line.event, line.error = HAS_BROKEN, errno
     else:
+        now = now_us()
         line.input.end += <size_t>got
         line.bytes_in += got
         driver.last_data_us = now
@@ -189,6 +195,7 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
     cdef int64_t now = now_us(), wait_us
     cdef int64_t end = now + slice_us
     cdef int state, ready
+    cdef bint is_writing
     feed(line, now, epoch_ms())  # what has come before an event that was seen to
     while True:
         while may_send(driver, now):
@@ -208,8 +215,9 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
         wait_us = end - now
         if line.requests.count < line.depth and line.free_at_us > now and line.free_at_us - now < wait_us:
             wait_us = <int64_t>line.free_at_us - now + 1
-        ready = wait_for(fd, line.output.start < line.output.end, wait_us)
+        is_writing = line.output.start < line.output.end
+        if line.requests.count and not is_writing and wait_us >= WAITS_AT_MOST_US:
+            read_in(driver, fd, True)  # one system call instead of two
+        elif wait_for(fd, is_writing, wait_us) > 0:
+            read_in(driver, fd, False)
         now = now_us()
-        if ready > 0:
-            read_in(driver, fd, now)
-            now = now_us()

@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from rtui.server.engine._core cimport PatternTable, SlotTable, sketch_object
-from rtui.server.engine._driver cimport Driver, count_done, drive, epoch_ms, now_us
+from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, count_done, drive, epoch_ms, now_us
 from rtui.server.engine._inspection cimport (
     IS_FAILURE,
     MOST_KEY_BYTES,
@@ -64,6 +64,8 @@ from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTempl
 
 if MAX_BULK_KEY_BYTES != MOST_KEY_BYTES:
     raise ImportError("the compiled engine was built for another guard")
+
+SOCKET_WAITS_US = WAITS_AT_MOST_US
 
 cdef tuple KINDS = (None, "number", "text", "nil", "error", "other")
 

@@ -22,7 +22,7 @@ from typing import Final, NoReturn, Protocol, cast
 import hiredis
 
 from rtui.server.engine._name_table import NameTable
-from rtui.server.engine._scan import ScanEngine
+from rtui.server.engine._scan import SOCKET_WAITS_US, ScanEngine
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import TableWatch
@@ -85,7 +85,7 @@ class SocketDriver:
 
     def __init__(self, lane: Lane, engine: ScanEngine, thread: Executor) -> None:
         self._lane, self._engine, self._thread = lane, engine, thread
-        self._fd = lane.lend_socket().fileno()
+        self._fd = lane.lend_socket(SOCKET_WAITS_US).fileno()
         self._silence_us = round(lane.reply_timeout_s * 1e6)
 
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -218,11 +219,16 @@ class Lane(asyncio.BufferedProtocol):
         """Whether its bytes go over the socket as they are, without TLS."""
         return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
 
-    def lend_socket(self) -> socket.socket:
-        """Stop reading, and return a duplicate of the socket; only while idle, and not with TLS."""
+    def lend_socket(self, waits_us: int) -> socket.socket:
+        """Stop reading, and return a duplicate of the socket; only while idle, and not with TLS.
+
+        It blocks, for so long at most where there is nothing to read.
+        """
         assert self._transport is not None  # noqa: S101 - it is idle, and so open
         self._transport.pause_reading()
         self._lent = lent = cast("socket.socket", self._transport.get_extra_info("socket").dup())
+        lent.setblocking(True)
+        lent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", *divmod(waits_us, 1_000_000)))
         return lent
 
     def lend_stream(self, received: Callable[[memoryview], None]) -> asyncio.Transport:
@@ -235,6 +241,7 @@ class Lane(asyncio.BufferedProtocol):
         """Go on as usual; nothing may be pending any more, unless the connection has ended."""
         lent, self._lent = self._lent, None
         if isinstance(lent, socket.socket):
+            lent.setblocking(False)  # for the transport's socket, too
             lent.close()
             if self.is_open and self._transport is not None:
                 self._transport.resume_reading()
