@@ -23,6 +23,7 @@ from rtui.server.engine._pipeline cimport (
     SLICE_IS_OVER,
     Pipeline,
     feed,
+    has_room,
     has_work,
     send_next,
 )
@@ -118,7 +119,7 @@ cdef inline bint may_send(const Driver* driver, int64_t now) noexcept nogil:
         line.event == NONE
         and not driver.is_draining
         and not driver.is_interrupted
-        and line.requests.count < line.depth
+        and has_room(line)
         and line.free_at_us <= now
     )
 
@@ -213,7 +214,7 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
         if state != NONE:
             return state
         wait_us = end - now
-        if line.requests.count < line.depth and line.free_at_us > now and line.free_at_us - now < wait_us:
+        if has_room(line) and line.free_at_us > now and line.free_at_us - now < wait_us:
             wait_us = <int64_t>line.free_at_us - now + 1
         is_writing = line.output.start < line.output.end
         if line.requests.count and not is_writing and wait_us >= WAITS_AT_MOST_US:

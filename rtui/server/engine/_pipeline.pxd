@@ -63,6 +63,7 @@ cdef enum:
     MOST_WAITING_COUNTS = 6  # with more than so many COUNTs of keys waiting, no further ones are listed
     STUCK_AFTER = 1000  # replies in a row with the cursor they were asked with
     MOST_SAMPLES = 64
+    MOST_REQUESTS = 1024
 
 cdef enum Event:
     NONE = 0
@@ -109,8 +110,10 @@ cdef struct Pipeline:
     Template before_cursor
     Template before_count
     Template end_of_scan
-    uint32_t count  # of the next SCAN, and keys of a page
-    uint32_t depth  # writes that may be under way
+    uint32_t count  # of the next SCAN
+    uint32_t portion  # keys of a page
+    uint32_t most_under_way  # what writes under way may cost together, in keys
+    uint64_t under_way  # what they cost
     uint32_t width  # ranges that may be scanned side by side
     double key_gap_us  # between writes, for each key that a write costs
     double free_at_us
@@ -175,6 +178,13 @@ cdef inline int digits_of(uint64_t number) noexcept nogil:
     return digits
 
 
+cdef inline bint has_room(const Pipeline* line) noexcept nogil:
+    """Whether another write of the usual size may be under way."""
+    if not line.requests.count:
+        return True
+    return line.under_way + line.portion <= line.most_under_way and line.requests.count < MOST_REQUESTS
+
+
 cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
     """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory."""
     cdef Inspection* inspection = line.inspection
@@ -209,6 +219,10 @@ cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
         return -1
     written += more
     cost = (cost + 1) // 2
+    if inspection != NULL:  # a SCAN costs about a quarter of all that is asked about the keys that it lists
+        cost = (3 * cost + (count if scanned != NULL else 0) + 3) // 4
+    elif scanned != NULL:
+        cost = count
     if scanned != NULL:
         if not write_scan(line, scanned.cursor, count):
             return -1
@@ -216,8 +230,8 @@ cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
         scanned.is_under_way = True
         request.scanned, request.has_scan = scanned, True
         written += 1
-        cost = count if count > cost else cost
     request.commands, request.cost_keys, request.sent_us = written, cost, now_us
+    line.under_way += cost
     line.commands += written
     line.bytes_out += line.output.end - line.output.start - end
     if line.key_gap_us > 0:
@@ -254,6 +268,7 @@ cdef inline void drop(Pipeline* line) noexcept nogil:
     give_back(line)
     while line.requests.count:
         end_request(&line.requests)
+    line.under_way = 0
     clear_input(&line.input)
     line.output.start = line.output.end = 0
     begin_request(line)
@@ -406,7 +421,7 @@ cdef inline bint deliver(Pipeline* line, size_t count) noexcept nogil:
             line.name_bytes = <double>size / count
     line.delivered += kept
     if line.inspection != NULL:
-        return list_keys(line.inspection, kept, names.starts, names.lengths, line.count)
+        return list_keys(line.inspection, kept, names.starts, names.lengths, line.portion)
     return not kept or line.sink == NULL or line.sink(line.sink_owner, kept, names.starts, names.lengths)
 
 
@@ -469,6 +484,7 @@ cdef inline void feed(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept
                     return
                 finish_request(line, request, has_waited, now_us)
                 has_waited = False
+            line.under_way -= request.cost_keys
             end_request(&line.requests)
             begin_request(line)
             continue

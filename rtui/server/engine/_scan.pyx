@@ -53,6 +53,7 @@ from rtui.server.engine._pipeline cimport (
     feed,
     free_pipeline,
     give_back,
+    has_room,
     has_work,
     send_next,
 )
@@ -131,7 +132,8 @@ cdef class ScanEngine:
         self.line.before_cursor = template_of(scan.before_cursor)
         self.line.before_count = template_of(scan.before_count)
         self.line.end_of_scan = template_of(scan.end)
-        self.line.count, self.line.depth, self.line.width = 10, 1, 1
+        self.line.count = self.line.portion = self.line.most_under_way = 10
+        self.line.width = 1
         self.driver.line = &self.line
         self.driver.silence_us = 20_000_000
 
@@ -340,12 +342,13 @@ cdef class ScanEngine:
         self.inspection.recency_is_frequency = is_frequency
 
     def set_pace(
-        self, *, uint32_t count, uint32_t depth, uint32_t width, double key_gap_us, int64_t idle_us
+        self, *, uint32_t count, uint32_t portion, uint32_t most_under_way, uint32_t width, double key_gap_us, int64_t idle_us
     ):
-        """Set the keys of a write, the writes and ranges under way, and the time between writes for each key that a
-        write costs. `idle_us` is the round trip of a write that costs nothing."""
+        """Set COUNT, the keys that are asked about at once, what all writes under way may cost, in keys, the ranges that
+        are scanned side by side, and the time between writes for each key that a write costs. `idle_us` is the round trip of a write that costs nothing."""
         self.check()
-        self.line.count, self.line.depth, self.line.width = count, depth, width
+        self.line.count, self.line.portion = count, portion
+        self.line.most_under_way, self.line.width = most_under_way, width
         self.line.key_gap_us, self.line.idle_us = key_gap_us, idle_us
         if key_gap_us <= 0:
             self.line.free_at_us = 0
@@ -374,7 +377,7 @@ cdef class ScanEngine:
         """Return the bytes of the next write, empty where there is nothing to send now."""
         cdef int64_t now = now_us()
         self.check()
-        if self.line.event == NONE and self.line.requests.count < self.line.depth and self.line.free_at_us <= now:
+        if self.line.event == NONE and has_room(&self.line) and self.line.free_at_us <= now:
             if send_next(&self.line, now) < 0:
                 self.line.event = NO_MEMORY
         made = bytes_at(self.line.output.data + self.line.output.start, self.line.output.end - self.line.output.start)

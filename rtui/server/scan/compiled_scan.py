@@ -44,11 +44,14 @@ BUSY_LANE_S: Final = 0.001
 SLICE_US: Final = 200_000
 """Longest slice. A change of the control ends it at once, unless the server is silent."""
 
-MOST_DEPTH: Final = 256
-"""Writes under way at once at most, however long the link."""
-
 LINK_SHARE: Final = 0.7
 """At full pace over a link, writes are this share of the time apart that the server needs for one."""
+
+MOST_ASIDE: Final = 2_000
+"""With so many keys that Python asks about itself it is given the lane before the engine is done."""
+
+MOST_LISTED: Final = 16
+"""With more COUNTs of keys on the link than this, each write lists more keys than it asks about, at the same cost."""
 
 LEARNT_SAMPLES: Final = 16
 """Of each slice so many round trips are learnt from."""
@@ -296,7 +299,9 @@ class CompiledNodeScan(NodeScan):
 
     def _is_wanted(self, lane: Lane) -> bool:
         """Whether the engine is to come to an end, so that Python can use the lane."""
-        return not self._may_send or lane.is_wanted or self._asks_itself or self._loop.time() >= self.probe.due_at
+        is_due = self._loop.time() >= self.probe.due_at
+        has_many = self.source is not None and self.source.waiting >= MOST_ASIDE
+        return not self._may_send or lane.is_wanted or is_due or has_many
 
     async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
         """Wait for all replies under way, which are passed over."""
@@ -309,22 +314,25 @@ class CompiledNodeScan(NodeScan):
 
     def _prepare(self, engine: ScanEngine) -> None:
         """Set the pace, and what is asked."""
+        # At full pace two halves of what is allowed are under way, so that the server has the next write at hand.
         pacer = self.pacer
         pacer.pace = self._control.pace
         limits = pacer.pace.limits
         idle_us = (pacer.idle_s or 0.0) * 1e6
-        count, depth = pacer.count, limits.ahead
-        if not pacer.waits:  # two halves under way, so that the server has the next while the last is looked at
-            count, depth = max(MIN_COUNT, count // 2), 2 * depth
-        in_flight = int(idle_us * limits.duty / max(1.0, pacer.cost_us(count)))
+        on_link = idle_us * limits.duty / pacer.key_us
         gap_us = pacer.key_us / limits.duty
-        if not pacer.waits:  # over a link they must not arrive as one, but faster than they can be answered
-            gap_us = LINK_SHARE * gap_us if in_flight else 0.0
-        depth = min(MOST_DEPTH, depth + in_flight)
+        count = portion = pacer.count
+        if on_link > MOST_LISTED * count and self.source is not None:  # there are fewer ranges to list keys from
+            count, portion = 2 * count, 3 * count // 4
+        if not pacer.waits:  # over a link writes must not arrive as one, but faster than they can be answered
+            gap_us = LINK_SHARE * gap_us if on_link > count else 0.0
+            count, portion = max(MIN_COUNT, count // 2), max(MIN_COUNT, portion // 2)
+        most_under_way = limits.ahead * pacer.count + round(on_link)
         engine.set_pace(
             count=count,
-            depth=depth,
-            width=min(MAX_WIDTH, depth),
+            portion=portion,
+            most_under_way=most_under_way,
+            width=max(1, min(MAX_WIDTH, most_under_way // portion)),
             key_gap_us=gap_us,
             idle_us=round(idle_us),
         )
