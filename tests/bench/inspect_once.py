@@ -1,7 +1,7 @@
 """One inspection of a whole keyspace in a process of its own; prints what it took once connected, as JSON.
 
-`python -m tests.bench.inspect_once rtui PORT PACE` analyses everything, `estimate PORT KEYS` a sample of so many keys,
-`bare PORT COUNT` asks what an analysis asks, in the same way, and keeps nothing.
+`python -m tests.bench.inspect_once rtui PORT PACE [COLUMNS]` analyses everything, or these columns, `estimate
+PORT KEYS` a sample of so many keys, `bare PORT COUNT` asks what an analysis asks, in the same way, and keeps nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import hiredis
 
+from rtui.analysis.columns import parse_columns
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.analysis.report.members import Figure
@@ -133,14 +134,14 @@ def value(figure: Figure) -> float:
     return figure.value if isinstance(figure, Estimate) else float(figure)
 
 
-def main(kind: str, port: int, argument: str) -> dict[str, Any]:
+def main(kind: str, port: int, argument: str, columns: str = "all") -> dict[str, Any]:
     """Do one of the three."""
     if kind == "bare":
         return bare(port, int(argument))
     if kind == "rtui":
-        return asyncio.run(analysed(port, AnalysisOptions(pace=Pace(argument))))
+        return asyncio.run(analysed(port, AnalysisOptions(pace=Pace(argument), columns=parse_columns(columns))))
     return asyncio.run(analysed(port, AnalysisOptions(estimate_keys=int(argument))))
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])))
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])))

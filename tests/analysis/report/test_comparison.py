@@ -21,6 +21,7 @@ from tests.made_report import (
     made_report,
     node,
     partial_report,
+    sampled_report,
 )
 
 
@@ -46,6 +47,10 @@ def found(diff: Comparison, name: str) -> NamespaceChange:
 
 def test_a_report_and_itself_are_the_same() -> None:
     assert set(fates(compare(made_report(), made_report())).values()) == {Fate.SAME}
+
+
+def test_what_was_asked_of_some_keys_changes_nothing_that_is_compared() -> None:
+    assert set(fates(compare(made_report(), sampled_report())).values()) == {Fate.SAME}
 
 
 def test_what_became_of_each_namespace() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, parse_columns
-from rtui.analysis.estimates import as_estimate
+from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.formats.text import write_text
-from rtui.analysis.report.document import ColumnState, CoverageKind, Report, Scope
+from rtui.analysis.report.document import ColumnState, CoverageKind, HotSource, Report, Scope
 from rtui.analysis.report.tables.contents import tables
+from rtui.analysis.report.tables.keys import of_sample
 from rtui.keyspace.types import HASH, LIST, SET, SHORT_LENGTH, STRING, TYPES, ZSET
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.inspection.plan import LEFT_OUT
@@ -208,3 +209,17 @@ async def test_columns_that_are_left_out_are_not_asked(valkey: Server) -> None:
     assert report.summary.root.stats.keys == 1_000
     assert not any(record.note for records in report.summary.big.by_type_length.values() for record in records)
     assert all(one.length is not None for one in report.summary.types)
+
+
+async def test_access_counters_of_one_key_in_eight(lfu_server: Server) -> None:
+    client: Any = lfu_server.client()
+    fill(client, 2_000)
+    report = await report_of(lfu_server, columns=SAMPLED_COLUMNS, top=20)
+    frequency = report.summary.root.stats.frequency
+    assert frequency is not None
+    assert all(isinstance(one, Estimate) for one in frequency)
+    assert sum(as_estimate(one).value for one in frequency) == pytest.approx(2_000)
+    assert report.summary.root.stats.idle is None
+    assert report.hot.source is HotSource.FREQUENCY
+    assert of_sample(report) == "Only one key in 8 was asked for its access counter"
+    assert all(one.frequency is not None for one in report.summary.big.by_memory)
