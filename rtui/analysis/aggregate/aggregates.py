@@ -254,7 +254,9 @@ def _summed(
         slots=lists.slots,
         folded=reports.beyond_budget,
     )
-    return summary, root.keys
+    keys = root.keys
+    yield from patterns.release(slicer)
+    return summary, keys
 
 
 class Part(NamedTuple):

@@ -149,8 +149,9 @@ class _CliffSearch:
 
     def _strongest(self, least: float) -> _Span | None:
         size = len(self.bins) - 2
-        begins = [i for i in range(size) if i == 0 or self._is_step(i, max(0, i - 2), i)]
-        ends = {i for i in range(size) if self._is_step(i, i + 1, i + 3)}
+        filled = [i for i in range(size) if self._keys[i]]
+        begins = [i for i in filled if i == 0 or self._is_step(i, max(0, i - 2), i)]
+        ends = {i for i in filled if self._is_step(i, i + 1, i + 3)} if begins else set()
         found = [
             span
             for first in begins

@@ -90,6 +90,10 @@ class CountedPatterns(Protocol[N]):
     def by_type(self) -> Mapping[bytes | None, KeySums]:
         """What all keys of a type add up to, under None for those whose type is not known."""
 
+    def release(self, slicer: Slicer) -> Slices[None]:
+        """Free what is not needed any more: nothing can be read afterwards."""
+        ...
+
     def expiries(self, nodes: Sequence[N], slicer: Slicer) -> Slices[list[tuple[ExpiryBins, int]]]:
         """Return for each node when the keys at and below it expire, and the size of the largest of them."""
         ...

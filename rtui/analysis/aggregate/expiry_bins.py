@@ -14,9 +14,8 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 FINENESS: Final = 6
 """A bin is at most 2^-6 = 1/64 as wide as it is far from the start of the pass, and at least a minute."""
@@ -60,8 +59,7 @@ class ExpiryScale(dict[int, int]):
         return bisect_right(self.borders, minute)
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(NamedTuple):
     """Keys that expire within `width_min` minutes from `start_min`, in minutes since the epoch."""
 
     start_min: int

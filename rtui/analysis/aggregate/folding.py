@@ -13,8 +13,10 @@ report.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
@@ -91,12 +93,11 @@ def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]
     root = yield from _copy(tree, tree.root, slicer)
     nodes = [root]
     for node in nodes:  # grows while it is walked
-        _merge_light(node, root, tree.limits.children)
+        yield from _merge_light(node, root, tree.limits.children, slicer)
         nodes += node.children.values()
         yield from slicer.pause()
     if len(nodes) > budget:
-        _trim(root, budget)
-        yield from slicer.pause()
+        yield from _trim(root, budget, slicer)
     yield from _count_rows(root, tree.scale, slicer)
     return root
 
@@ -114,7 +115,7 @@ def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[Folded
     return made
 
 
-def _merge_light(parent: FoldedNode, root: FoldedNode, most_children: int) -> None:
+def _merge_light(parent: FoldedNode, root: FoldedNode, most_children: int, slicer: Slicer) -> Slices[None]:
     """Merge the light names of a crowded namespace into `{*}`."""
     named = [name for name in parent.children if not is_generic_name(name)]
     if not parent.is_crowded and len(named) <= most_children:
@@ -124,6 +125,7 @@ def _merge_light(parent: FoldedNode, root: FoldedNode, most_children: int) -> No
         if not FINAL.is_reached(child, parent, root):
             del parent.children[name]
             _merge_as(parent, (ANY, name[1], NodeKind.PATTERN), child)
+            yield from slicer.pause()
 
 
 def _merge_as(parent: FoldedNode, name: Name, child: FoldedNode) -> None:
@@ -151,17 +153,25 @@ def _merge(target: FoldedNode, node: FoldedNode) -> None:
             _merge_as(target, name, child)
 
 
-def _trim(root: FoldedNode, budget: int) -> None:
+def _trim(root: FoldedNode, budget: int, slicer: Slicer) -> Slices[None]:
     """Keep the heaviest nodes, ties by their names, and merge all others into those for the rest of their parents."""
     all_keys, all_bytes = float(max(1, root.keys)), float(max(1, root.bytes))
-    ranked: list[tuple[float, tuple[Name, ...], FoldedNode]] = []
+    by_weight: defaultdict[float, list[tuple[tuple[Name, ...], FoldedNode]]] = defaultdict(list)
     paths: list[tuple[tuple[Name, ...], FoldedNode]] = [((), root)]
     for path, node in paths:  # grows while it is walked
         if node.kind is not NodeKind.OTHER:
-            ranked.append((-max(node.keys / all_keys, node.bytes / all_bytes), path, node))
+            by_weight[max(node.keys / all_keys, node.bytes / all_bytes)].append((path, node))
         paths += [((*path, name), child) for name, child in node.children.items()]
-    ranked.sort(key=lambda one: one[:2])
-    kept = {node for *_, node in ranked[:budget]}
+        yield from slicer.pause()
+    kept: set[FoldedNode] = set()
+    for weight in sorted(by_weight, reverse=True):
+        alike, left = by_weight[weight], budget - len(kept)
+        if len(alike) > left:  # names decide only here
+            alike = nsmallest(left, alike, key=itemgetter(0))
+        kept.update(node for _, node in alike)
+        if len(kept) == budget:
+            break
+    yield from slicer.pause()
     parents = [root]
     for parent in parents:  # grows while it is walked
         for name, child in list(parent.children.items()):
@@ -170,6 +180,7 @@ def _trim(root: FoldedNode, budget: int) -> None:
             elif child.kind is not NodeKind.OTHER:
                 del parent.children[name]
                 _merge_as(parent, (REST, b"", NodeKind.OTHER), child)
+        yield from slicer.pause()
 
 
 def _count_rows(node: FoldedNode, scale: ExpiryScale, slicer: Slicer) -> Slices[None]:
