@@ -64,6 +64,7 @@ cdef enum:
     STUCK_AFTER = 1000  # replies in a row with the cursor they were asked with
     MOST_SAMPLES = 64
     MOST_REQUESTS = 1024
+    LATE_US = 1000  # so much is made up for where a write goes out later than the pace allows it
 
 cdef enum Event:
     NONE = 0
@@ -235,7 +236,8 @@ cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
     line.commands += written
     line.bytes_out += line.output.end - line.output.start - end
     if line.key_gap_us > 0:
-        line.free_at_us = now_us if now_us > line.free_at_us else line.free_at_us
+        if line.free_at_us < now_us - LATE_US:
+            line.free_at_us = now_us - LATE_US
         line.free_at_us += line.key_gap_us * cost
     return 1
 
