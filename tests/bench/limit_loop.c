@@ -2,7 +2,8 @@
 
    limit_loop PORT COUNT COMMANDS: one write holds the questions about the last page and the next SCAN; two writes are under
    way, one in each half of the keyspace (a cursor's lowest bit says in which half it is), so that the server never waits.
-   COMMANDS are letters: t TYPE, p PTTL, i OBJECT IDLETIME, f OBJECT FREQ, m MEMORY USAGE. Prints keys and seconds. */
+   COMMANDS are letters: t TYPE, p PTTL, i OBJECT IDLETIME, f OBJECT FREQ, m MEMORY USAGE,
+   x EXISTS, which costs what the length does. Prints keys and seconds. */
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -98,6 +99,7 @@ static const char *before(char letter) {
         case 'p': return "*2\r\n$4\r\nPTTL\r\n$";
         case 'i': return "*3\r\n$6\r\nOBJECT\r\n$8\r\nIDLETIME\r\n$";
         case 'f': return "*3\r\n$6\r\nOBJECT\r\n$4\r\nFREQ\r\n$";
+        case 'x': return "*2\r\n$6\r\nEXISTS\r\n$";
         default: return "*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n$";
     }
 }
