@@ -223,3 +223,11 @@ async def test_access_counters_of_one_key_in_eight(lfu_server: Server) -> None:
     assert report.hot.source is HotSource.FREQUENCY
     assert of_sample(report) == "Only one key in 8 was asked for its access counter"
     assert all(one.frequency is not None for one in report.summary.big.by_memory)
+
+
+async def test_the_longest_keys_over_tls(tls_server: Server) -> None:
+    fill(tls_server.client(), 3_000)
+    every = await report_of(tls_server, columns=EVERYTHING, top=20)
+    some = await report_of(tls_server, columns=SAMPLED_COLUMNS, top=20)
+    assert some.summary.big.length_not_asked == {}
+    assert [one.key for one in some.summary.big.by_length] == [one.key for one in every.summary.big.by_length]
