@@ -16,6 +16,7 @@ of names and set `repeats_possible`; see `Ranges`.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ EARLY_KEYS: Final = 64 * 1000
 RECENT_KEYS: Final = 2 * 1000
 """About so many keys of a range's last pages are remembered, and at least its last page."""
 
-Hashes: TypeAlias = tuple[int, ...]
+Hashes: TypeAlias = "array[int]"
 """Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
 
 
@@ -163,7 +164,7 @@ class Ranges:
         self._early: list[tuple[int, int, Hashes]] = []
         """What pages delivered that may be from between two positions before their own range, ahead of ranges there."""
         before = Range(CursorSpan(0, ordered[0].start if ordered else 0), 0, has_border=False)
-        before.remember_recent(tuple(map(hash, first_keys)), before.end)
+        before.remember_recent(array("q", map(hash, first_keys)), before.end)
         self._sources = [before, *self._ranges] if first_keys else self._ranges
         """Whose pages a page may repeat."""
 
@@ -229,7 +230,7 @@ class Ranges:
             self._notice_repeats(one, first, before, fresh)
         if one.is_done:
             self._early = [early for early in self._early if self._is_under_way(early[0], early[1])]
-        page = tuple(map(hash, keys))
+        page = array("q", map(hash, keys))
         if page and first < one.start and self._is_under_way(first, one.start):
             if sum(len(hashes) for _, _, hashes in self._early) + len(page) > EARLY_KEYS:
                 self.repeats_possible = True
