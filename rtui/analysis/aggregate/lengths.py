@@ -78,6 +78,7 @@ class Lengths:
             found[key_type] = figures.keys(known)
             if key_type in counts.uncertain and key_type in types:
                 asked = self._standing[key_type].count if key_type in self._standing else 0
-                guess = as_estimate(figures.among(counts.sampled.get(key_type, 0), asked, types[key_type].keys))
+                above = counts.sampled.get(key_type, 0)  # some by their memory, though their length is not known
+                guess = as_estimate(figures.among(above, max(asked, above), types[key_type].keys))
                 found[key_type] = Estimate(max(guess.low, known), max(guess.value, known), max(guess.high, known))
         return found

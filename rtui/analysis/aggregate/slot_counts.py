@@ -33,6 +33,9 @@ TAG_BYTES: Final = 1 << 20
 REPORTED_TAGS: Final = 100
 """How many tags a report lists."""
 
+MAX_SUM: Final = (1 << 64) - 1
+"""The largest sum of bytes that a report holds."""
+
 _SLOT_MASK: Final = SLOTS - 1
 _match_tag: Final = re.compile(rb"[^{]*\{([^}]+)\}").match
 """Matches a key that has a hash tag: what stands between the first { and the first } after it, if anything does."""
@@ -78,10 +81,15 @@ class SlotCounts:
         knows_none = unmeasured > 0 and unmeasured == self._keys.total()
         return SlotsReport(
             keys=by_slot(self._keys),
-            memory_bytes=None if knows_none else array("Q", self._memory),
+            memory_bytes=None if knows_none else sums_by_slot(self._memory),
             tags=self._tags.heaviest(REPORTED_TAGS),
             unmeasured=by_slot(self._unmeasured) if unmeasured and not knows_none else None,
         )
+
+
+def sums_by_slot(sums: Sequence[int]) -> array[int]:
+    """Return sums of bytes; one that no memory can hold, which a server at fault may send, is the largest number."""
+    return array("Q", sums if max(sums) <= MAX_SUM else [min(one, MAX_SUM) for one in sums])
 
 
 class HeavyTags:

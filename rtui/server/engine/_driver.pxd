@@ -25,6 +25,7 @@ from rtui.server.engine._pipeline cimport (
     feed,
     has_room,
     has_work,
+    is_awaiting,
     send_next,
 )
 from rtui.server.engine._replies cimport make_room
@@ -70,8 +71,12 @@ cdef extern from *:
     static inline ssize_t rtui_send(int fd, const void *from, size_t size) {
         return send(fd, from, size, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
+    static inline void rtui_set_flag(int *flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELAXED); }
+    static inline int rtui_flag(const int *flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }
     #endif
     """
+    void set_flag "rtui_set_flag"(int*, int) noexcept nogil
+    int flag "rtui_flag"(const int*) noexcept nogil
     int64_t now_us "rtui_now_us"() noexcept nogil
     int64_t epoch_ms "rtui_epoch_ms"() noexcept nogil
     int wait_for "rtui_wait"(int, int, int64_t) noexcept nogil
@@ -92,7 +97,7 @@ cdef struct Driver:
     int64_t silence_us  # a server that owes replies for so long is given up
     int64_t last_data_us
     bint is_draining  # nothing more is sent
-    int is_interrupted  # set by another thread: the slice ends
+    int is_interrupted  # a flag that another thread sets: the slice ends
 
 
 cdef inline void count_done(Driver* driver) noexcept nogil:
@@ -118,7 +123,7 @@ cdef inline bint may_send(const Driver* driver, int64_t now) noexcept nogil:
     return (
         line.event == NONE
         and not driver.is_draining
-        and not driver.is_interrupted
+        and not flag(&driver.is_interrupted)
         and has_room(line)
         and line.free_at_us <= now
     )
@@ -180,14 +185,14 @@ cdef inline int state_at(Driver* driver, int64_t now, int64_t end) noexcept nogi
     cdef Pipeline* line = driver.line
     if line.event != NONE:
         return line.event
-    if not line.requests.count:
-        if driver.is_draining:
-            return IS_DRAINED
-        if not has_work(line):
-            return IS_DONE
-    elif now - driver.last_data_us > driver.silence_us:
-        return IS_SILENT
-    return SLICE_IS_OVER if now >= end or driver.is_interrupted or is_full(line) else NONE
+    if is_awaiting(line):
+        if now - driver.last_data_us > driver.silence_us:
+            return IS_SILENT
+    elif driver.is_draining:
+        return IS_DRAINED
+    elif not has_work(line):
+        return IS_DONE
+    return SLICE_IS_OVER if now >= end or flag(&driver.is_interrupted) or is_full(line) else NONE
 
 
 cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
@@ -202,7 +207,7 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
         while may_send(driver, now):
             if not line.requests.count:
                 driver.last_data_us = now
-            ready = send_next(line, now)
+            ready = send_next(line, now, epoch_ms())
             if ready < 0:
                 line.event = NO_MEMORY
             if ready <= 0:

@@ -233,6 +233,19 @@ cdef inline int64_t write_first(Output* output, const Inspection* one, Page* pag
     return written
 
 
+cdef inline uint8_t still_asked(const Inspection* one, const Key* key) noexcept nogil:
+    """Return what of that which was to be asked of a key may still be, since it waited."""
+    cdef const KeyType* key_type = &one.types[key.type]
+    cdef uint8_t asked = key.asked
+    if not key_type.asked[key.is_sampled] & (1 << ASKS_MEMORY):
+        asked &= ~(1 << ASKS_MEMORY)
+    if key_type.before_key.before == NULL:
+        asked &= ~(1 << ASKS_LENGTH)
+    if not one.encoding_every:
+        asked &= ~(1 << ASKS_ENCODING)
+    return asked
+
+
 cdef inline int64_t write_second(Output* output, const Inspection* one, Page* page) noexcept nogil:
     """Write the questions of the second stage about a page; return how many, -1 where there is no memory."""
     cdef size_t index
@@ -240,11 +253,16 @@ cdef inline int64_t write_second(Output* output, const Inspection* one, Page* pa
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
+        key.asked = still_asked(one, key)
+        if key.asked:
+            key.is_gone = False
         if key.asked & (1 << ASKS_MEMORY):
+            key.known &= ~KNOWS_MEMORY
             if not write_request(output, &one.before_key[ASKS_MEMORY], key):
                 return -1
             written += 1
         if key.asked & (1 << ASKS_LENGTH):
+            key.known &= ~KNOWS_LENGTH
             if not write_request(output, &one.types[key.type].before_key, key):
                 return -1
             written += 1
@@ -264,7 +282,10 @@ cdef inline int decided(Inspection* one, int column, Key* key, const Reply* repl
         return one.decide(one.owner, column, key, reply)
     if reply.length >= 9 and memcmp(reply.text, b"WRONGTYPE", 9) == 0:
         return IS_GONE
-    hash = hash_bytes(one.tree.seed + (reply.length << 8) + column, reply.text, reply.length)
+    hash = one.tree.seed + (<uint64_t>reply.length << 8) + column
+    if column == ASKS_LENGTH:  # a command of its own for each type
+        hash += <uint64_t>key.type << 40
+    hash = hash_bytes(hash, reply.text, reply.length)
     for index in range(one.decision_count):
         if one.decisions[index].hash == hash:
             return one.decisions[index].what
@@ -277,9 +298,9 @@ cdef inline int decided(Inspection* one, int column, Key* key, const Reply* repl
 
 
 cdef inline int32_t find_type(Inspection* one, const uint8_t* name, size_t length) noexcept nogil:
-    """Return the number of a type in the engine, a new one if need be; -1 where there is no room.
+    """Return the number of a type in the engine, a new one if need be; -1 where there is no memory.
 
-    The first type, without a name, is that of keys whose type is not known.
+    The first type, without a name, is that of keys whose type is not known. It is returned where there are too many.
     """
     cdef int32_t index
     cdef KeyType* grown
@@ -287,7 +308,7 @@ cdef inline int32_t find_type(Inspection* one, const uint8_t* name, size_t lengt
         if one.types[index].length == length and memcmp(one.types[index].name, name, length) == 0:
             return index
     if one.type_count == MOST_TYPES:
-        return -1
+        return 0
     grown = <KeyType*>realloc(one.types, (one.type_count + 1) * sizeof(KeyType))
     if grown == NULL:
         return -1
@@ -372,12 +393,13 @@ cdef inline int answer_second(Inspection* one, Key* key, int column, const Reply
                 key.is_gone = True
             return 0
     elif reply.kind == TEXT and column == ASKS_ENCODING and 0 < reply.length <= MOST_NAME:
+        key.asked &= ~(1 << ASKS_ENCODING)  # it is counted, however often the rest is asked
         return 0 if count_encoding(&one.types[key.type], reply.text, reply.length) else IS_FAILURE
     elif reply.kind == NIL and column != ASKS_LENGTH:
         what = IS_GONE
     if not what:
         what = decided(one, column, key, reply)
-    if what == IS_GONE:
+    if what == IS_GONE and column != ASKS_ENCODING:
         key.is_gone = True
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
@@ -399,7 +421,7 @@ cdef inline bint is_own_read(const Inspection* one, const Key* key) noexcept nog
 
 
 cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
-    """Choose what is asked of the keys of a page next; False where there is no memory."""
+    """Choose what is asked of the keys of a page next; False where there is no memory, and the page is freed."""
     cdef size_t index, kept = 0
     cdef uint8_t all_asked = 0
     cdef Key* key
@@ -415,6 +437,7 @@ cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
         key_type = &one.types[key.type]
         if key_type.is_exported or is_own_read(one, key):
             if not add_row(&one.exported, key, key.name, key.length):
+                free(page)
                 return False
             one.exported.items[one.exported.count - 1].asked_at_ms = page.asked_at_ms
             continue
@@ -449,6 +472,14 @@ cdef inline bint enters(const Floor* floor, int64_t value, const Key* key, bint 
     return order < 0 or (order == 0 and key.length <= floor.length)
 
 
+cdef inline void leave_out(KeyType* key_type, const Key* key) noexcept nogil:
+    """Note how much memory a key has whose length is not known, and that is not asked again."""
+    if not key.known & KNOWS_MEMORY:
+        key_type.left_out_unknown = True
+    elif key.memory_bytes > key_type.left_out_memory:
+        key_type.left_out_memory = key.memory_bytes
+
+
 cdef inline bint asks_late(Inspection* one, const Key* key) noexcept nogil:
     """Whether the length of a key is to be asked although it is not sampled; see `late_lengths` in Python."""
     cdef bint is_asked
@@ -464,10 +495,7 @@ cdef inline bint asks_late(Inspection* one, const Key* key) noexcept nogil:
         one.wants_python = one.wants_python or not key_type.late_left
         key_type.late_asked += 1
         return True
-    if not key.known & KNOWS_MEMORY:
-        key_type.left_out_unknown = True
-    elif key.memory_bytes > key_type.left_out_memory:
-        key_type.left_out_memory = key.memory_bytes
+    leave_out(key_type, key)
     return False
 
 
@@ -478,12 +506,15 @@ cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
-        was_asked = page.is_late or key.asked & (1 << ASKS_LENGTH)
+        was_asked = key.asked & (1 << ASKS_LENGTH)
         key.asked = 0
-        if not (key.is_sampled or key.is_gone or was_asked or key.known & KNOWS_LENGTH):
-            if asks_late(one, key):
-                key.asked = 1 << ASKS_LENGTH
-                is_complete = False
+        if key.is_sampled or key.is_gone or key.known & KNOWS_LENGTH:
+            continue
+        if page.is_late:
+            leave_out(&one.types[key.type], key)
+        elif not was_asked and asks_late(one, key):
+            key.asked = 1 << ASKS_LENGTH
+            is_complete = False
     page.is_late = True
     push(&one.done if is_complete else &one.typed, page)
 

@@ -190,8 +190,11 @@ cdef inline void end_request(Requests* requests) noexcept nogil:
 cdef inline uint8_t* reserve(Output* output, size_t size) noexcept nogil:
     """Return where so many bytes may be written, after which `end` is to be moved; NULL where there is no memory."""
     cdef uint8_t* grown
-    if output.start == output.end:
-        output.start = output.end = 0
+    cdef size_t used = output.end - output.start
+    if used <= output.start:
+        if used:
+            memcpy(output.data, output.data + output.start, used)
+        output.start, output.end = 0, used
     if size > output.capacity - output.end:
         grown = <uint8_t*>realloc(output.data, 2 * (output.end + size))
         if grown == NULL:

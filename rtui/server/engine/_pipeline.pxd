@@ -78,10 +78,11 @@ cdef enum Event:
     SERVER_IS_BUSY = 8
     HAS_FAILED = 9  # Python has raised an exception
     NO_MEMORY = 10
-    NO_PAGE = 11  # the reply to SCAN in `odd_at`, `odd_length` of the input is no page of keys
+    NO_PAGE = 11  # the reply to SCAN in `odd_length` bytes at the start of the input is no page of keys
     NOT_IN_ORDER = 12
     IS_STUCK = 13
-    UNASKED = 14  # a reply to nothing, in `odd_at`, `odd_length`
+    UNASKED = 14  # a reply to nothing, in `odd_length`
+    TOO_LONG = 15  # a reply has more than `most_reply_bytes`
 
 cdef struct Sample:  # of a round trip
     int64_t cost_keys
@@ -124,8 +125,8 @@ cdef struct Pipeline:
     uint32_t stuck
     int event
     int error
-    size_t odd_at
     size_t odd_length
+    size_t most_reply_bytes
     Sample samples[MOST_SAMPLES]
     uint32_t sample_count
     uint64_t commands
@@ -139,8 +140,11 @@ cdef struct Pipeline:
 
 
 cdef inline void free_pipeline(Pipeline* line) noexcept nogil:
-    """Free all but the ranges, the inspection and the groups, which belong to others."""
-    drop(line)
+    """Free all but the ranges, the inspection and the groups, which belong to others and may be gone."""
+    cdef size_t index
+    for index in range(line.requests.count):
+        free(request_at(&line.requests, index).first)
+        free(request_at(&line.requests, index).second)
     free(line.input.data)
     free(line.output.data)
     free(line.requests.items)
@@ -154,6 +158,11 @@ cdef inline bint has_work(const Pipeline* line) noexcept nogil:
     if line.inspection != NULL and line.inspection.listed.keys + line.inspection.typed.keys:
         return True
     return next_range(line.ranges, line.width) != NULL
+
+
+cdef inline bint is_awaiting(const Pipeline* line) noexcept nogil:
+    """Whether replies, or the rest of one that has begun, are still to come."""
+    return line.requests.count > 0 or line.input.start < line.input.end
 
 
 cdef inline bint write_scan(Pipeline* line, uint64_t cursor, uint32_t count) noexcept nogil:
@@ -186,39 +195,44 @@ cdef inline bint has_room(const Pipeline* line) noexcept nogil:
     return line.under_way + line.portion <= line.most_under_way and line.requests.count < MOST_REQUESTS
 
 
-cdef inline int send_next(Pipeline* line, int64_t now_us) noexcept nogil:
-    """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory."""
+cdef inline int send_next(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept nogil:
+    """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory.
+
+    Pages of keys about which nothing may be asked any more go on at once, and nothing may have been appended then.
+    """
     cdef Inspection* inspection = line.inspection
     cdef Range* scanned = NULL
-    cdef Page* first = NULL
-    cdef Page* second = NULL
     cdef Request* request
-    cdef size_t end = line.output.end - line.output.start
+    cdef size_t end = line.output.end - line.output.start, waiting = 0
     cdef int64_t written = 0, more = 0
     cdef uint32_t count = line.count, cost = 0
     if line.name_bytes * count > PAGE_BYTES:
         count = <uint32_t>(PAGE_BYTES / line.name_bytes)
     count = 1 if count < 1 else MOST_COUNT if count > MOST_COUNT else count
-    if inspection == NULL or inspection.listed.keys + inspection.typed.keys <= MOST_WAITING_COUNTS * count:
-        scanned = next_range(line.ranges, line.width)
     if inspection != NULL:
-        first, second = pop(&inspection.listed), pop(&inspection.typed)
-    if scanned == NULL and first == NULL and second == NULL:
+        waiting = inspection.listed.keys + inspection.typed.keys
+    if waiting <= MOST_WAITING_COUNTS * count:
+        scanned = next_range(line.ranges, line.width)
+    if scanned == NULL and not waiting:
         return 0
     request = add_request(&line.requests)
     if request == NULL:
-        return -1  # the pages are lost, and with them the engine
-    request.first, request.second = first, second
-    if first != NULL:
+        return -1
+    if inspection != NULL:
+        request.first, request.second = pop(&inspection.listed), pop(&inspection.typed)
+    if request.first != NULL:
         request.asked = inspection.first
-        written = write_first(&line.output, inspection, first)
-        cost += <uint32_t>first.count
-    if second != NULL:
-        more = write_second(&line.output, inspection, second)
-        cost += <uint32_t>second.count
+        written = write_first(&line.output, inspection, request.first)
+        cost += <uint32_t>request.first.count
+    if request.second != NULL:
+        more = write_second(&line.output, inspection, request.second)
+        cost += <uint32_t>request.second.count
     if written < 0 or more < 0:
         return -1
     written += more
+    if not written and scanned == NULL:
+        line.requests.count -= 1
+        return 1 if keep_pages(line, request, epoch_ms) else -1
     cost = (cost + 1) // 2
     if inspection != NULL:  # a SCAN costs about a quarter of all that is asked about the keys that it lists
         cost = (3 * cost + (count if scanned != NULL else 0) + 3) // 4
@@ -272,8 +286,22 @@ cdef inline void drop(Pipeline* line) noexcept nogil:
         end_request(&line.requests)
     line.under_way = 0
     clear_input(&line.input)
+    line.odd_length = 0
     line.output.start = line.output.end = 0
     begin_request(line)
+    if line.inspection != NULL:
+        line.inspection.decision_count = 0
+    if line.event != NO_MEMORY:
+        line.event = NONE
+
+
+cdef inline void resume(Pipeline* line) noexcept nogil:
+    """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over."""
+    give_back(line)
+    line.input.start += line.odd_length
+    line.odd_length = 0
+    if line.event != NO_MEMORY:
+        line.event = NONE
 
 
 cdef inline void read_questions(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
@@ -427,6 +455,12 @@ cdef inline bint deliver(Pipeline* line, size_t count) noexcept nogil:
     return not kept or line.sink == NULL or line.sink(line.sink_owner, kept, names.starts, names.lengths)
 
 
+cdef inline void keep_odd(Pipeline* line, const Reply* reply) noexcept nogil:
+    """Leave a reply at the start of the input for Python to look at."""
+    line.input.start = reply.at
+    line.odd_length = reply.end - reply.at
+
+
 cdef inline void read_scan(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
     """Take the keys of a page, and move its range on."""
     cdef uint64_t cursor = 0
@@ -451,7 +485,7 @@ cdef inline void read_scan(Pipeline* line, Request* request, const Reply* reply)
         line.event = NO_MEMORY
     else:
         line.event = NO_PAGE
-        line.odd_at, line.odd_length = reply.at, reply.end - reply.at
+        keep_odd(line, reply)
 
 
 cdef inline void finish_request(Pipeline* line, Request* request, bint has_waited, int64_t now_us) noexcept nogil:
@@ -492,13 +526,15 @@ cdef inline void feed(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept
             continue
         found = read_reply(&line.input, &reply)
         if found == INCOMPLETE:
+            if line.input.end - line.input.start > line.most_reply_bytes:
+                line.event = TOO_LONG
             return
         if found == BAD:
             line.event = NO_PROTOCOL
             return
         if request == NULL:
             line.event = UNASKED
-            line.odd_at, line.odd_length = reply.at, reply.end - reply.at
+            keep_odd(line, &reply)
             return
         line.answered += 1
         if request.is_void:

@@ -111,8 +111,11 @@ cdef inline int find_line(const Input* input, size_t start, size_t* stop) noexce
     found = <const uint8_t*>memchr(input.data + start, b'\n', there if there < MOST_LINE else MOST_LINE)
     if found == NULL:
         return INCOMPLETE if there < MOST_LINE else BAD
-    stop[0] = found - input.data - 1
-    return COMPLETE if stop[0] > start and input.data[stop[0]] == b'\r' else BAD
+    stop[0] = found - input.data
+    if stop[0] - start < 2 or input.data[stop[0] - 1] != b'\r':
+        return BAD
+    stop[0] -= 1
+    return COMPLETE
 
 
 cdef inline int walk_over(Input* input, size_t* stop) noexcept nogil:

@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from rtui.server.engine._core cimport PatternTable, SlotTable, sketch_object
-from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, count_done, drive, epoch_ms, now_us
+from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, count_done, drive, epoch_ms, now_us, set_flag
 from rtui.server.engine._inspection cimport (
     IS_FAILURE,
     MOST_KEY_BYTES,
@@ -29,6 +29,7 @@ from rtui.server.engine._pages cimport (
     ALL_COLUMNS,
     ASKS_ENCODING,
     ASKS_LENGTH,
+    ASKS_MEMORY,
     FIRST_COLUMNS,
     KNOWS_FREQUENCY,
     KNOWS_IDLE,
@@ -52,9 +53,10 @@ from rtui.server.engine._pipeline cimport (
     drop,
     feed,
     free_pipeline,
-    give_back,
     has_room,
     has_work,
+    is_awaiting,
+    resume,
     send_next,
 )
 from rtui.server.engine._ranges cimport CompiledRanges
@@ -67,6 +69,9 @@ if MAX_BULK_KEY_BYTES != MOST_KEY_BYTES:
     raise ImportError("the compiled engine was built for another guard")
 
 SOCKET_WAITS_US = WAITS_AT_MOST_US
+
+cdef enum:
+    MOST_REPLY_BYTES = 512 << 20  # of one reply, as a lane has it
 
 cdef tuple KINDS = (None, "number", "text", "nil", "error", "other")
 
@@ -122,7 +127,7 @@ cdef class ScanEngine:
     cdef object answers
     cdef list kept
     cdef object failure
-    cdef bint is_driving
+    cdef bint is_at_work
 
     def __cinit__(self, CompiledRanges ranges not None, scan):
         if type(scan) is not ScanTemplate:
@@ -136,6 +141,7 @@ cdef class ScanEngine:
         self.line.width = 1
         self.driver.line = &self.line
         self.driver.silence_us = 20_000_000
+        self.line.most_reply_bytes = MOST_REPLY_BYTES
 
     def __dealloc__(self):
         cdef int32_t index
@@ -163,7 +169,7 @@ cdef class ScanEngine:
         free(self.inspection.by_recency.name)
 
     cdef int check(self) except -1:
-        if self.is_driving:
+        if self.is_at_work:
             raise RuntimeError("the engine is at work")
         return 0
 
@@ -218,6 +224,7 @@ cdef class ScanEngine:
         """Ask this of every key first, pairs of a column and a template: of those not sampled, and of those that are."""
         cdef int is_sampled, at
         self.check()
+        self.inspection.decision_count = 0  # since rights may have changed
         for is_sampled, wanted in enumerate((columns, sampled_columns)):
             if len(wanted) > FIRST_COLUMNS:
                 raise ValueError("too many columns")
@@ -267,15 +274,20 @@ cdef class ScanEngine:
         if not 0 <= number < self.inspection.type_count:
             raise IndexError(number)
         one = &self.inspection.types[number]
-        one.asked[0], one.asked[1] = asked
-        one.before_key.before = NULL
+        for columns in asked:
+            if columns & ~(1 << ASKS_MEMORY | 1 << ASKS_LENGTH):
+                raise ValueError("no such columns")
+            if columns & (1 << ASKS_MEMORY) and self.inspection.before_key[ASKS_MEMORY].before == NULL:
+                raise ValueError("there is no command for memory")
+            if columns & (1 << ASKS_LENGTH) and length is None:
+                raise ValueError("there is no command for lengths")
+        memset(&one.before_key, 0, sizeof(Template))
         if length is not None:
             if type(length) is not KeyTemplate:
                 raise TypeError("the engine sends templates of the guard only")
             self.kept.append(length)
             one.before_key = template_of(length.before)
-        elif (one.asked[0] | one.asked[1]) & (1 << ASKS_LENGTH):
-            raise ValueError("there is no command for lengths")
+        one.asked[0], one.asked[1] = asked
         one.number = self.patterns.type_number(self.type_name(number))
         one.is_exported, one.is_removed_when_empty = is_exported, is_removed_when_empty
         one.length_is_memory = length_is_memory
@@ -328,6 +340,7 @@ cdef class ScanEngine:
         cdef KeyType* one
         cdef list found = []
         self.check()
+        self.inspection.wants_python = False
         for index in range(self.inspection.type_count):
             one = &self.inspection.types[index]
             found.append((one.late_seen, one.late_asked, None if one.left_out_unknown else one.left_out_memory))
@@ -358,58 +371,97 @@ cdef class ScanEngine:
     def drive(self, int fd, int64_t slice_us, int64_t silence_us, *, bint is_draining):
         """Ask and answer over a socket for so long, without the GIL; return the event that ended it."""
         cdef int event
-        self.check()
-        self.is_driving = True
+        self.begin()
         self.driver.is_draining, self.driver.silence_us = is_draining, silence_us
-        try:
-            with nogil:
-                event = drive(&self.driver, fd, slice_us)
-        finally:
-            self.is_driving = False
-            self.driver.is_interrupted = self.inspection.wants_python = False
+        with nogil:
+            event = drive(&self.driver, fd, slice_us)
+            set_flag(&self.driver.is_interrupted, 0)
+        self.is_at_work = False
         return self.ended(event)
 
     def interrupt(self):
         """End the slice soon; from any thread."""
-        self.driver.is_interrupted = True
+        set_flag(&self.driver.is_interrupted, 1)
 
     def next_write(self):
         """Return the bytes of the next write, empty where there is nothing to send now."""
         cdef int64_t now = now_us()
-        self.check()
-        if self.line.event == NONE and has_room(&self.line) and self.line.free_at_us <= now:
-            if send_next(&self.line, now) < 0:
+        cdef int outcome = 1
+        self.begin()
+        with nogil:
+            while (
+                outcome > 0 and self.line.event == NONE and self.line.output.start == self.line.output.end
+                and has_room(&self.line) and self.line.free_at_us <= now
+            ):
+                outcome = send_next(&self.line, now, epoch_ms())
+            if outcome < 0:
                 self.line.event = NO_MEMORY
+            count_done(&self.driver)
+        self.is_at_work = False
+        if self.line.event == NO_MEMORY:
+            self.ended(NO_MEMORY)
         made = bytes_at(self.line.output.data + self.line.output.start, self.line.output.end - self.line.output.start)
         self.line.output.start = self.line.output.end = 0
         return made
 
-    def feed(self, const uint8_t[::1] received):
-        """Take bytes that have arrived, and return the event that came of them."""
+    def feed(self, const uint8_t[::1] received, at_ms=None):
+        """Take bytes that have arrived, in ms since the epoch or now, and return the event that came of them.
+
+        While there is one already they are kept until `resume`.
+        """
         cdef size_t size = received.shape[0]
+        cdef const uint8_t* start = &received[0] if size else NULL
+        cdef int64_t moment_ms = epoch_ms() if at_ms is None else at_ms
+        cdef int before = self.line.event
+        self.begin()
+        with nogil:
+            if not make_room(&self.line.input, size):
+                self.line.event = NO_MEMORY
+            elif size:
+                memcpy(self.line.input.data + self.line.input.end, start, size)
+                self.line.input.end += size
+                self.line.bytes_in += size
+            if before == NONE:
+                feed(&self.line, now_us(), moment_ms)
+            count_done(&self.driver)
+        self.is_at_work = False
+        return before if before != NONE and self.line.event != NO_MEMORY else self.ended(self.line.event)
+
+    cdef int begin(self) except -1:
+        """Begin to work, unless it is at work already, or memory was short once."""
         self.check()
-        if not make_room(&self.line.input, size):
-            self.line.event = NO_MEMORY
-        elif size:
-            memcpy(self.line.input.data + self.line.input.end, &received[0], size)
-            self.line.input.end += size
-            self.line.bytes_in += size
-        feed(&self.line, now_us(), epoch_ms())
-        count_done(&self.driver)
-        event = self.line.event
-        if event == NONE and self.inspection.wants_python:
-            event, self.inspection.wants_python = SLICE_IS_OVER, False
-        return self.ended(event)
+        if self.line.event == NO_MEMORY or (self.patterns is not None and self.patterns.is_broken):
+            raise MemoryError
+        self.is_at_work = True
+        return 0
 
     cdef object ended(self, int event):
         if event == HAS_FAILED and self.failure is not None:
             failure, self.failure = self.failure, None
             raise failure
-        if event == NO_MEMORY:
+        if event in (NO_MEMORY, HAS_FAILED):
+            self.line.event = NO_MEMORY
             if self.patterns is not None:
                 self.patterns.is_broken = True
             raise MemoryError
         return event
+
+    @property
+    def event(self):
+        """What has happened since the last `resume`, 0 for nothing; SLICE_IS_OVER where `take_late` should be called."""
+        if self.line.event == NONE and self.inspection.wants_python:
+            return SLICE_IS_OVER
+        return self.line.event
+
+    @property
+    def most_reply_bytes(self):
+        """A longer reply than this is an event."""
+        return self.line.most_reply_bytes
+
+    @most_reply_bytes.setter
+    def most_reply_bytes(self, size_t most):
+        self.check()
+        self.line.most_reply_bytes = most
 
     @property
     def wait_us(self):
@@ -418,9 +470,9 @@ cdef class ScanEngine:
         return rest if rest > 0 else 0
 
     @property
-    def under_way(self):
-        """Writes that await replies."""
-        return self.line.requests.count
+    def is_awaiting(self):
+        """Whether replies, or the rest of one that has begun, are still to come."""
+        return bool(is_awaiting(&self.line))
 
     @property
     def has_work(self):
@@ -433,23 +485,24 @@ cdef class ScanEngine:
         return self.inspection.listed.keys + self.inspection.typed.keys
 
     def resume(self):
-        """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over."""
+        """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over.
+
+        Those that have arrived already are looked at by the next `feed` or `drive`.
+        """
         self.check()
-        give_back(&self.line)
-        self.line.event = NONE
+        resume(&self.line)
 
     def drop(self):
         """Forget the connection; what was under way is asked again on another one."""
         self.check()
         drop(&self.line)
-        self.line.event = NONE
 
     def odd_reply(self):
         """Return the reply that was no page of keys, or that nobody asked for, as it came."""
         self.check()
         if self.line.event not in (NO_PAGE, UNASKED):
             return b""
-        return bytes_at(self.line.input.data + self.line.odd_at, self.line.odd_length)
+        return bytes_at(self.line.input.data + self.line.input.start, self.line.odd_length)
 
     @property
     def error(self):

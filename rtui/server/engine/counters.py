@@ -13,7 +13,7 @@ from functools import partial
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.pattern_counts import Counters, pure_counters
 from rtui.analysis.aggregate.pattern_tree import Limits
-from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags
+from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags, sums_by_slot
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
 from rtui.keyspace.slices import Slicer, Slices, Steps
@@ -113,7 +113,7 @@ class CompiledSlotCounts:
         knows_none = any(unmeasured) and unmeasured == keys
         return SlotsReport(
             keys=array("Q", keys),
-            memory_bytes=None if knows_none else array("Q", memory),
+            memory_bytes=None if knows_none else sums_by_slot(memory),
             tags=self._tags.heaviest(REPORTED_TAGS),
             unmeasured=array("Q", unmeasured) if any(unmeasured) and not knows_none else None,
         )

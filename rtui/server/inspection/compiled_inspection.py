@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere, CountedType
@@ -192,7 +193,7 @@ class CompiledInspection:
         if taken.unread:
             findings.add_unread(taken.unread)
         for batch, _ in self._batches(taken.exported):
-            self._pipeline.go_on(batch)
+            self._pipeline.go_on(replace(batch, note=""))  # its memory may yet be asked
         for batch, asked_at_s in self._batches(taken.largest):
             findings.big.rank(batch, asked_at_s)
             self._has_new_floors = True
@@ -200,7 +201,7 @@ class CompiledInspection:
         self._slots.add_tags(tags, sizes)
         self._slots.add_tags(tags_of_others, None)
         for key_type, (seen, asked, left_out) in taken.late:
-            if seen and self._plan.samples_lengths(key_type):
+            if (seen or left_out != -1) and self._plan.samples_lengths(key_type):
                 self._has_new_floors = True
                 late.count(key_type, seen=seen, asked=asked)
                 if left_out != -1:

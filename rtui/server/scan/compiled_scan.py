@@ -53,6 +53,8 @@ MOST_ASIDE: Final = 2_000
 MOST_LISTED: Final = 16
 """With more COUNTs of keys on the link than this, each write lists more keys than it asks about, at the same cost."""
 
+NOT_THE_PROTOCOL: Final = "What it sends is not the Redis protocol."
+
 LEARNT_SAMPLES: Final = 16
 """Of each slice so many round trips are learnt from."""
 
@@ -71,6 +73,7 @@ class Event(IntEnum):
     NOT_IN_ORDER = 12
     IS_STUCK = 13
     UNASKED = 14
+    TOO_LONG = 15
 
 
 class Driver(Protocol):
@@ -88,6 +91,7 @@ class SocketDriver:
 
     def __init__(self, lane: Lane, engine: ScanEngine, thread: Executor) -> None:
         self._lane, self._engine, self._thread = lane, engine, thread
+        engine.most_reply_bytes = lane.max_reply_bytes
         self._fd = lane.lend_socket(SOCKET_WAITS_US).fileno()
         self._silence_us = round(lane.reply_timeout_s * 1e6)
 
@@ -102,7 +106,9 @@ class SocketDriver:
             return await asyncio.shield(working)
         except asyncio.CancelledError:
             self._engine.interrupt()
-            await asyncio.wait([working])
+            while not working.done():
+                with contextlib.suppress(asyncio.CancelledError):  # again
+                    await asyncio.wait([working])
             raise
 
     def close(self) -> None:
@@ -115,11 +121,11 @@ class StreamDriver:
 
     def __init__(self, lane: Lane, engine: ScanEngine) -> None:
         self._lane, self._engine = lane, engine
+        engine.most_reply_bytes = lane.max_reply_bytes
         self._loop = asyncio.get_running_loop()
         self._transport = lane.lend_stream(self._received)
         self._arrived = asyncio.Event()
         lane.closed.add_done_callback(self._closed)
-        self._event = 0
         self._failure: Exception | None = None
         self._last_data_s = self._loop.time()
 
@@ -127,7 +133,7 @@ class StreamDriver:
         if data:
             self._last_data_s = self._loop.time()
         try:
-            self._event = self._engine.feed(data)
+            self._engine.feed(data)
         except Exception as error:  # noqa: BLE001 - raised by `drive`, which has called for it
             self._failure = error
         self._arrived.set()
@@ -145,15 +151,14 @@ class StreamDriver:
                 raise failure
             if not self._lane.is_open:
                 return Event.HAS_CLOSED
-            if self._event:
-                event, self._event = self._event, 0
-                return event
+            if self._engine.event:
+                return self._engine.event
             if not is_draining:
                 self._send()
-            if not self._engine.under_way and (is_draining or not self._engine.has_work):
+            if not self._engine.is_awaiting and (is_draining or not self._engine.has_work):
                 return Event.IS_DRAINED if is_draining else Event.IS_DONE
             now_s = self._loop.time()
-            if self._engine.under_way and now_s - self._last_data_s > self._lane.reply_timeout_s:
+            if self._engine.is_awaiting and now_s - self._last_data_s > self._lane.reply_timeout_s:
                 return Event.IS_SILENT
             if now_s >= end_s:
                 return Event.SLICE_IS_OVER
@@ -165,7 +170,7 @@ class StreamDriver:
 
     def _send(self) -> None:
         while not self._transport.is_closing():
-            if not self._engine.under_way:
+            if not self._engine.is_awaiting:
                 self._last_data_s = self._loop.time()
             write = self._engine.next_write()
             if not write:
@@ -261,7 +266,7 @@ class CompiledNodeScan(NodeScan):
                 await self._drain(lane, engine, driver)
             raise
         finally:
-            if engine.under_way and lane.is_open:  # cancelled
+            if engine.is_awaiting and lane.is_open:  # cancelled
                 lane.fail(ConnectionLost("It was given up in the middle of a write."))
             if not lane.is_open:
                 engine.drop()
@@ -305,11 +310,11 @@ class CompiledNodeScan(NodeScan):
 
     async def _drain(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
         """Wait for all replies under way, which are passed over."""
-        while engine.under_way:
+        while engine.is_awaiting:
             event = Event(await driver.drive(SLICE_US, is_draining=True))
             if event is not Event.SLICE_IS_OVER:
                 break
-        if engine.under_way:
+        if engine.is_awaiting:
             lane.fail(ConnectionLost("It did not answer what it was asked."))
 
     def _prepare(self, engine: ScanEngine) -> None:
@@ -369,24 +374,32 @@ class CompiledNodeScan(NodeScan):
                 raise CursorOrderError
             case Event.IS_STUCK:
                 raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
-            case Event.NO_PAGE:
-                scan_page(_parsed(engine.odd_reply()))
-                raise ScanRefusedError("What the server answers to SCAN is not a page of keys.")
-            case Event.UNASKED:
-                lane.handle_unexpected(_parsed(engine.odd_reply()))
+            case Event.NO_PAGE | Event.UNASKED:
+                _read_odd(event, lane, engine.odd_reply())
             case Event.HAS_BROKEN:
                 lane.fail(ConnectionLost(f"The connection broke: {os.strerror(engine.error)}."))
             case Event.IS_SILENT:
                 happened = f"The server has owed an answer for {lane.reply_timeout_s:g} s."
                 lane.fail(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
+            case Event.TOO_LONG:
+                lane.fail(ConnectionLost(f"It sent more than {lane.max_reply_bytes >> 20} MiB in one answer."))
             case Event.NO_PROTOCOL:
-                lane.fail(ConnectionLost("What it sends is not the Redis protocol.", kind=FailureKind.PROTOCOL))
+                lane.fail(ConnectionLost(NOT_THE_PROTOCOL, kind=FailureKind.PROTOCOL))
         lane.fail(ConnectionLost("The server closed the connection."))
         raise lane.closed.result()
 
 
-def _parsed(reply: bytes) -> Reply:
-    """Parse a whole reply that came as bytes."""
+def _read_odd(event: Event, lane: Lane, reply: bytes) -> None:
+    """Raise what a reply means that is no page of keys, or end the connection over it."""
     reader = hiredis.Reader(replyError=ServerError)
-    reader.feed(reply)
-    return cast("Reply", reader.gets())
+    try:
+        reader.feed(reply)
+        parsed = cast("Reply", reader.gets())
+    except hiredis.ProtocolError:  # such as a number that is none, inside of a list
+        lane.fail(ConnectionLost(NOT_THE_PROTOCOL, kind=FailureKind.PROTOCOL))
+        return
+    if event is Event.UNASKED:
+        lane.handle_unexpected(parsed)
+        return
+    scan_page(parsed)
+    raise ScanRefusedError("What the server answers to SCAN is not a page of keys.")

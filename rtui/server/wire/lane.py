@@ -215,6 +215,11 @@ class Lane(asyncio.BufferedProtocol):
         return self._reply_timeout_s
 
     @property
+    def max_reply_bytes(self) -> int:
+        """A server that sends a longer reply is given up."""
+        return self._max_reply_bytes
+
+    @property
     def has_socket(self) -> bool:
         """Whether its bytes go over the socket as they are, without TLS."""
         return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
@@ -225,8 +230,9 @@ class Lane(asyncio.BufferedProtocol):
         It blocks, for so long at most where there is nothing to read.
         """
         assert self._transport is not None  # noqa: S101 - it is idle, and so open
+        lent = cast("socket.socket", self._transport.get_extra_info("socket").dup())
         self._transport.pause_reading()
-        self._lent = lent = cast("socket.socket", self._transport.get_extra_info("socket").dup())
+        self._lent = lent
         lent.setblocking(True)
         lent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", *divmod(waits_us, 1_000_000)))
         return lent

@@ -1,0 +1,189 @@
+"""The engine of a scan without a socket: the same results as the pure pipeline, whatever a server answers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
+from rtui.keyspace.slices import Slicer, finish
+from rtui.server.engine import is_built
+from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
+from rtui.server.scan.ranges import CursorSpan
+from rtui.server.wire.identity import NoTouch
+from tests.server.engine.comparing import summary_of
+from tests.server.scan.table import Table
+
+if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
+    assert is_built(), "the compiled engine was not built"
+elif not is_built():
+    pytest.skip("the compiled engine was not built", allow_module_level=True)
+
+from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.scan.compiled_ranges import CompiledRanges
+from tests.server.engine.model_server import FACTS, Answers, CompiledRun, ModelServer, Setting, identity, inspect_pure
+
+SERVERS = (
+    identity("valkey", (9, 1, 0)),
+    identity("redis", (8, 10, 0)),
+    identity("redis", (7, 0, 15)),
+    identity("redis", (6, 2, 0), "allkeys-lfu"),
+    identity("valkey", (8, 1, 0), "volatile-lfu"),
+)
+
+SPECIAL_NAMES = (b"", b"\r\n", b"$3\r\n", b"*2\r\n", b"none", b"{}", b"{", b":::", b"x" * 300, bytes(range(256)))
+
+COLUMNS = (
+    EVERYTHING,
+    replace(SAMPLED_COLUMNS, encoding=Asked.NONE),
+    replace(ALL_COLUMNS, encoding=Asked.NONE),
+    Columns(Asked.NONE, Asked.ALL, Asked.NONE, Asked.SAMPLED, Asked.NONE),
+    Columns(Asked.ALL, Asked.NONE, Asked.SAMPLED, Asked.NONE, Asked.ALL),
+)
+FAULTS = ("gone", "odd", "denied keys", "large")
+
+
+def name(rng: Random) -> bytes:
+    """A name of a key, some of them often."""
+    match rng.randrange(5):
+        case 0:
+            return rng.choice(SPECIAL_NAMES)
+        case 1:
+            return b"{tag%d}:%d" % (rng.randrange(3), rng.randrange(10))
+        case 2:
+            return rng.randbytes(rng.randrange(12))
+    return b"user:%d:cart" % rng.randrange(300)
+
+
+def case_of(rng: Random) -> tuple[Setting, list[list[bytes]], Answers]:
+    """An inspection, the pages of SCAN, and what is said of the keys."""
+    columns = rng.choice(COLUMNS)
+    setting = Setting(
+        columns=columns,
+        identity=rng.choice(SERVERS),
+        no_touch=rng.choice(list(NoTouch)),
+        first_sampled=rng.randrange(8) if columns.is_sampling else 0,
+        top=rng.choice((1, 3, 100))
+        if columns.length is not Asked.SAMPLED
+        else 100,  # with fewer it is a matter of order
+        count=rng.choice((1, 7, 100)),
+        depth=rng.randint(1, 5),
+    )
+    pages = [[name(rng) for _ in range(rng.randrange(30))] for _ in range(rng.randint(1, 8))]
+    if columns.is_sampling:  # whether a key that comes twice is sampled is a matter of order
+        pages = [[one + b":%d.%d" % (at, index) for index, one in enumerate(page)] for at, page in enumerate(pages)]
+    faults = frozenset(fault for fault in FAULTS if rng.random() < 0.4)
+    return setting, pages, Answers(rng.randrange(2**32), faults, rng.choice((2, 3)))
+
+
+def told(pipeline: InspectionPipeline) -> dict[str, Any]:
+    """What came of an inspection apart from the summary."""
+    findings = pipeline.findings
+    return {
+        "keys": findings.keys,
+        "vanished": findings.vanished_keys,
+        "names only": findings.unread_keys,
+        "own reads": pipeline.own_read_keys,
+        "waiting": pipeline.waiting,
+    }
+
+
+def compare(pure: InspectionPipeline, compiled: InspectionPipeline) -> None:
+    """Fail unless both have found the same."""
+    assert told(pure) == told(compiled)
+    assert summary_of(pure.findings, None) == summary_of(compiled.findings, None)
+
+
+SEEDS = st.integers(0, 2**64)
+
+any_seed = settings(max_examples=60, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+
+
+@any_seed
+@given(SEEDS)
+def test_the_same_results_as_the_pure_pipeline(seed: int) -> None:
+    rng = Random(seed)
+    setting, pages, answers = case_of(rng)
+    pure = inspect_pure(setting, ModelServer(pages, answers))
+    run = CompiledRun(setting, ModelServer(pages, answers), rng)
+    compare(pure, run.run(longest_piece=rng.choice((1, 5, 100, 10**6))))
+
+
+@any_seed
+@given(SEEDS)
+def test_nothing_is_lost_or_counted_twice_where_a_server_is_busy_and_connections_end(seed: int) -> None:
+    rng = Random(seed)
+    setting, pages, answers = case_of(rng)
+    pure = inspect_pure(setting, ModelServer(pages, answers))
+    busy = frozenset(rng.sample(range(300), rng.randrange(20)))
+    run = CompiledRun(setting, ModelServer(pages, answers, busy), rng)
+    compare(pure, run.run(longest_piece=rng.choice((20, 200, 10**6)), losses=rng.randrange(5)))
+
+
+@any_seed
+@given(SEEDS)
+def test_commands_that_are_denied_on_the_way(seed: int) -> None:
+    rng = Random(seed)
+    setting, pages, answers = case_of(rng)
+    denied = rng.sample(("TYPE", "PTTL", "OBJECT IDLETIME", "OBJECT FREQ", "MEMORY USAGE", "HLEN", "LLEN", "STRLEN"), 3)
+    answers = replace(answers, faults=answers.faults - {"odd"} | set(denied))
+    setting = replace(setting, columns=replace(setting.columns, length=rng.choice((Asked.ALL, Asked.NONE))))
+    pure = inspect_pure(setting, ModelServer(pages, answers))
+    server = ModelServer(pages, answers)
+    compiled = CompiledRun(setting, server, rng).run(longest_piece=100)
+    assert told(pure) == told(compiled)
+    verdicts = {command: compiled.plan.capabilities.allows(command) for command in denied}
+    assert verdicts == {command: pure.plan.capabilities.allows(command) for command in denied}
+
+
+@pytest.mark.parametrize("sampling", [True, False])
+def test_keys_of_which_nothing_may_be_asked_are_counted(sampling: bool) -> None:
+    columns = SAMPLED_COLUMNS if sampling else EVERYTHING
+    setting = Setting(columns=columns, denied=FACTS, no_touch=NoTouch.DENIED)
+    pages = [[b"key:%d" % (100 * at + number) for number in range(25)] for at in range(5)]
+    run = CompiledRun(setting, server := ModelServer(pages, Answers(1)), Random(1))
+    compare(inspect_pure(setting, ModelServer(pages, Answers(1))), run.run())
+    assert run.pipeline.findings.keys == 125
+    assert set(server.asked) == {"SCAN"}
+
+
+def test_names_that_are_too_long_are_not_asked_about() -> None:
+    setting = Setting(columns=EVERYTHING)
+    pages = [[b"a", b"b" * 65_536, b"c" * 65_537], [b"d" * 100_000], [b"e" * 70_000, b"f"], [b"g" * 60_000] * 5]
+    run = CompiledRun(setting, ModelServer(pages, Answers(2)), Random(2))
+    compare(inspect_pure(setting, ModelServer(pages, Answers(2))), run.run(longest_piece=30_000))
+    assert run.pipeline.findings.unread_keys == 3
+
+
+def test_ranges_that_are_scanned_side_by_side() -> None:
+    rng = Random(3)
+    names = [b"user:%d" % number for number in range(2_000)]
+    table = Table({one: rng.randrange(POSITION_END) for one in names}, bits=10)
+    server = ModelServer([], Answers(3, frozenset({"gone"})), scan=table.scan)
+    spans = [CursorSpan(start, end) for start, end in equal_ranges(8)]
+    run = CompiledRun(Setting(), server, rng, CompiledRanges(Dialect.STANDALONE, spans))
+    compare(inspect_pure(Setting(), ModelServer([names], server.answers)), run.run(longest_piece=5_000, losses=5))
+    assert run.losses
+    assert run.ranges.is_done
+    assert not run.ranges.repeats_possible
+
+
+def test_a_connection_may_be_lost_at_any_byte() -> None:
+    setting = Setting(columns=EVERYTHING, count=3, depth=2)
+    pages, answers = [[b"a", b"b:1", b"{c}:1"], [b"b:2", b"b:3"]], Answers(5, frozenset({"gone"}), protocol=3)
+    pure = inspect_pure(setting, ModelServer(pages, answers))
+    run = CompiledRun(setting, ModelServer(pages, answers), Random(0))
+    compare(pure, run.run())
+    size = run.received
+    assert size > 300
+    for lost_after in range(1, size):
+        run = CompiledRun(setting, ModelServer(pages, answers), Random(0))
+        assert told(run.run(longest_piece=1, lose_after=lost_after)) == told(pure)
+        assert run.losses == 1
+        assert finish(run.pipeline.findings.patterns.snapshot(10, Slicer())) is not None
