@@ -121,6 +121,7 @@ def head(
         columns=columns,
         notes=tuple(texts),
         rtui_version=__version__,
+        engine="compiled" if pipeline.is_compiled else "pure",
     )
 
 
