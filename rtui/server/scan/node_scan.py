@@ -33,7 +33,8 @@ QUERIES_PER_COUNT: Final = 2
 """A write holds queries about up to so many times the keys of its SCAN: pages overshoot COUNT."""
 
 MAX_WAITING_COUNTS: Final = 6
-"""With more than so many COUNTs of keys waiting for queries, no further keys are listed."""
+"""With more than so many COUNTs of keys waiting for queries, no further keys are listed; over a long link with more
+than two for each call that may be under way."""
 
 PAGE_BYTES: Final = 4 << 20
 """About so many bytes of names are asked for in one page: COUNT is smaller where names are long."""
@@ -310,7 +311,7 @@ class NodeScan:
             return False
         source = self.source
         count = max(1, min(self.pacer.count, int(PAGE_BYTES / max(1.0, self._name_bytes))))
-        is_behind = source is not None and source.unsent > MAX_WAITING_COUNTS * count
+        is_behind = source is not None and source.unsent > count * max(MAX_WAITING_COUNTS, 2 * self.pacer.depth)
         one = None if is_behind else self._idle_range()
         queries = None if source is None else source.next_write(QUERIES_PER_COUNT * count)
         if one is None and queries is None and source is not None and source.waiting and not self._requests.working:
