@@ -10,7 +10,8 @@ from cpython.pythread cimport PyThread_acquire_lock, PyThread_release_lock, PyTh
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t, uint8_t
 
-from rtui.server.engine._inspection cimport Inspection, count_page
+from rtui.server.engine._counting cimport count_page
+from rtui.server.engine._inspection cimport Inspection
 from rtui.server.engine._pages cimport Page, pop
 from rtui.server.engine._pipeline cimport (
     HAS_BROKEN,

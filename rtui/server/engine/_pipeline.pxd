@@ -10,11 +10,10 @@ under way be asked again; replies to it that still arrive are passed over.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from rtui.server.engine._inspection cimport (
-    IS_BUSY,
     IS_FAILURE,
     Inspection,
     Template,
@@ -46,16 +45,8 @@ from rtui.server.engine._pages cimport (
     reserve,
 )
 from rtui.server.engine._ranges cimport RANGE_NO_MEMORY, RANGE_OK, Range, RangeSet, advance, next_range
-from rtui.server.engine._replies cimport (
-    BAD,
-    INCOMPLETE,
-    OTHER,
-    Input,
-    Reply,
-    clear_input,
-    parse_number,
-    read_reply,
-)
+from rtui.server.engine._replies cimport BAD, INCOMPLETE, Input, Reply, clear_input, read_reply
+from rtui.server.engine._scan_reply cimport Names, free_names, read_page
 
 cdef enum:
     MOST_COUNT = 1000  # of a SCAN
@@ -75,24 +66,17 @@ cdef enum Event:
     HAS_BROKEN = 5  # the connection; `error` is errno
     IS_SILENT = 6
     NO_PROTOCOL = 7
-    SERVER_IS_BUSY = 8
-    HAS_FAILED = 9  # Python has raised an exception
-    NO_MEMORY = 10
-    NO_PAGE = 11  # the reply to SCAN in `odd_length` bytes at the start of the input is no page of keys
-    NOT_IN_ORDER = 12
-    IS_STUCK = 13
-    UNASKED = 14  # a reply to nothing, in `odd_length`
-    TOO_LONG = 15  # a reply has more than `most_reply_bytes`
+    HAS_FAILED = 8  # Python has raised an exception
+    NO_MEMORY = 9
+    NO_PAGE = 10  # the reply to SCAN in `odd_length` bytes at the start of the input is no page of keys
+    NOT_IN_ORDER = 11
+    IS_STUCK = 12
+    UNASKED = 13  # a reply to nothing, in `odd_length`
+    TOO_LONG = 14  # a reply has more than `most_reply_bytes`
 
 cdef struct Sample:  # of a round trip
     int64_t cost_keys
     int64_t round_trip_us  # -1 where it was not seen in time
-
-cdef struct Names:  # of one page of SCAN
-    const uint8_t** starts
-    size_t* lengths
-    uint8_t* keep
-    size_t capacity
 
 ctypedef bint (*Sink)(void* owner, size_t count, const uint8_t** names, const size_t* lengths) noexcept nogil
 
@@ -148,9 +132,7 @@ cdef inline void free_pipeline(Pipeline* line) noexcept nogil:
     free(line.input.data)
     free(line.output.data)
     free(line.requests.items)
-    free(line.names.starts)
-    free(line.names.lengths)
-    free(line.names.keep)
+    free_names(&line.names)
 
 
 cdef inline bint has_work(const Pipeline* line) noexcept nogil:
@@ -317,7 +299,7 @@ cdef inline void read_questions(Pipeline* line, Request* request, const Reply* r
         what = answer_second(one, key, line.column, reply)
         line.column += 1
     if what:
-        line.event = SERVER_IS_BUSY if what == IS_BUSY else HAS_FAILED
+        line.event = HAS_FAILED
         give_back(line)
 
 
@@ -358,81 +340,6 @@ cdef inline bint keep_pages(Pipeline* line, Request* request, int64_t epoch_ms) 
         first.asked_at_ms = epoch_ms
         return after_first(line.inspection, first)
     return True
-
-
-cdef inline bint reserve_names(Names* names, size_t count) noexcept nogil:
-    cdef void* grown
-    if count <= names.capacity:
-        return True
-    grown = realloc(names.starts, 2 * count * sizeof(uint8_t*))
-    if grown == NULL:
-        return False
-    names.starts = <const uint8_t**>grown
-    grown = realloc(names.lengths, 2 * count * sizeof(size_t))
-    if grown == NULL:
-        return False
-    names.lengths = <size_t*>grown
-    grown = realloc(names.keep, 2 * count)
-    if grown == NULL:
-        return False
-    names.keep = <uint8_t*>grown
-    names.capacity = 2 * count
-    return True
-
-
-cdef inline int64_t header_of(const uint8_t** at, const uint8_t* end, uint8_t mark) noexcept nogil:
-    """Return the number behind a mark and move on behind its line, -1 where something else is there.
-
-    The reply was walked over, so its lines end where they should.
-    """
-    cdef const uint8_t* start = at[0] + 1
-    cdef const uint8_t* stop = start
-    cdef int64_t number
-    if at[0] >= end or at[0][0] != mark:
-        return -1
-    while stop < end and stop[0] != 13:
-        stop += 1
-    if parse_number(start, stop - start, &number) == BAD or number < 0:
-        return -1
-    at[0] = stop + 2
-    return number
-
-
-cdef inline int read_page(Names* names, const Reply* reply, uint64_t* cursor, bint* is_in_range, size_t* count) noexcept nogil:
-    """Find cursor and names in a reply to SCAN; 1, 0 where it is no page of keys, -1 where there is no memory."""
-    cdef const uint8_t* at = reply.text
-    cdef const uint8_t* end = reply.text + reply.length
-    cdef int64_t length, many, index
-    cdef uint64_t value = 0
-    cdef uint8_t digit
-    if reply.kind != OTHER or header_of(&at, end, b'*') != 2:
-        return 0
-    length = header_of(&at, end, b'$')
-    if length < 1 or length > 20:
-        return 0
-    is_in_range[0] = True
-    for index in range(length):
-        digit = <uint8_t>(at[index] - 48)
-        if digit > 9:
-            return 0
-        if value > (<uint64_t>-1 - digit) // 10:
-            return 0
-        value = 10 * value + digit
-    cursor[0] = value
-    at += length + 2
-    many = header_of(&at, end, b'*')
-    if many < 0 or many > reply.length:
-        return 0
-    if not reserve_names(names, <size_t>many):
-        return -1
-    for index in range(many):
-        length = header_of(&at, end, b'$')
-        if length < 0 or length > end - at:
-            return 0
-        names.starts[index], names.lengths[index] = at, <size_t>length
-        at += length + 2
-    count[0] = <size_t>many
-    return 1
 
 
 cdef inline bint deliver(Pipeline* line, size_t count) noexcept nogil:

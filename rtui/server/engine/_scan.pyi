@@ -13,9 +13,6 @@ EngineRow: TypeAlias = tuple[bytes, bytes | None, int | None, int | None, int | 
 
 TypeCounts: TypeAlias = tuple[bytes, int | None, int, Sketch | None, Sketch | None, dict[bytes, int]]
 
-SOCKET_WAITS_US: int
-"""How long the socket that the engine is driven over waits for something to read."""
-
 class Answers(Protocol):
     def decide(self, column: int, key_type: bytes | None, kind: Kind, value: bytes | int | None) -> int: ...
 
@@ -59,6 +56,8 @@ class ScanEngine:
     most_reply_bytes: int
     @property
     def event(self) -> int: ...
+    @property
+    def socket_waits_us(self) -> int: ...
     @property
     def wait_us(self) -> int: ...
     @property

@@ -12,6 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from rtui.server.engine._core cimport PatternTable, SlotTable, sketch_object
+from rtui.server.engine._counting cimport free_scratch
 from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, count_done, drive, epoch_ms, now_us, set_flag
 from rtui.server.engine._inspection cimport (
     IS_FAILURE,
@@ -22,7 +23,6 @@ from rtui.server.engine._inspection cimport (
     KeyType,
     Template,
     find_type,
-    free_scratch,
 )
 from rtui.server.engine._name_table cimport NameGroups, NameTable, add_names
 from rtui.server.engine._pages cimport (
@@ -67,8 +67,6 @@ from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTempl
 
 if MAX_BULK_KEY_BYTES != MOST_KEY_BYTES:
     raise ImportError("the compiled engine was built for another guard")
-
-SOCKET_WAITS_US = WAITS_AT_MOST_US
 
 cdef enum:
     MOST_REPLY_BYTES = 512 << 20  # of one reply, as a lane has it
@@ -462,6 +460,11 @@ cdef class ScanEngine:
     def most_reply_bytes(self, size_t most):
         self.check()
         self.line.most_reply_bytes = most
+
+    @property
+    def socket_waits_us(self):
+        """How long the socket that it is driven over waits for something to read."""
+        return WAITS_AT_MOST_US
 
     @property
     def wait_us(self):

@@ -16,9 +16,9 @@ from typing import Final
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan
+from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import RtuiError
 from tests.server.engine.comparing import STARTED_S, summary_of
 from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, page

@@ -32,10 +32,10 @@ from rtui.server.inspection.compiled_inspection import CompiledInspection
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import Plan
 from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.scan.compiled_scan import Event
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
