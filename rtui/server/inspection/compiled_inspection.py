@@ -55,8 +55,8 @@ LATE_AT_ONCE: Final = 256
 """After so many lengths of a type that are asked late, it is looked anew of which keys they are asked."""
 
 
-MOMENT_MS: Final = 100
-"""Keys that were asked within so long count as asked at the same moment in the lists of largest keys."""
+MOMENT_MS: Final = 125
+"""Keys that Python goes on with or ranks, and that were asked within so long, count as asked at the same moment."""
 
 
 class Taken(NamedTuple):
@@ -238,6 +238,7 @@ class CompiledInspection:
                     lengths=None if lengths[0] is None else lengths,
                     note=memory_note(self._plan.memory(types[0])) if memory_bytes[0] is None else "",
                     is_sampled=is_sampled[0],
+                    asked_at_s=-(-asked_at_ms[0] // MOMENT_MS) * MOMENT_MS / 1000,
                 ),
                 asked_at_ms[0] / 1000,
             )
