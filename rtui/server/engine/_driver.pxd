@@ -92,7 +92,7 @@ cdef enum:
     MOST_UNREAD_BYTES = 4 << 20
 
 cdef struct Driver:
-    Pipeline* line
+    Pipeline* pipeline
     PyThread_type_lock pattern_lock  # NULL where nothing is inspected
     PyThread_type_lock slot_lock
     int64_t silence_us  # a server that owes replies for so long is given up
@@ -103,7 +103,7 @@ cdef struct Driver:
 
 cdef inline void count_done(Driver* driver) noexcept nogil:
     """Count the pages about which all is known."""
-    cdef Inspection* one = driver.line.inspection
+    cdef Inspection* one = driver.pipeline.inspection
     cdef Page* page
     if one == NULL or one.done.first == NULL:
         return
@@ -112,7 +112,7 @@ cdef inline void count_done(Driver* driver) noexcept nogil:
     page = pop(&one.done)
     while page != NULL:
         if not count_page(one, page):
-            driver.line.event = NO_MEMORY
+            driver.pipeline.event = NO_MEMORY
             break
         page = pop(&one.done)
     PyThread_release_lock(driver.slot_lock)
@@ -120,58 +120,58 @@ cdef inline void count_done(Driver* driver) noexcept nogil:
 
 
 cdef inline bint may_send(const Driver* driver, int64_t now) noexcept nogil:
-    cdef const Pipeline* line = driver.line
+    cdef const Pipeline* pipeline = driver.pipeline
     return (
-        line.event == NONE
+        pipeline.event == NONE
         and not driver.is_draining
         and not flag(&driver.is_interrupted)
-        and has_room(line)
-        and line.free_at_us <= now
+        and has_room(pipeline)
+        and pipeline.free_at_us <= now
     )
 
 
 cdef inline bint write_out(Driver* driver, int fd) noexcept nogil:
     """Send what the socket takes; False where it is broken."""
-    cdef Pipeline* line = driver.line
+    cdef Pipeline* pipeline = driver.pipeline
     cdef ssize_t sent
-    while line.output.start < line.output.end:
-        sent = send(fd, line.output.data + line.output.start, line.output.end - line.output.start)
+    while pipeline.output.start < pipeline.output.end:
+        sent = send(fd, pipeline.output.data + pipeline.output.start, pipeline.output.end - pipeline.output.start)
         if sent < 0:
             if errno == EINTR:
                 continue
             if errno == EAGAIN:
                 return True
-            line.event, line.error = HAS_BROKEN, errno
+            pipeline.event, pipeline.error = HAS_BROKEN, errno
             return False
-        line.output.start += sent
+        pipeline.output.start += sent
     return True
 
 
 cdef inline void read_in(Driver* driver, int fd, bint waits) noexcept nogil:
     """Read what has arrived, or what arrives while the socket waits."""
-    cdef Pipeline* line = driver.line
+    cdef Pipeline* pipeline = driver.pipeline
     cdef ssize_t got
     cdef int64_t now
-    if not make_room(&line.input, READ_BYTES):
-        line.event = NO_MEMORY
+    if not make_room(&pipeline.input, READ_BYTES):
+        pipeline.event = NO_MEMORY
         return
-    got = receive(fd, line.input.data + line.input.end, line.input.capacity - line.input.end, waits)
+    got = receive(fd, pipeline.input.data + pipeline.input.end, pipeline.input.capacity - pipeline.input.end, waits)
     if got == 0:
-        line.event = HAS_CLOSED
+        pipeline.event = HAS_CLOSED
     elif got < 0:
         if errno not in (EAGAIN, EINTR):
-            line.event, line.error = HAS_BROKEN, errno
+            pipeline.event, pipeline.error = HAS_BROKEN, errno
     else:
         now = now_us()
-        line.input.end += <size_t>got
-        line.bytes_in += got
+        pipeline.input.end += <size_t>got
+        pipeline.bytes_in += got
         driver.last_data_us = now
-        feed(line, now, epoch_ms())
+        feed(pipeline, now, epoch_ms())
 
 
-cdef inline bint is_full(const Pipeline* line) noexcept nogil:
+cdef inline bint is_full(const Pipeline* pipeline) noexcept nogil:
     """Whether so many rows wait for Python that it should take them, or so many lengths are asked late."""
-    cdef const Inspection* one = line.inspection
+    cdef const Inspection* one = pipeline.inspection
     return one != NULL and (
         one.wants_python
         or one.top.count >= MOST_ROWS
@@ -183,47 +183,47 @@ cdef inline bint is_full(const Pipeline* line) noexcept nogil:
 
 cdef inline int state_at(Driver* driver, int64_t now, int64_t end) noexcept nogil:
     """Return why the slice ends, NONE while it does not."""
-    cdef Pipeline* line = driver.line
-    if line.event != NONE:
-        return line.event
-    if is_awaiting(line):
+    cdef Pipeline* pipeline = driver.pipeline
+    if pipeline.event != NONE:
+        return pipeline.event
+    if is_awaiting(pipeline):
         if now - driver.last_data_us > driver.silence_us:
             return IS_SILENT
     elif driver.is_draining:
         return IS_DRAINED
-    elif not has_work(line):
+    elif not has_work(pipeline):
         return IS_DONE
-    return SLICE_IS_OVER if now >= end or flag(&driver.is_interrupted) or is_full(line) else NONE
+    return SLICE_IS_OVER if now >= end or flag(&driver.is_interrupted) or is_full(pipeline) else NONE
 
 
 cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
     """Drive a pipeline for so long; return the event that ended it."""
-    cdef Pipeline* line = driver.line
+    cdef Pipeline* pipeline = driver.pipeline
     cdef int64_t now = now_us(), wait_us
     cdef int64_t end = now + slice_us
     cdef int state, ready
     cdef bint is_writing
-    feed(line, now, epoch_ms())  # what has come before an event that was seen to
+    feed(pipeline, now, epoch_ms())  # what has come before an event that was seen to
     while True:
         while may_send(driver, now):
-            if not line.requests.count:
+            if not pipeline.requests.count:
                 driver.last_data_us = now
-            ready = send_next(line, now, epoch_ms())
+            ready = send_next(pipeline, now, epoch_ms())
             if ready < 0:
-                line.event = NO_MEMORY
+                pipeline.event = NO_MEMORY
             if ready <= 0:
                 break
-        if line.output.start < line.output.end:
+        if pipeline.output.start < pipeline.output.end:
             write_out(driver, fd)
         count_done(driver)
         state = state_at(driver, now, end)
         if state != NONE:
             return state
         wait_us = end - now
-        if has_room(line) and line.free_at_us > now and line.free_at_us - now < wait_us:
-            wait_us = <int64_t>line.free_at_us - now + 1
-        is_writing = line.output.start < line.output.end
-        if line.requests.count and not is_writing and wait_us >= WAITS_AT_MOST_US:
+        if has_room(pipeline) and pipeline.free_at_us > now and pipeline.free_at_us - now < wait_us:
+            wait_us = <int64_t>pipeline.free_at_us - now + 1
+        is_writing = pipeline.output.start < pipeline.output.end
+        if pipeline.requests.count and not is_writing and wait_us >= WAITS_AT_MOST_US:
             read_in(driver, fd, True)  # one system call instead of two
         elif wait_for(fd, is_writing, wait_us) > 0:
             read_in(driver, fd, False)

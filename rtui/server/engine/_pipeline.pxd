@@ -123,42 +123,42 @@ cdef struct Pipeline:
     uint64_t bytes_out
 
 
-cdef inline void free_pipeline(Pipeline* line) noexcept nogil:
+cdef inline void free_pipeline(Pipeline* pipeline) noexcept nogil:
     """Free all but the ranges, the inspection and the groups, which belong to others and may be gone."""
     cdef size_t index
-    for index in range(line.requests.count):
-        free(request_at(&line.requests, index).first)
-        free(request_at(&line.requests, index).second)
-    free(line.input.data)
-    free(line.output.data)
-    free(line.requests.items)
-    free_names(&line.names)
+    for index in range(pipeline.requests.count):
+        free(request_at(&pipeline.requests, index).first)
+        free(request_at(&pipeline.requests, index).second)
+    free(pipeline.input.data)
+    free(pipeline.output.data)
+    free(pipeline.requests.items)
+    free_names(&pipeline.names)
 
 
-cdef inline bint has_work(const Pipeline* line) noexcept nogil:
+cdef inline bint has_work(const Pipeline* pipeline) noexcept nogil:
     """Whether anything is left to send."""
-    if line.inspection != NULL and line.inspection.listed.keys + line.inspection.typed.keys:
+    if pipeline.inspection != NULL and pipeline.inspection.listed.keys + pipeline.inspection.typed.keys:
         return True
-    return next_range(line.ranges, line.width) != NULL
+    return next_range(pipeline.ranges, pipeline.width) != NULL
 
 
-cdef inline bint is_awaiting(const Pipeline* line) noexcept nogil:
+cdef inline bint is_awaiting(const Pipeline* pipeline) noexcept nogil:
     """Whether replies, or the rest of one that has begun, are still to come."""
-    return line.requests.count > 0 or line.input.start < line.input.end
+    return pipeline.requests.count > 0 or pipeline.input.start < pipeline.input.end
 
 
-cdef inline bint write_scan(Pipeline* line, uint64_t cursor, uint32_t count) noexcept nogil:
+cdef inline bint write_scan(Pipeline* pipeline, uint64_t cursor, uint32_t count) noexcept nogil:
     cdef const Template* part
-    cdef size_t size = line.before_cursor.length + line.before_count.length + line.end_of_scan.length + 64
-    cdef uint8_t* at = reserve(&line.output, size)
+    cdef size_t size = pipeline.before_cursor.length + pipeline.before_count.length + pipeline.end_of_scan.length + 64
+    cdef uint8_t* at = reserve(&pipeline.output, size)
     if at == NULL:
         return False
-    at = put(at, line.before_cursor.before, line.before_cursor.length)
+    at = put(at, pipeline.before_cursor.before, pipeline.before_cursor.length)
     at = put_number(put_number(at, digits_of(cursor)), cursor) - 2
-    at = put(at, line.before_count.before, line.before_count.length)
+    at = put(at, pipeline.before_count.before, pipeline.before_count.length)
     at = put_number(put_number(at, digits_of(count)), count) - 2
-    at = put(at, line.end_of_scan.before, line.end_of_scan.length)
-    line.output.end = at - line.output.data
+    at = put(at, pipeline.end_of_scan.before, pipeline.end_of_scan.length)
+    pipeline.output.end = at - pipeline.output.data
     return True
 
 
@@ -170,286 +170,286 @@ cdef inline int digits_of(uint64_t number) noexcept nogil:
     return digits
 
 
-cdef inline bint has_room(const Pipeline* line) noexcept nogil:
+cdef inline bint has_room(const Pipeline* pipeline) noexcept nogil:
     """Whether another write of the usual size may be under way."""
-    if not line.requests.count:
+    if not pipeline.requests.count:
         return True
-    return line.under_way + line.portion <= line.most_under_way and line.requests.count < MOST_REQUESTS
+    return pipeline.under_way + pipeline.portion <= pipeline.most_under_way and pipeline.requests.count < MOST_REQUESTS
 
 
-cdef inline int send_next(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept nogil:
+cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) noexcept nogil:
     """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory.
 
     Pages of keys about which nothing may be asked any more go on at once, and nothing may have been appended then.
     """
-    cdef Inspection* inspection = line.inspection
+    cdef Inspection* inspection = pipeline.inspection
     cdef Range* scanned = NULL
     cdef Request* request
-    cdef size_t end = line.output.end - line.output.start, waiting = 0
+    cdef size_t end = pipeline.output.end - pipeline.output.start, waiting = 0
     cdef int64_t written = 0, more = 0
-    cdef uint32_t count = line.count, cost = 0
-    if line.name_bytes * count > PAGE_BYTES:
-        count = <uint32_t>(PAGE_BYTES / line.name_bytes)
+    cdef uint32_t count = pipeline.count, cost = 0
+    if pipeline.name_bytes * count > PAGE_BYTES:
+        count = <uint32_t>(PAGE_BYTES / pipeline.name_bytes)
     count = 1 if count < 1 else MOST_COUNT if count > MOST_COUNT else count
     if inspection != NULL:
         waiting = inspection.listed.keys + inspection.typed.keys
     if waiting <= MOST_WAITING_COUNTS * count:
-        scanned = next_range(line.ranges, line.width)
+        scanned = next_range(pipeline.ranges, pipeline.width)
     if scanned == NULL and not waiting:
         return 0
-    request = add_request(&line.requests)
+    request = add_request(&pipeline.requests)
     if request == NULL:
         return -1
     if inspection != NULL:
         request.first, request.second = pop(&inspection.listed), pop(&inspection.typed)
     if request.first != NULL:
         request.asked = inspection.first
-        written = write_first(&line.output, inspection, request.first)
+        written = write_first(&pipeline.output, inspection, request.first)
         cost += <uint32_t>request.first.count
     if request.second != NULL:
-        more = write_second(&line.output, inspection, request.second)
+        more = write_second(&pipeline.output, inspection, request.second)
         cost += <uint32_t>request.second.count
     if written < 0 or more < 0:
         return -1
     written += more
     if not written and scanned == NULL:
-        line.requests.count -= 1
-        return 1 if keep_pages(line, request, epoch_ms) else -1
+        pipeline.requests.count -= 1
+        return 1 if keep_pages(pipeline, request, epoch_ms) else -1
     cost = (cost + 1) // 2
     if inspection != NULL:  # a SCAN costs about a quarter of all that is asked about the keys that it lists
         cost = (3 * cost + (count if scanned != NULL else 0) + 3) // 4
     elif scanned != NULL:
         cost = count
     if scanned != NULL:
-        if not write_scan(line, scanned.cursor, count):
+        if not write_scan(pipeline, scanned.cursor, count):
             return -1
         scanned.is_started = True
         scanned.is_under_way = True
         request.scanned, request.has_scan = scanned, True
         written += 1
     request.commands, request.cost_keys, request.sent_us = written, cost, now_us
-    line.under_way += cost
-    line.commands += written
-    line.bytes_out += line.output.end - line.output.start - end
-    if line.key_gap_us > 0:
-        if line.free_at_us < now_us - LATE_US:
-            line.free_at_us = now_us - LATE_US
-        line.free_at_us += line.key_gap_us * cost
+    pipeline.under_way += cost
+    pipeline.commands += written
+    pipeline.bytes_out += pipeline.output.end - pipeline.output.start - end
+    if pipeline.key_gap_us > 0:
+        if pipeline.free_at_us < now_us - LATE_US:
+            pipeline.free_at_us = now_us - LATE_US
+        pipeline.free_at_us += pipeline.key_gap_us * cost
     return 1
 
 
-cdef inline void begin_request(Pipeline* line) noexcept nogil:
+cdef inline void begin_request(Pipeline* pipeline) noexcept nogil:
     """Stand before the first reply to the first request."""
-    line.page = NULL
-    line.answered = 0
+    pipeline.page = NULL
+    pipeline.answered = 0
 
 
-cdef inline void give_back(Pipeline* line) noexcept nogil:
+cdef inline void give_back(Pipeline* pipeline) noexcept nogil:
     """Let all that is under way be asked again."""
     cdef size_t index
     cdef Request* request
-    for index in range(line.requests.count):
-        request = request_at(&line.requests, index)
+    for index in range(pipeline.requests.count):
+        request = request_at(&pipeline.requests, index)
         request.is_void = True
         if request.first != NULL:
-            push(&line.inspection.listed, request.first)
+            push(&pipeline.inspection.listed, request.first)
         if request.second != NULL:
-            push(&line.inspection.typed, request.second)
+            push(&pipeline.inspection.typed, request.second)
         if request.scanned != NULL:
             request.scanned.is_under_way = False
         request.first = request.second = NULL
         request.scanned = NULL
 
 
-cdef inline void drop(Pipeline* line) noexcept nogil:
+cdef inline void drop(Pipeline* pipeline) noexcept nogil:
     """Forget what is under way and all bytes, since the connection is gone; what was asked is asked again."""
-    give_back(line)
-    while line.requests.count:
-        end_request(&line.requests)
-    line.under_way = 0
-    clear_input(&line.input)
-    line.odd_length = 0
-    line.output.start = line.output.end = 0
-    begin_request(line)
-    if line.inspection != NULL:
-        line.inspection.decision_count = 0
-    if line.event != NO_MEMORY:
-        line.event = NONE
+    give_back(pipeline)
+    while pipeline.requests.count:
+        end_request(&pipeline.requests)
+    pipeline.under_way = 0
+    clear_input(&pipeline.input)
+    pipeline.odd_length = 0
+    pipeline.output.start = pipeline.output.end = 0
+    begin_request(pipeline)
+    if pipeline.inspection != NULL:
+        pipeline.inspection.decision_count = 0
+    if pipeline.event != NO_MEMORY:
+        pipeline.event = NONE
 
 
-cdef inline void resume(Pipeline* line) noexcept nogil:
+cdef inline void resume(Pipeline* pipeline) noexcept nogil:
     """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over."""
-    give_back(line)
-    line.input.start += line.odd_length
-    line.odd_length = 0
-    if line.event != NO_MEMORY:
-        line.event = NONE
+    give_back(pipeline)
+    pipeline.input.start += pipeline.odd_length
+    pipeline.odd_length = 0
+    if pipeline.event != NO_MEMORY:
+        pipeline.event = NONE
 
 
-cdef inline void read_questions(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
+cdef inline void read_questions(Pipeline* pipeline, Request* request, const Reply* reply) noexcept nogil:
     """Give a reply to the question that it answers, and move on to the next one."""
-    cdef Inspection* one = line.inspection
-    cdef bint is_first = line.page == request.first
-    cdef Key* key = &line.page.keys[line.key]
+    cdef Inspection* one = pipeline.inspection
+    cdef bint is_first = pipeline.page == request.first
+    cdef Key* key = &pipeline.page.keys[pipeline.key]
     cdef int what
     if is_first:
-        what = answer_first(one, key, request.asked.columns[key.is_sampled][line.column], reply)
-        line.column += 1
+        what = answer_first(one, key, request.asked.columns[key.is_sampled][pipeline.column], reply)
+        pipeline.column += 1
     else:
-        what = answer_second(one, key, line.column, reply)
-        line.column += 1
+        what = answer_second(one, key, pipeline.column, reply)
+        pipeline.column += 1
     if what:
-        line.event = HAS_FAILED
-        give_back(line)
+        pipeline.event = HAS_FAILED
+        give_back(pipeline)
 
 
-cdef inline bint find_question(Pipeline* line, Request* request) noexcept nogil:
+cdef inline bint find_question(Pipeline* pipeline, Request* request) noexcept nogil:
     """Move on to the next question about keys that awaits its reply; False where none does any more."""
     cdef Page* page
-    if line.page == NULL:
-        line.page = request.first if request.first != NULL else request.second
-        line.key = 0
-        line.column = 0 if request.first != NULL else ASKS_MEMORY
-    while line.page != NULL:
-        page = line.page
-        while line.key < page.count:
+    if pipeline.page == NULL:
+        pipeline.page = request.first if request.first != NULL else request.second
+        pipeline.key = 0
+        pipeline.column = 0 if request.first != NULL else ASKS_MEMORY
+    while pipeline.page != NULL:
+        page = pipeline.page
+        while pipeline.key < page.count:
             if page == request.first:
-                if line.column < request.asked.count[page.keys[line.key].is_sampled]:
+                if pipeline.column < request.asked.count[page.keys[pipeline.key].is_sampled]:
                     return True
-                line.column = 0
+                pipeline.column = 0
             else:
-                while line.column < ALL_COLUMNS:
-                    if page.keys[line.key].asked & (1 << line.column):
+                while pipeline.column < ALL_COLUMNS:
+                    if page.keys[pipeline.key].asked & (1 << pipeline.column):
                         return True
-                    line.column += 1
-                line.column = ASKS_MEMORY
-            line.key += 1
-        line.page = request.second if page == request.first else NULL
-        line.key, line.column = 0, ASKS_MEMORY
+                    pipeline.column += 1
+                pipeline.column = ASKS_MEMORY
+            pipeline.key += 1
+        pipeline.page = request.second if page == request.first else NULL
+        pipeline.key, pipeline.column = 0, ASKS_MEMORY
     return False
 
 
-cdef inline bint keep_pages(Pipeline* line, Request* request, int64_t epoch_ms) noexcept nogil:
+cdef inline bint keep_pages(Pipeline* pipeline, Request* request, int64_t epoch_ms) noexcept nogil:
     """Let the pages of a request that was answered go on; False where there is no memory."""
     cdef Page* first = request.first
     cdef Page* second = request.second
     request.first = request.second = NULL
     if second != NULL:
-        after_second(line.inspection, second)
+        after_second(pipeline.inspection, second)
     if first != NULL:
         first.asked_at_ms = epoch_ms
-        return after_first(line.inspection, first)
+        return after_first(pipeline.inspection, first)
     return True
 
 
-cdef inline bint deliver(Pipeline* line, size_t count) noexcept nogil:
+cdef inline bint deliver(Pipeline* pipeline, size_t count) noexcept nogil:
     """Hand the names of a page that are kept to whoever gets them; False where there is no memory."""
-    cdef Names* names = &line.names
+    cdef Names* names = &pipeline.names
     cdef size_t index, kept = 0, size = 0
     for index in range(count):
         size += names.lengths[index]
         if names.keep[index]:
             names.starts[kept], names.lengths[kept] = names.starts[index], names.lengths[index]
             kept += 1
-    line.listed += count
+    pipeline.listed += count
     if count:
-        line.name_bytes = 0.9 * line.name_bytes
-        if <double>size / count > line.name_bytes:
-            line.name_bytes = <double>size / count
-    line.delivered += kept
-    if line.inspection != NULL:
-        return list_keys(line.inspection, kept, names.starts, names.lengths, line.portion)
-    return not kept or line.sink == NULL or line.sink(line.sink_owner, kept, names.starts, names.lengths)
+        pipeline.name_bytes = 0.9 * pipeline.name_bytes
+        if <double>size / count > pipeline.name_bytes:
+            pipeline.name_bytes = <double>size / count
+    pipeline.delivered += kept
+    if pipeline.inspection != NULL:
+        return list_keys(pipeline.inspection, kept, names.starts, names.lengths, pipeline.portion)
+    return not kept or pipeline.sink == NULL or pipeline.sink(pipeline.sink_owner, kept, names.starts, names.lengths)
 
 
-cdef inline void keep_odd(Pipeline* line, const Reply* reply) noexcept nogil:
+cdef inline void keep_odd(Pipeline* pipeline, const Reply* reply) noexcept nogil:
     """Leave a reply at the start of the input for Python to look at."""
-    line.input.start = reply.at
-    line.odd_length = reply.end - reply.at
+    pipeline.input.start = reply.at
+    pipeline.odd_length = reply.end - reply.at
 
 
-cdef inline void read_scan(Pipeline* line, Request* request, const Reply* reply) noexcept nogil:
+cdef inline void read_scan(Pipeline* pipeline, Request* request, const Reply* reply) noexcept nogil:
     """Take the keys of a page, and move its range on."""
     cdef uint64_t cursor = 0
-    cdef bint is_in_range = True
     cdef size_t count = 0
+    cdef Names* names = &pipeline.names
     cdef Range* scanned = request.scanned
-    cdef int found = read_page(&line.names, reply, &cursor, &is_in_range, &count)
+    cdef int found = read_page(names, reply, &cursor, &count)
     scanned.is_under_way = False
     if found == 1:
-        line.stuck = line.stuck + 1 if cursor and cursor == scanned.cursor else 0
-        if line.stuck >= STUCK_AFTER:
-            line.event = IS_STUCK
+        pipeline.stuck = pipeline.stuck + 1 if cursor and cursor == scanned.cursor else 0
+        if pipeline.stuck >= STUCK_AFTER:
+            pipeline.event = IS_STUCK
             return
         found = advance(
-            line.ranges, scanned, cursor, is_in_range, count, line.names.starts, line.names.lengths, line.names.keep
+            pipeline.ranges, scanned, cursor, True, count, names.starts, names.lengths, names.keep
         )
         if found != RANGE_OK:
-            line.event = NO_MEMORY if found == RANGE_NO_MEMORY else NOT_IN_ORDER
-        elif not deliver(line, count):
-            line.event = NO_MEMORY
+            pipeline.event = NO_MEMORY if found == RANGE_NO_MEMORY else NOT_IN_ORDER
+        elif not deliver(pipeline, count):
+            pipeline.event = NO_MEMORY
     elif found < 0:
-        line.event = NO_MEMORY
+        pipeline.event = NO_MEMORY
     else:
-        line.event = NO_PAGE
-        keep_odd(line, reply)
+        pipeline.event = NO_PAGE
+        keep_odd(pipeline, reply)
 
 
-cdef inline void finish_request(Pipeline* line, Request* request, bint has_waited, int64_t now_us) noexcept nogil:
+cdef inline void finish_request(Pipeline* pipeline, Request* request, bint has_waited, int64_t now_us) noexcept nogil:
     """Note what a request cost, whose last reply has come."""
     cdef Sample* sample
-    cdef int64_t since_us = line.last_arrival_us - line.idle_us
-    if line.sample_count < MOST_SAMPLES:
-        sample = &line.samples[line.sample_count]
-        line.sample_count += 1
+    cdef int64_t since_us = pipeline.last_arrival_us - pipeline.idle_us
+    if pipeline.sample_count < MOST_SAMPLES:
+        sample = &pipeline.samples[pipeline.sample_count]
+        pipeline.sample_count += 1
         sample.cost_keys = request.cost_keys
         sample.round_trip_us = -1
         if has_waited:
             sample.round_trip_us = now_us - (request.sent_us if request.sent_us > since_us else since_us)
-    line.last_arrival_us = now_us
-    line.cost_keys += request.cost_keys
-    line.answered_commands += request.commands
-    line.answered_requests += 1
+    pipeline.last_arrival_us = now_us
+    pipeline.cost_keys += request.cost_keys
+    pipeline.answered_commands += request.commands
+    pipeline.answered_requests += 1
 
 
-cdef inline void feed(Pipeline* line, int64_t now_us, int64_t epoch_ms) noexcept nogil:
+cdef inline void feed(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) noexcept nogil:
     """Read all replies that have arrived; what goes wrong is in `event`."""
     cdef Request* request
     cdef Reply reply
     cdef int found
     cdef bint has_waited = True
-    while line.event == NONE:
-        request = request_at(&line.requests, 0) if line.requests.count else NULL
-        if request != NULL and line.answered == request.commands:
+    while pipeline.event == NONE:
+        request = request_at(&pipeline.requests, 0) if pipeline.requests.count else NULL
+        if request != NULL and pipeline.answered == request.commands:
             if not request.is_void:
-                if not keep_pages(line, request, epoch_ms):
-                    line.event = NO_MEMORY
+                if not keep_pages(pipeline, request, epoch_ms):
+                    pipeline.event = NO_MEMORY
                     return
-                finish_request(line, request, has_waited, now_us)
+                finish_request(pipeline, request, has_waited, now_us)
                 has_waited = False
-            line.under_way -= request.cost_keys
-            end_request(&line.requests)
-            begin_request(line)
+            pipeline.under_way -= request.cost_keys
+            end_request(&pipeline.requests)
+            begin_request(pipeline)
             continue
-        found = read_reply(&line.input, &reply)
+        found = read_reply(&pipeline.input, &reply)
         if found == INCOMPLETE:
-            if line.input.end - line.input.start > line.most_reply_bytes:
-                line.event = TOO_LONG
+            if pipeline.input.end - pipeline.input.start > pipeline.most_reply_bytes:
+                pipeline.event = TOO_LONG
             return
         if found == BAD:
-            line.event = NO_PROTOCOL
+            pipeline.event = NO_PROTOCOL
             return
         if request == NULL:
-            line.event = UNASKED
-            keep_odd(line, &reply)
+            pipeline.event = UNASKED
+            keep_odd(pipeline, &reply)
             return
-        line.answered += 1
+        pipeline.answered += 1
         if request.is_void:
             continue
-        if find_question(line, request):
-            read_questions(line, request, &reply)
-            if line.event == NONE and not find_question(line, request):
-                if not keep_pages(line, request, epoch_ms):
-                    line.event = NO_MEMORY
+        if find_question(pipeline, request):
+            read_questions(pipeline, request, &reply)
+            if pipeline.event == NONE and not find_question(pipeline, request):
+                if not keep_pages(pipeline, request, epoch_ms):
+                    pipeline.event = NO_MEMORY
         elif request.scanned != NULL:
-            read_scan(line, request, &reply)
+            read_scan(pipeline, request, &reply)

@@ -37,6 +37,7 @@ from rtui.server.engine._pages cimport (
     KNOWS_MEMORY,
     KNOWS_TTL,
     Key,
+    Output,
     Row,
     Rows,
     free_pages,
@@ -115,7 +116,7 @@ cdef int set_floor(Floor* floor, found) except -1:
 cdef class ScanEngine:
     """What one connection is asked; see the module. Times are microseconds of the monotonic clock."""
 
-    cdef Pipeline line
+    cdef Pipeline pipeline
     cdef Inspection inspection
     cdef Driver driver
     cdef CompiledRanges ranges
@@ -131,20 +132,20 @@ cdef class ScanEngine:
         if type(scan) is not ScanTemplate:
             raise TypeError("the engine sends templates of the guard only")
         self.ranges, self.kept = ranges, [scan]
-        self.line.ranges = &ranges.state
-        self.line.before_cursor = template_of(scan.before_cursor)
-        self.line.before_count = template_of(scan.before_count)
-        self.line.end_of_scan = template_of(scan.end)
-        self.line.count = self.line.portion = self.line.most_under_way = 10
-        self.line.width = 1
-        self.driver.line = &self.line
+        self.pipeline.ranges = &ranges.state
+        self.pipeline.before_cursor = template_of(scan.before_cursor)
+        self.pipeline.before_count = template_of(scan.before_count)
+        self.pipeline.end_of_scan = template_of(scan.end)
+        self.pipeline.count = self.pipeline.portion = self.pipeline.most_under_way = 10
+        self.pipeline.width = 1
+        self.driver.pipeline = &self.pipeline
         self.driver.silence_us = 20_000_000
-        self.line.most_reply_bytes = MOST_REPLY_BYTES
+        self.pipeline.most_reply_bytes = MOST_REPLY_BYTES
 
     def __dealloc__(self):
         cdef int32_t index
         cdef KeyType* one
-        free_pipeline(&self.line)
+        free_pipeline(&self.pipeline)
         free_pages(&self.inspection.listed)
         free_pages(&self.inspection.typed)
         free_pages(&self.inspection.done)
@@ -180,7 +181,7 @@ cdef class ScanEngine:
         Keys are sampled as the first, second … after `sampled_in` others, one in `sampled_every`.
         """
         self.check()
-        if self.line.inspection != NULL or not sampled_every:
+        if self.pipeline.inspection != NULL or not sampled_every:
             raise ValueError("an inspection is set up once")
         self.patterns, self.slots, self.answers = patterns, slots, answers
         self.inspection.owner = <void*>self
@@ -191,19 +192,23 @@ cdef class ScanEngine:
         self.driver.pattern_lock, self.driver.slot_lock = patterns.mutex, slots.mutex
         if find_type(&self.inspection, NULL, 0) < 0:
             raise MemoryError
-        self.line.inspection = &self.inspection
+        self.pipeline.inspection = &self.inspection
 
     def group_names(self, NameTable names not None):
         """Put the names of all keys that are listed into a table."""
         self.check()
         self.names = names
-        self.line.sink, self.line.sink_owner = group_names, <void*>&names.groups
+        self.pipeline.sink, self.pipeline.sink_owner = group_names, <void*>&names.groups
 
     cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
         """Return what a reply means; what Python raises is raised again by whoever has called the engine."""
         try:
-            what = self.answers.decide(column, self.type_name(key.type), KINDS[reply.kind], bytes_at(reply.text, reply.length)
-                if reply.kind in (TEXT, ERROR) else reply.number if reply.kind == NUMBER else None)
+            value = None
+            if reply.kind in (TEXT, ERROR):
+                value = bytes_at(reply.text, reply.length)
+            elif reply.kind == NUMBER:
+                value = reply.number
+            what = self.answers.decide(column, self.type_name(key.type), KINDS[reply.kind], value)
             return what
         except BaseException as error:
             self.failure = error
@@ -251,7 +256,9 @@ cdef class ScanEngine:
         """Make room for types before a key of them has come, so that they can be defined."""
         self.check()
         for name in names:
-            if len(name) > MOST_NAME or find_type(&self.inspection, <const uint8_t*>PyBytes_AS_STRING(name), len(name)) < 0:
+            if len(name) > MOST_NAME:
+                raise ValueError("no type has so long a name")
+            if find_type(&self.inspection, <const uint8_t*>PyBytes_AS_STRING(name), len(name)) < 0:
                 raise MemoryError
 
     def types(self):
@@ -353,16 +360,18 @@ cdef class ScanEngine:
         self.inspection.recency_is_frequency = is_frequency
 
     def set_pace(
-        self, *, uint32_t count, uint32_t portion, uint32_t most_under_way, uint32_t width, double key_gap_us, int64_t idle_us
+        self, *, uint32_t count, uint32_t portion, uint32_t most_under_way, uint32_t width, double key_gap_us,
+        int64_t idle_us
     ):
         """Set COUNT, the keys that are asked about at once, what all writes under way may cost, in keys, the ranges that
-        are scanned side by side, and the time between writes for each key that a write costs. `idle_us` is the round trip of a write that costs nothing."""
+        are scanned side by side, and the time between writes for each key that a write costs. `idle_us` is the round
+        trip of a write that costs nothing."""
         self.check()
-        self.line.count, self.line.portion = count, portion
-        self.line.most_under_way, self.line.width = most_under_way, width
-        self.line.key_gap_us, self.line.idle_us = key_gap_us, idle_us
+        self.pipeline.count, self.pipeline.portion = count, portion
+        self.pipeline.most_under_way, self.pipeline.width = most_under_way, width
+        self.pipeline.key_gap_us, self.pipeline.idle_us = key_gap_us, idle_us
         if key_gap_us <= 0:
-            self.line.free_at_us = 0
+            self.pipeline.free_at_us = 0
 
     # At work
 
@@ -384,22 +393,24 @@ cdef class ScanEngine:
     def next_write(self):
         """Return the bytes of the next write, empty where there is nothing to send now."""
         cdef int64_t now = now_us()
+        cdef Output* output
         cdef int outcome = 1
         self.begin()
         with nogil:
             while (
-                outcome > 0 and self.line.event == NONE and self.line.output.start == self.line.output.end
-                and has_room(&self.line) and self.line.free_at_us <= now
+                outcome > 0 and self.pipeline.event == NONE and self.pipeline.output.start == self.pipeline.output.end
+                and has_room(&self.pipeline) and self.pipeline.free_at_us <= now
             ):
-                outcome = send_next(&self.line, now, epoch_ms())
+                outcome = send_next(&self.pipeline, now, epoch_ms())
             if outcome < 0:
-                self.line.event = NO_MEMORY
+                self.pipeline.event = NO_MEMORY
             count_done(&self.driver)
         self.is_at_work = False
-        if self.line.event == NO_MEMORY:
+        if self.pipeline.event == NO_MEMORY:
             self.ended(NO_MEMORY)
-        made = bytes_at(self.line.output.data + self.line.output.start, self.line.output.end - self.line.output.start)
-        self.line.output.start = self.line.output.end = 0
+        output = &self.pipeline.output
+        made = bytes_at(output.data + output.start, output.end - output.start)
+        self.pipeline.output.start = self.pipeline.output.end = 0
         return made
 
     def feed(self, const uint8_t[::1] received, at_ms=None):
@@ -410,25 +421,25 @@ cdef class ScanEngine:
         cdef size_t size = received.shape[0]
         cdef const uint8_t* start = &received[0] if size else NULL
         cdef int64_t moment_ms = epoch_ms() if at_ms is None else at_ms
-        cdef int before = self.line.event
+        cdef int before = self.pipeline.event
         self.begin()
         with nogil:
-            if not make_room(&self.line.input, size):
-                self.line.event = NO_MEMORY
+            if not make_room(&self.pipeline.input, size):
+                self.pipeline.event = NO_MEMORY
             elif size:
-                memcpy(self.line.input.data + self.line.input.end, start, size)
-                self.line.input.end += size
-                self.line.bytes_in += size
+                memcpy(self.pipeline.input.data + self.pipeline.input.end, start, size)
+                self.pipeline.input.end += size
+                self.pipeline.bytes_in += size
             if before == NONE:
-                feed(&self.line, now_us(), moment_ms)
+                feed(&self.pipeline, now_us(), moment_ms)
             count_done(&self.driver)
         self.is_at_work = False
-        return before if before != NONE and self.line.event != NO_MEMORY else self.ended(self.line.event)
+        return before if before != NONE and self.pipeline.event != NO_MEMORY else self.ended(self.pipeline.event)
 
     cdef int begin(self) except -1:
         """Begin to work, unless it is at work already, or memory was short once."""
         self.check()
-        if self.line.event == NO_MEMORY or (self.patterns is not None and self.patterns.is_broken):
+        if self.pipeline.event == NO_MEMORY or (self.patterns is not None and self.patterns.is_broken):
             raise MemoryError
         self.is_at_work = True
         return 0
@@ -438,7 +449,7 @@ cdef class ScanEngine:
             failure, self.failure = self.failure, None
             raise failure
         if event in (NO_MEMORY, HAS_FAILED):
-            self.line.event = NO_MEMORY
+            self.pipeline.event = NO_MEMORY
             if self.patterns is not None:
                 self.patterns.is_broken = True
             raise MemoryError
@@ -447,19 +458,19 @@ cdef class ScanEngine:
     @property
     def event(self):
         """What has happened since the last `resume`, 0 for nothing; SLICE_IS_OVER where `take_late` should be called."""
-        if self.line.event == NONE and self.inspection.wants_python:
+        if self.pipeline.event == NONE and self.inspection.wants_python:
             return SLICE_IS_OVER
-        return self.line.event
+        return self.pipeline.event
 
     @property
     def most_reply_bytes(self):
         """A longer reply than this is an event."""
-        return self.line.most_reply_bytes
+        return self.pipeline.most_reply_bytes
 
     @most_reply_bytes.setter
     def most_reply_bytes(self, size_t most):
         self.check()
-        self.line.most_reply_bytes = most
+        self.pipeline.most_reply_bytes = most
 
     @property
     def socket_waits_us(self):
@@ -469,18 +480,18 @@ cdef class ScanEngine:
     @property
     def wait_us(self):
         """How long until the pace allows another write, 0 for now."""
-        cdef int64_t rest = <int64_t>self.line.free_at_us - now_us()
+        cdef int64_t rest = <int64_t>self.pipeline.free_at_us - now_us()
         return rest if rest > 0 else 0
 
     @property
     def is_awaiting(self):
         """Whether replies, or the rest of one that has begun, are still to come."""
-        return bool(is_awaiting(&self.line))
+        return bool(is_awaiting(&self.pipeline))
 
     @property
     def has_work(self):
         """Whether anything is left to ask."""
-        return bool(has_work(&self.line))
+        return bool(has_work(&self.pipeline))
 
     @property
     def waiting(self):
@@ -493,24 +504,24 @@ cdef class ScanEngine:
         Those that have arrived already are looked at by the next `feed` or `drive`.
         """
         self.check()
-        resume(&self.line)
+        resume(&self.pipeline)
 
     def drop(self):
         """Forget the connection; what was under way is asked again on another one."""
         self.check()
-        drop(&self.line)
+        drop(&self.pipeline)
 
     def odd_reply(self):
         """Return the reply that was no page of keys, or that nobody asked for, as it came."""
         self.check()
-        if self.line.event not in (NO_PAGE, UNASKED):
+        if self.pipeline.event not in (NO_PAGE, UNASKED):
             return b""
-        return bytes_at(self.line.input.data + self.line.input.start, self.line.odd_length)
+        return bytes_at(self.pipeline.input.data + self.pipeline.input.start, self.pipeline.odd_length)
 
     @property
     def error(self):
         """The error number of a broken connection."""
-        return self.line.error
+        return self.pipeline.error
 
     # What came of it
 
@@ -518,18 +529,18 @@ cdef class ScanEngine:
         """Return: commands sent, commands answered, keys that answered writes cost, keys listed, keys delivered, keys
         inspected, keys that were gone, bytes in, bytes out, writes answered."""
         return (
-            self.line.commands, self.line.answered_commands, self.line.cost_keys, self.line.listed,
-            self.line.delivered, self.inspection.keys, self.inspection.vanished, self.line.bytes_in,
-            self.line.bytes_out, self.line.answered_requests,
+            self.pipeline.commands, self.pipeline.answered_commands, self.pipeline.cost_keys, self.pipeline.listed,
+            self.pipeline.delivered, self.inspection.keys, self.inspection.vanished, self.pipeline.bytes_in,
+            self.pipeline.bytes_out, self.pipeline.answered_requests,
         )
 
     def take_samples(self):
         """Return since the last call pairs of what a write cost in keys and its round trip, -1 where it was not seen."""
         cdef uint32_t index
         self.check()
-        found = [(self.line.samples[index].cost_keys, self.line.samples[index].round_trip_us)
-                 for index in range(self.line.sample_count)]
-        self.line.sample_count = 0
+        found = [(self.pipeline.samples[index].cost_keys, self.pipeline.samples[index].round_trip_us)
+                 for index in range(self.pipeline.sample_count)]
+        self.pipeline.sample_count = 0
         return found
 
     def take_top(self):

@@ -53,7 +53,7 @@ cdef inline int64_t header_of(const uint8_t** at, const uint8_t* end, uint8_t ma
     return number
 
 
-cdef inline int read_page(Names* names, const Reply* reply, uint64_t* cursor, bint* is_in_range, size_t* count) noexcept nogil:
+cdef inline int read_page(Names* names, const Reply* reply, uint64_t* cursor, size_t* count) noexcept nogil:
     """Find cursor and names in a reply to SCAN; 1, 0 where it is no page of keys, -1 where there is no memory."""
     cdef const uint8_t* at = reply.text
     cdef const uint8_t* end = reply.text + reply.length
@@ -65,7 +65,6 @@ cdef inline int read_page(Names* names, const Reply* reply, uint64_t* cursor, bi
     length = header_of(&at, end, b'$')
     if length < 1 or length > 20:
         return 0
-    is_in_range[0] = True
     for index in range(length):
         digit = <uint8_t>(at[index] - 48)
         if digit > 9:
