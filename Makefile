@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots wheel zipapp clean
+.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -28,6 +28,9 @@ test: ## Run all tests, as CI does
 
 test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, nothing slow
 	$(PYTHON) -m pytest -q -n $(WORKERS) --fast $(ARGS)
+
+sanitize: ## Test the engine as built for the address sanitizer, and feed it changed replies; needs gcc
+	bash tests/sanitize.sh
 
 lint: ## Lint, and check the format
 	$(PYTHON) -m ruff check .

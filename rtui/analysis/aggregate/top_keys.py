@@ -317,7 +317,7 @@ class TopKeys:
         """Whether a key of this length that was not asked may belong in a list by length, if there is one."""
         if listed is None:
             return False
-        return len(listed) < self.top or most_length >= (listed[-1].length or 0)
+        return len(listed) < self.top or (bool(listed) and most_length >= (listed[-1].length or 0))
 
     def _over_all(self, lists: Iterable[tuple[KeyRecord, ...]], measure: RankedField) -> tuple[KeyRecord, ...]:
         """Join the lists of the types; a key that changed its type in between counts as it was last."""
