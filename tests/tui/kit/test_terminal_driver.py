@@ -75,5 +75,7 @@ async def test_the_scan_gives_way_to_a_key_before_the_loop_has_it(message: Messa
             sent.append((message, session.input_yields))
 
     app = RtuiApp(BrowseOptions(), session)
-    app.extend_driver(Terminal)(app).send_message(message)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen) and is_settled(app.screen))
+        app.extend_driver(Terminal)(app).send_message(message)
     assert sent == [(message, ways)]
