@@ -100,7 +100,8 @@ cdef struct KeyType:
     bint length_is_memory  # where it is not known, for the thresholds
     uint8_t asked[2]  # bits of columns in the second stage, sampled or not
     int64_t late_least  # with so much memory the length of a key that is not sampled is asked late; -1 for none
-    uint64_t late_left  # when so many are asked Python has to look again
+    uint64_t late_left  # so many may be asked until Python has looked again
+    bint late_is_open  # whether Python then looks at once, and would let more be asked
     uint64_t late_seen
     uint64_t late_asked
     int64_t left_out_memory  # the most of a key that was not asked, -1 where there is none
@@ -473,10 +474,10 @@ cdef inline bint asks_late(Inspection* one, const Key* key) noexcept nogil:
         is_asked = key.memory_bytes >= key_type.late_least
     else:
         is_asked = key_type.late_least == 0
-    if is_asked and key_type.late_least >= 0:
+    if is_asked and key_type.late_least >= 0 and (key_type.late_left or key_type.late_is_open):
         if key_type.late_left:
             key_type.late_left -= 1
-        one.wants_python = one.wants_python or not key_type.late_left
+        one.wants_python = one.wants_python or (key_type.late_is_open and not key_type.late_left)
         key_type.late_asked += 1
         return True
     leave_out(key_type, key)

@@ -63,7 +63,7 @@ cdef struct FirstColumns:  # what the first stage asks of a key, sampled or not
 
 cdef struct Request:
     Page* first
-    Page* second
+    Page* second  # and those behind it
     Range* scanned
     bint has_scan
     bint is_void

@@ -126,9 +126,14 @@ cdef struct Pipeline:
 cdef inline void free_pipeline(Pipeline* pipeline) noexcept nogil:
     """Free all but the ranges, the inspection and the groups, which belong to others and may be gone."""
     cdef size_t index
+    cdef Request* request
+    cdef Page* page
     for index in range(pipeline.requests.count):
-        free(request_at(&pipeline.requests, index).first)
-        free(request_at(&pipeline.requests, index).second)
+        request = request_at(&pipeline.requests, index)
+        free(request.first)
+        while request.second != NULL:
+            page, request.second = request.second, request.second.next
+            free(page)
     free(pipeline.input.data)
     free(pipeline.output.data)
     free(pipeline.requests.items)
@@ -177,6 +182,35 @@ cdef inline bint has_room(const Pipeline* pipeline) noexcept nogil:
     return pipeline.under_way + pipeline.portion <= pipeline.most_under_way and pipeline.requests.count < MOST_REQUESTS
 
 
+cdef inline int64_t ask_second(Pipeline* pipeline, Request* request, uint32_t* cost) noexcept nogil:
+    """Append the second questions about a page, or about several of which few keys are asked; return how many.
+
+    -1 where there is no memory. `cost` is raised by the keys that are asked.
+    """
+    cdef Queue* typed = &pipeline.inspection.typed
+    cdef Page* last = NULL
+    cdef Page* page
+    cdef int64_t written = 0, more
+    cdef size_t keys = 0
+    while typed.first != NULL and keys < pipeline.portion:
+        page = typed.first
+        if last != NULL and not page.is_late and keys + page.count > pipeline.portion:
+            break
+        page = pop(typed)
+        if last == NULL:
+            request.second = page
+        else:
+            last.next = page
+        last = page
+        more = write_second(&pipeline.output, pipeline.inspection, page)
+        if more < 0:
+            return -1
+        written += more
+        keys += <size_t>more if <size_t>more < page.count else page.count
+    cost[0] += <uint32_t>keys
+    return written
+
+
 cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) noexcept nogil:
     """Append the next write to the output; return 1, 0 where there is nothing to ask, -1 where there is no memory.
 
@@ -201,17 +235,15 @@ cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) 
     if request == NULL:
         return -1
     if inspection != NULL:
-        request.first, request.second = pop(&inspection.listed), pop(&inspection.typed)
-    if request.first != NULL:
-        request.asked = inspection.first
-        written = write_first(&pipeline.output, inspection, request.first)
-        cost += <uint32_t>request.first.count
-    if request.second != NULL:
-        more = write_second(&pipeline.output, inspection, request.second)
-        cost += <uint32_t>request.second.count
-    if written < 0 or more < 0:
-        return -1
-    written += more
+        request.first = pop(&inspection.listed)
+        if request.first != NULL:
+            request.asked = inspection.first
+            written = write_first(&pipeline.output, inspection, request.first)
+            cost += <uint32_t>request.first.count
+        more = ask_second(pipeline, request, &cost)
+        if written < 0 or more < 0:
+            return -1
+        written += more
     if not written and scanned == NULL:
         pipeline.requests.count -= 1
         return 1 if keep_pages(pipeline, request, epoch_ms) else -1
@@ -248,16 +280,18 @@ cdef inline void give_back(Pipeline* pipeline) noexcept nogil:
     """Let all that is under way be asked again."""
     cdef size_t index
     cdef Request* request
+    cdef Page* page
     for index in range(pipeline.requests.count):
         request = request_at(&pipeline.requests, index)
         request.is_void = True
         if request.first != NULL:
             push(&pipeline.inspection.listed, request.first)
-        if request.second != NULL:
-            push(&pipeline.inspection.typed, request.second)
+        while request.second != NULL:
+            page, request.second = request.second, request.second.next
+            push(&pipeline.inspection.typed, page)
         if request.scanned != NULL:
             request.scanned.is_under_way = False
-        request.first = request.second = NULL
+        request.first = NULL
         request.scanned = NULL
 
 
@@ -324,7 +358,7 @@ cdef inline bint find_question(Pipeline* pipeline, Request* request) noexcept no
                     pipeline.column += 1
                 pipeline.column = ASKS_MEMORY
             pipeline.key += 1
-        pipeline.page = request.second if page == request.first else NULL
+        pipeline.page = request.second if page == request.first else page.next
         pipeline.key, pipeline.column = 0, ASKS_MEMORY
     return False
 
@@ -332,10 +366,11 @@ cdef inline bint find_question(Pipeline* pipeline, Request* request) noexcept no
 cdef inline bint keep_pages(Pipeline* pipeline, Request* request, int64_t epoch_ms) noexcept nogil:
     """Let the pages of a request that was answered go on; False where there is no memory."""
     cdef Page* first = request.first
-    cdef Page* second = request.second
-    request.first = request.second = NULL
-    if second != NULL:
-        after_second(pipeline.inspection, second)
+    cdef Page* page
+    request.first = NULL
+    while request.second != NULL:
+        page, request.second = request.second, request.second.next
+        after_second(pipeline.inspection, page)
     if first != NULL:
         first.asked_at_ms = epoch_ms
         return after_first(pipeline.inspection, first)

@@ -325,10 +325,10 @@ cdef class ScanEngine:
         set_floor(&self.inspection.types[number].by_memory, by_memory)
         set_floor(&self.inspection.types[number].by_length, by_length)
 
-    def ask_late(self, int32_t number, least_memory, uint64_t most):
+    def ask_late(self, int32_t number, least_memory, uint64_t most, *, bint is_open):
         """Ask the length of keys of a type late that are not sampled and have at least so much memory; None for none.
 
-        The slice ends when so many have been asked.
+        When so many have been asked, the slice ends if `is_open`; otherwise no more are asked.
         """
         self.check()
         if not 0 <= number < self.inspection.type_count:
@@ -337,6 +337,7 @@ cdef class ScanEngine:
             raise ValueError("there is no command for lengths")
         self.inspection.types[number].late_least = -1 if least_memory is None else least_memory
         self.inspection.types[number].late_left = most
+        self.inspection.types[number].late_is_open = is_open
 
     def take_late(self):
         """Return by number of a type since the last call: keys not sampled, those asked late, and the most memory of

@@ -52,7 +52,10 @@ ASKS_MEMORY: Final = 1 << 4
 ASKS_LENGTH: Final = 1 << 5
 
 LATE_AT_ONCE: Final = 256
-"""After so many lengths of a type that are asked late, it is looked anew of which keys they are asked."""
+"""After so many lengths of a type that are asked late, it is looked anew of which keys they are asked.
+
+Or after a quarter more than before, since what is needed rises slowly then.
+"""
 
 
 MOMENT_MS: Final = 125
@@ -213,8 +216,10 @@ class CompiledInspection:
         for number, key_type in enumerate(types):
             self._engine.set_floors(number, *big.floors(key_type))
             least = late.least_memory(key_type, big)
-            most = min(max(LATE_AT_ONCE, 2 * big.top), late.left(key_type, big))
-            self._engine.ask_late(number, least, 0 if least is None else most)
+            left, most = late.left(key_type, big), max(LATE_AT_ONCE, 2 * big.top, late.asked(key_type) // 4)
+            # What is needed rises with the lengths that are found, unless memory says nothing of them.
+            is_open = left > most and self._plan.least_element_bytes(key_type) > 0
+            self._engine.ask_late(number, least, most if is_open else left, is_open=is_open)
         is_frequency = self._plan.recency is guard.object_freq
         self._engine.set_recency_floor(big.recency_floor(is_frequency=is_frequency), is_frequency=is_frequency)
 

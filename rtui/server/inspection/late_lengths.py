@@ -60,6 +60,10 @@ class LateLengths:
         most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
         return max(0, ceil(most - self._asked[key_type]))
 
+    def asked(self, key_type: bytes | None) -> int:
+        """Return of how many keys of this type the length was asked late."""
+        return self._asked[key_type]
+
     def count(self, key_type: bytes | None, *, seen: int, asked: int) -> None:
         """Count keys that are not sampled, and how many of them are asked late."""
         self._seen += seen
