@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs what tests the compiled engine with the engine built for the address and undefined-behaviour sanitizers, then
 # feeds it changed replies for FUZZ_SECONDS, then looks for memory that it has not freed. Needs gcc with its libasan.
+# SANITIZED_TESTS are further files of tests, such as tests/server/engine/test_scan_engine.py, which takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$PWD/.venv/bin/python
@@ -20,7 +21,7 @@ export LD_PRELOAD PYTHONMALLOC=malloc PYTHONPATH=$built RTUI_REQUIRE_ENGINE=1 PY
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 
 "$python" -m pytest -q -x -p no:cacheprovider -n "${WORKERS:-2}" --fast -k 'not memory and not pure and not busy' \
-    tests/server/engine/test_scan_replies.py tests/server/engine/test_scan_engine.py tests/server/engine/test_name_table.py
+    tests/server/engine/test_scan_replies.py tests/server/engine/test_name_table.py ${SANITIZED_TESTS:-}
 "$python" -m tests.server.engine.fuzz "${FUZZ_SECONDS:-10}"
 
 # What Python and others allocate and keep has no frame of the engine next to malloc.
