@@ -65,7 +65,6 @@ cdef struct Request:
     Page* first
     Page* second  # and those behind it
     Range* scanned
-    bint has_scan
     bint is_void
     uint32_t cost_keys
     uint64_t commands

@@ -36,7 +36,6 @@ from rtui.server.engine._pages cimport (
     Requests,
     add_request,
     end_request,
-    free_pages,
     pop,
     push,
     put,
@@ -153,7 +152,6 @@ cdef inline bint is_awaiting(const Pipeline* pipeline) noexcept nogil:
 
 
 cdef inline bint write_scan(Pipeline* pipeline, uint64_t cursor, uint32_t count) noexcept nogil:
-    cdef const Template* part
     cdef size_t size = pipeline.before_cursor.length + pipeline.before_count.length + pipeline.end_of_scan.length + 64
     cdef uint8_t* at = reserve(&pipeline.output, size)
     if at == NULL:
@@ -257,7 +255,7 @@ cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) 
             return -1
         scanned.is_started = True
         scanned.is_under_way = True
-        request.scanned, request.has_scan = scanned, True
+        request.scanned = scanned
         written += 1
     request.commands, request.cost_keys, request.sent_us = written, cost, now_us
     pipeline.under_way += cost

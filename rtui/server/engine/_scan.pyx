@@ -62,7 +62,7 @@ from rtui.server.engine._pipeline cimport (
 )
 from rtui.server.engine._ranges cimport CompiledRanges
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
-from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData, wide_take
+from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData
 
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTemplate
 

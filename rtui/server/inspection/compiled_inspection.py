@@ -26,7 +26,7 @@ from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.pipeline import InspectionPipeline, memory_note
 from rtui.server.scan.page import is_temporary
-from rtui.server.wire.capability import is_key_refusal, refuses_command
+from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import ServerError
 
@@ -110,9 +110,9 @@ class CompiledInspection:
         error = ServerError(value.decode(errors="replace") if isinstance(value, bytes) else "")
         if is_temporary(error):
             raise ServerBusyError(error.text)
-        if error.code == "WRONGTYPE" or "no such key" in error.text.lower():
+        if means_gone(error):
             return IS_GONE
-        if not is_key_refusal(error) and (refuses_command(error) or "maxmemory" in error.text.lower()):
+        if not is_key_refusal(error) and refuses_fact(error):
             self._plan.capabilities.record(name, error)
             self._engine.interrupt()
         return IS_UNKNOWN

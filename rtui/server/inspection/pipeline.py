@@ -59,7 +59,7 @@ from rtui.server.inspection.queries import (
 )
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import refuses_command
+from rtui.server.wire.capability import refuses_fact
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
@@ -325,7 +325,7 @@ class InspectionPipeline:
         names = [command.spec.name for command in query.key_commands]
         found = read_answers(query.batch.keys, replies, [*map(expected, names)])
         for at, error in found.errors.items():
-            if refuses_command(error) or "maxmemory" in error.text.lower():
+            if refuses_fact(error):
                 self.plan.capabilities.record(names[at], error)
         for at, count in found.unread.items():
             self.unread[names[at]] += count

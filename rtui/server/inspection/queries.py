@@ -32,7 +32,7 @@ from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence
 from rtui.server.scan.page import is_temporary
-from rtui.server.wire.capability import is_key_refusal
+from rtui.server.wire.capability import is_key_refusal, means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -156,7 +156,7 @@ def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequ
                 is_gone = is_gone or question.means_gone(reply)
             elif is_temporary(reply):
                 raise ServerBusyError(reply.text)
-            elif reply.code == "WRONGTYPE" or "no such key" in reply.text.lower():
+            elif means_gone(reply):
                 is_gone = True
             elif not is_key_refusal(reply):
                 found.errors.setdefault(index, reply)

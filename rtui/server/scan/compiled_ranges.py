@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rtui.server.engine import _ranges
-from rtui.server.scan.cursor import PATIENCE, Dialect, covered_share
+from rtui.server.scan.cursor import PATIENCE, Dialect
 from rtui.server.scan.ranges import (
     EARLY_KEYS,
     HEAD_KEYS,
@@ -17,7 +17,9 @@ from rtui.server.scan.ranges import (
     CursorOrderError,
     CursorSpan,
     Slots,
+    checked_spans,
     head_bytes,
+    visited_share,
 )
 
 _DIALECTS: Final = (Dialect.STANDALONE, Dialect.SLOTTED, Dialect.OPAQUE)
@@ -37,9 +39,7 @@ class CompiledRanges(_ranges.CompiledRanges):
         first_keys: Sequence[bytes] = (),
     ) -> None:
         """Take the same as `Ranges`."""
-        ordered = list(spans)
-        if not dialect.is_ordered and ordered != [CursorSpan()]:
-            raise ValueError("an opaque cursor can't be cut into ranges")
+        ordered = checked_spans(dialect, spans)
         self.dialect = dialect
         self.slots = slots
         super().__init__(
@@ -57,10 +57,7 @@ class CompiledRanges(_ranges.CompiledRanges):
 
     def fraction(self) -> float | None:
         """The share of the keyspace that has been visited, 0 … 1; None where cursors have no position."""
-        if not self.dialect.is_ordered:
-            return None
-        left = sum(covered_share(position, end, self.slots) for position, end in self.unvisited())
-        return max(0.0, min(1.0, 1.0 - left))
+        return visited_share(self.dialect, self.slots, self.remaining())
 
     def remaining(self) -> list[CursorSpan]:
         """The spans that have not been visited, in order."""

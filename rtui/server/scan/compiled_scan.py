@@ -19,7 +19,6 @@ import hiredis
 
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
-from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import TableWatch
 from rtui.server.scan.node import EngineQueries, ScanNode
@@ -96,7 +95,7 @@ class CompiledNodeScan(NodeScan):
             await super().run()
 
     def _begin_engine(self) -> ScanEngine:
-        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), scan_template(self._match, self._key_type))
+        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), self._template)
         self._seen = (0,) * 10
         if self.source is not None:
             self._queries = self.source.compiled(self._engine)

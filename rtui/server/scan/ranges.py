@@ -116,6 +116,21 @@ class Range:
         return False
 
 
+def checked_spans(dialect: Dialect, spans: Iterable[CursorSpan]) -> list[CursorSpan]:
+    """Return spans that may be scanned side by side; ValueError for more than the whole where cursors have no order."""
+    ordered = list(spans)
+    if not dialect.is_ordered and ordered != [CursorSpan()]:
+        raise ValueError("an opaque cursor can't be cut into ranges")
+    return ordered
+
+
+def visited_share(dialect: Dialect, slots: Slots | None, remaining: Iterable[CursorSpan]) -> float | None:
+    """Return the share of the keyspace outside the remaining spans, 0 … 1; None where cursors have no position."""
+    if not dialect.is_ordered:
+        return None
+    return max(0.0, min(1.0, 1.0 - sum(covered_share(span.start, span.end, slots) for span in remaining)))
+
+
 class Ranges:
     """The ranges of one node in the order in which they are begun.
 
@@ -146,9 +161,7 @@ class Ranges:
 
         An opaque dialect takes one span, the whole, and the cursor to begin with.
         """
-        ordered = list(spans)
-        if not dialect.is_ordered and ordered != [CursorSpan()]:
-            raise ValueError("an opaque cursor can't be cut into ranges")
+        ordered = checked_spans(dialect, spans)
         self._first_cursor = first_cursor
         self.dialect = dialect
         self.slots = slots
@@ -184,10 +197,7 @@ class Ranges:
 
     def fraction(self) -> float | None:
         """The share of the keyspace that has been visited, 0 … 1; None where cursors have no position."""
-        if not self.dialect.is_ordered:
-            return None
-        left = sum(covered_share(one.position, one.end, self.slots) for one in self._ranges if not one.is_done)
-        return max(0.0, min(1.0, 1.0 - left))
+        return visited_share(self.dialect, self.slots, self.remaining())
 
     def remaining(self) -> list[CursorSpan]:
         """The spans that have not been visited, in order."""

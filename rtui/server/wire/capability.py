@@ -177,6 +177,16 @@ def refuses_command(error: ServerError) -> bool:
     return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
 
 
+def refuses_fact(error: ServerError) -> bool:
+    """Whether the server refuses a command about any key, for good or under its present maxmemory policy."""
+    return refuses_command(error) or "maxmemory" in error.text.lower()
+
+
+def means_gone(error: ServerError) -> bool:
+    """Whether a command about a key failed since the key is gone, or another one of another type has its name now."""
+    return error.code == "WRONGTYPE" or "no such key" in error.text.lower()
+
+
 CommandRunner: TypeAlias = Connection | Lane
 """What single commands may be sent on."""
 
