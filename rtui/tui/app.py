@@ -23,7 +23,7 @@ from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import ThemeProvider
+from textual.theme import Theme, ThemeProvider
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
@@ -31,9 +31,10 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
-from rtui.tui.kit.command import APP_COMMANDS, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, ScreenCommand, bindings, choose_keys
 from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
 from rtui.tui.kit.layout import TERMINAL, display_text
+from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import AsciiFilter, KeySerialiser, SanitisingFilter, forget_screen, terminal_driver
 from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of
@@ -84,16 +85,28 @@ class RtuiApp(App[int]):
     ALLOW_SELECT = False
     """Text is copied by commands; Textual's selection fails on a click at a notice that has just gone."""
 
-    def __init__(self, options: BrowseOptions, session: Session | None = None, palette: Palette = Palette.TRUE) -> None:
+    def __init__(
+        self,
+        options: BrowseOptions,
+        session: Session | None = None,
+        palette: Palette = Palette.TRUE,
+        settings: SettingsFile | None = None,
+    ) -> None:
         """`session` replaces the one that the options describe; `palette` is what the terminal can show."""
+        self.settings = SettingsFile() if settings is None else settings
+        is_ascii = options.ascii_only or self.settings.settings.ascii
         self._line_filters: tuple[LineFilter, ...] = (
             SanitisingFilter(),
-            *([AsciiFilter()] if options.ascii_only else []),
+            *([AsciiFilter()] if is_ascii else []),
             *([Monochrome()] if options.no_color else []),
         )
         super().__init__()
-        TERMINAL.ascii_only = options.ascii_only
+        TERMINAL.ascii_only = is_ascii
         self.options = options
+        self._messages: list[tuple[str, SafeText]] = []
+        """What to notify the user of at first: titles and texts."""
+        if self.settings.failure is not None:
+            self._messages.append(("Settings", self.settings.failure))
         self._given_session = session
         self._session: Session | None = None
         self._start: tuple[Session, asyncio.Task[None]] | None = None
@@ -103,6 +116,7 @@ class RtuiApp(App[int]):
         self._redraw_timer: Timer | None = None
         self._keys = KeySerialiser(self, monotonic)
         self._register_themes(palette)
+        self._choose_keys()
 
     def get_driver_class(self) -> type[Driver]:
         """Use the platform's driver, writing only differences and reporting input at once."""
@@ -140,8 +154,9 @@ class RtuiApp(App[int]):
 
     def on_mount(self) -> None:
         """Begin after the first paint."""
-        for message in self._theme_messages:
-            self.notify(message, title="Theme", severity="warning", markup=False)
+        for title, message in self._messages:
+            self.notify(message, title=title, severity="warning", markup=False)
+        self.theme_changed_signal.subscribe(self, self._remember_theme)
         self.call_after_refresh(self.begin)
 
     @on(ConnectScreen.Retry)
@@ -209,7 +224,7 @@ class RtuiApp(App[int]):
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         sys.setswitchinterval(SWITCH_S)
-        return BrowseScreen(session, label=self._label, is_filling=self.options.is_filling)
+        return BrowseScreen(session, label=self._label, is_filling=self.options.is_filling, settings=self.settings)
 
     async def _open_session(self) -> None:
         """Wait until a session is connected and switch to the tree; a failure stays on the first screen."""
@@ -285,6 +300,7 @@ class RtuiApp(App[int]):
         """Close the session, which saves its position, and exit."""
         if self._session is not None:
             await self._session.close()
+        await self.settings.close()
         self.exit(0)
 
     def action_analyse(self) -> None:
@@ -294,7 +310,9 @@ class RtuiApp(App[int]):
 
         browse = self.screen
         if isinstance(browse, BrowseScreen):
-            screen = AnalyseScreen(browse.session.analysis, states=self._panel_states, label=self._label)
+            screen = AnalyseScreen(
+                browse.session.analysis, states=self._panel_states, label=self._label, settings=self.settings
+            )
             self._panel_states = screen.view.states
             self.push_screen(screen, browse.return_from_analysis)
 
@@ -326,21 +344,40 @@ class RtuiApp(App[int]):
         found = load_themes(all_css, palette=palette)
         for theme in found.themes:
             self.register_theme(theme)
-        self._theme_messages: list[SafeText] = [display_text(str(error)) for error in found.errors]
+        self._messages += [("Theme", display_text(str(error))) for error in found.errors]
         first = first_theme(palette)
-        wanted = self.options.theme or first
+        wanted = self.options.theme or self.settings.settings.theme or first
         if wanted not in self.available_themes:
-            self._theme_messages.append(display_text(f"there is no theme called {wanted}"))
+            self._messages.append(("Theme", display_text(f"there is no theme called {wanted}")))
             wanted = first
         self.theme = wanted
+
+    def _remember_theme(self, theme: Theme) -> None:
+        self.settings.choose("theme", theme.name)
+
+    def _choose_keys(self) -> None:
+        """Give commands the keys of the settings file."""
+        if keys := self.settings.settings.keys:
+            wrong = choose_keys(keys, command_sets())
+            self._messages += [("Keys", display_text(message)) for message in wrong]
+            self.set_keymap({name: ",".join(chosen) for name, chosen in CHOSEN_KEYS.items()})
+        else:
+            CHOSEN_KEYS.clear()
 
 
 class ReportApp(RtuiApp):
     """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
 
-    def __init__(self, report: Report, options: BrowseOptions, *, palette: Palette = Palette.TRUE) -> None:
+    def __init__(
+        self,
+        report: Report,
+        options: BrowseOptions,
+        *,
+        palette: Palette = Palette.TRUE,
+        settings: SettingsFile | None = None,
+    ) -> None:
         """Of the options only those of the look count."""
-        super().__init__(options, palette=palette)
+        super().__init__(options, palette=palette, settings=settings)
         self._report = report
 
     async def on_load(self) -> None:
@@ -351,17 +388,19 @@ class ReportApp(RtuiApp):
         from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
-        await self.push_screen(AnalyseScreen(FixedAnalysis(self._report)))
+        await self.push_screen(AnalyseScreen(FixedAnalysis(self._report), settings=self.settings))
 
 
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    return RtuiApp(options, palette=terminal_palette()).run() or 0
+    app = RtuiApp(options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
+    return app.run() or 0
 
 
 def run_report(report: Report, options: BrowseOptions) -> int:
     """Show a report that was saved, without a server, until the user leaves; returns the exit code."""
-    return ReportApp(report, options, palette=terminal_palette()).run() or 0
+    app = ReportApp(report, options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
+    return app.run() or 0
 
 
 def all_css() -> str:
@@ -384,12 +423,18 @@ def all_css() -> str:
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
 
 
-def all_commands() -> tuple[ScreenCommand, ...]:
-    """Return all commands of the interface, in the order of the help screen."""
+def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
+    """Return the commands that each screen has, in the order of the help screen, with those of the application."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
 
-    return (*BROWSE_COMMANDS, *ANALYSE_COMMANDS, *CONNECT_COMMANDS, *APP_COMMANDS)
+    return tuple((*commands, *APP_COMMANDS) for commands in (BROWSE_COMMANDS, ANALYSE_COMMANDS, CONNECT_COMMANDS))
+
+
+def all_commands() -> tuple[ScreenCommand, ...]:
+    """Return all commands of the interface, in the order of the help screen."""
+    own = (command for commands in command_sets() for command in commands if command not in APP_COMMANDS)
+    return (*own, *APP_COMMANDS)
 
 
 def terminal_palette() -> Palette:

@@ -13,6 +13,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.kit.settings import SettingsFile
 from tests.tui.fixed_session import FixedSession
 
 MOST_LOOKS = 300
@@ -90,11 +91,15 @@ def is_settled(screen: BrowseScreen) -> bool:
 
 @asynccontextmanager
 async def browsing(
-    session: FixedSession | None = None, size: tuple[int, int] = (120, 36), *, notifications: bool = False
+    session: FixedSession | None = None,
+    size: tuple[int, int] = (120, 36),
+    *,
+    notifications: bool = False,
+    settings: SettingsFile | None = None,
 ) -> AsyncIterator[BrowseUser]:
     """Open the main screen and wait until it rests."""
     session = FixedSession() if session is None else session
-    app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5")), session)
+    app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5")), session, settings=settings)
     async with app.run_test(size=size, notifications=notifications) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
         assert isinstance(app.screen, BrowseScreen)

@@ -32,6 +32,7 @@ from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import TableBody
@@ -46,14 +47,21 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     SCREEN_COMMANDS = (*ANALYSE_COMMANDS, *APP_COMMANDS)
 
     def __init__(
-        self, source: AnalysisSource, *, states: PanelStates | None = None, label: SafeText | None = None
+        self,
+        source: AnalysisSource,
+        *,
+        states: PanelStates | None = None,
+        label: SafeText | None = None,
+        settings: SettingsFile | None = None,
     ) -> None:
         """`states` are those of the panels when the screen was left; `label` replaces the server's."""
         super().__init__()
         self.source = source
+        self.settings = SettingsFile() if settings is None else settings
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
-        self.view = PanelView(states or PanelStates(), id="panel")
+        first = self.settings.settings.panel or PANELS[0].id
+        self.view = PanelView(states or PanelStates(first), id="panel")
         self.report: Report | None = None
         """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
@@ -228,6 +236,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Show a panel."""
         self.action_leave_filter()
         self.view.states.panel_id = panel_id
+        self.settings.choose("panel", panel_id)
         self._show_panel()
         self._show_bars()
 

@@ -20,7 +20,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.columns import ColumnsScreen
+from rtui.tui.browse.columns import ColumnsScreen, TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
@@ -32,6 +32,7 @@ from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
@@ -70,12 +71,20 @@ class BrowseScreen(CommandScreen[None]):
     AUTO_FOCUS = "#tree"
 
     def __init__(
-        self, session: Session, *, label: SafeText | None = None, is_filling: Callable[[], bool] | None = None
+        self,
+        session: Session,
+        *,
+        label: SafeText | None = None,
+        is_filling: Callable[[], bool] | None = None,
+        settings: SettingsFile | None = None,
     ) -> None:
         """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
         super().__init__()
         self.session = session
+        self.settings = SettingsFile() if settings is None else settings
         self.tree_pane = TreePane(session, id="tree-pane")
+        if (columns := self.settings.settings.tree.columns) is not None:
+            self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         self.detail_pane = DetailPane(session, partial(self._run, what="details"), self.tree_pane.totals, id="detail")
         self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
         self.banner, self.filter_input = Banner(), FilterInput()
@@ -303,7 +312,13 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_columns(self) -> None:
         """Choose columns."""
-        self.app.push_screen(ColumnsScreen(self.tree_pane.key_tree.columns, self.tree_pane.key_tree.choose_columns))
+        tree = self.tree_pane.key_tree
+
+        def choose(columns: frozenset[TreeColumn]) -> None:
+            tree.choose_columns(columns)
+            self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
+
+        self.app.push_screen(ColumnsScreen(tree.columns, choose))
 
     def _copies(self) -> list[Copy]:
         """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""

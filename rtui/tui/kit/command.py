@@ -7,7 +7,8 @@ to an action of one of its widgets, whatever has the focus.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import partial
@@ -15,6 +16,8 @@ from typing import Final
 
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
+
+from rtui.tui.kit.textual_private import key_name
 
 
 class Group(StrEnum):
@@ -65,6 +68,9 @@ class Condition(Enum):
     HOT_SESSION = "the server has hot-key sessions that can be started"
 
 
+CHOSEN_KEYS: Final[dict[str, tuple[str, ...]]] = {}
+"""Keys that the user has given to commands, by the commands' names; set before there are screens."""
+
 Conditions = frozenset[Condition | str]
 """All conditions that hold at a moment; a string is the id of a command that has a condition of its own."""
 
@@ -97,12 +103,24 @@ class ScreenCommand:
         return f"{self.owner}.{self.call or self.id}"
 
     @property
+    def name(self) -> str:
+        """What the command is called in the settings file, such as `tree.expand`; unique among all commands."""
+        return f"{self.owner}.{self.id}"
+
+    @property
+    def bound_keys(self) -> tuple[str, ...]:
+        """The keys in effect: the user's, or those that are declared."""
+        return CHOSEN_KEYS.get(self.name, self.keys)
+
+    @property
     def key_text(self) -> str:
         """The keys as people read them: `↑ k`."""
-        names = (
-            f"^{key[5:]}" if key.startswith("ctrl+") else _KEY_NAMES.get(key) or format_key(key) for key in self.keys
+        if self.label and self.name not in CHOSEN_KEYS:
+            return self.label
+        return " ".join(
+            f"^{key[5:]}" if key.startswith("ctrl+") else _KEY_NAMES.get(key) or format_key(key)
+            for key in self.bound_keys
         )
-        return self.label or " ".join(names)
 
     @property
     def first_key(self) -> str:
@@ -124,6 +142,7 @@ def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingT
             show=False,
             key_display=command.key_text,
             priority=key in PRIORITY_KEYS,
+            id=command.name,
         )
         for command in commands
         if command.owner in owners
@@ -134,6 +153,35 @@ def bindings(commands: Iterable[ScreenCommand], *owners: Owner) -> list[BindingT
 def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
     """Return the commands that have a place in the footer, in the footer's order."""
     return sorted((command for command in commands if command.footer), key=lambda command: command.footer)
+
+
+def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequence[ScreenCommand]]) -> Iterator[str]:
+    """Give commands the user's keys, by the names of commands; yield a sentence for each that can't be or conflicts.
+
+    `screens` are the commands that can be given together, a sequence for each screen. No keys leave a command to the
+    palette and the footer.
+    """
+    together = [tuple(commands) for commands in screens]
+    known = {command.name: command for commands in together for command in commands}
+    CHOSEN_KEYS.clear()
+    for name, keys in given.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            yield f"There is no command {name}.{f' Did you mean {near[0]}?' if near else ''}"
+            continue
+        each = [keys] if isinstance(keys, str) else keys
+        CHOSEN_KEYS[name] = tuple(key_name(key) if len(key) == 1 else key for key in each if key)
+    said = set()
+    for commands in together:
+        by_key: dict[str, list[ScreenCommand]] = {}
+        for command in commands:
+            for key in command.bound_keys:
+                by_key.setdefault(key, []).append(command)
+        for key, some in by_key.items():
+            names = tuple(dict.fromkeys(one.name for one in some))
+            if len(names) > 1 and not CHOSEN_KEYS.keys().isdisjoint(names) and names not in said:
+                said.add(names)
+                yield f"The key {key} is that of {' and '.join(names)}."
 
 
 PRIORITY_KEYS: Final = frozenset({"ctrl+c", "ctrl+q"})

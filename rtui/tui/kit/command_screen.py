@@ -241,5 +241,5 @@ class CommandProvider(Provider):
 
 def _title(command: ScreenCommand) -> Content:
     """Return a title with its keys."""
-    keys = f"  {command.key_text}" if command.keys else ""
+    keys = f"  {command.key_text}" if command.bound_keys else ""
     return Content(f"{command.title}{keys}")

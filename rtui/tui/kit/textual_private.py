@@ -2,7 +2,7 @@
 
 They may change with any release of Textual, which is therefore pinned. On an upgrade, check the names that the test of
 this module reports, read how Textual uses the others now, then raise `CHECKED_VERSION`. `Toast`, of which only the
-style sheet is used, comes from a private module.
+style sheet is used, comes from a private module, and `key_name` gives Textual's name of a character's key.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 from textual.app import App
 from textual.command import CommandPalette
 from textual.dom import DOMNode
+from textual.keys import _character_to_key as key_name
 from textual.message_pump import MessagePump
 from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets._toast import Toast
 
-__all__ = ["CHECKED_VERSION", "OVERRIDDEN", "USED", "PrivateName", "Toast"]
+__all__ = ["CHECKED_VERSION", "OVERRIDDEN", "USED", "PrivateName", "Toast", "key_name"]
 
 CHECKED_VERSION: Final = "8.2.8"
 """The version of Textual on which all of this was checked."""

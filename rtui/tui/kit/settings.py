@@ -1,0 +1,251 @@
+"""What a user has chosen, remembered in `settings.toml`: theme, columns, panel and keys.
+
+The file may be edited by hand as well: what rtui writes keeps comments and order (tomlkit). It is read when rtui
+begins; a choice made on screen is in effect at once and written in a thread. Two running instances each write only
+what was changed in them, into the file as it is then. What a file cannot say is refused as a whole, with the setting
+that is wrong and the nearest word that is known, and rtui goes on with what it does by default.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_type_hints
+
+import msgspec
+from msgspec import Meta
+from platformdirs import user_config_path
+
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.files import atomic_file
+
+MAX_SETTINGS_BYTES: Final = 1 << 20
+"""A larger file is refused."""
+
+TreeColumnName: TypeAlias = Literal["keys", "share", "bar", "type", "TTL", "size"]
+"""The columns of the tree."""
+
+KeyNames: TypeAlias = str | tuple[str, ...]
+
+
+class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How the tree is shown."""
+
+    columns: Annotated[tuple[TreeColumnName, ...] | None, Meta(description="Columns of the tree.")] = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Everything that can be remembered; each has what holds without a file as its default."""
+
+    theme: Annotated[str | None, Meta(description="Name of the theme; --theme comes first.")] = None
+    ascii: Annotated[bool, Meta(description="Draw with ASCII only, as with --ascii.")] = False
+    panel: Annotated[str | None, Meta(description="Panel that an analysis shows first.")] = None
+    tree: TreeSettings = TreeSettings()
+    keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by the commands' ids.")] = {}
+
+
+class SettingsError(ValueError):
+    """A settings file, name or value that cannot be used; the text is one sentence, safe to show."""
+
+    def __init__(self, happened: str) -> None:
+        self.happened: SafeText = display_text(happened)
+        super().__init__(self.happened)
+
+
+def settings_path() -> Path:
+    """Return the path of `settings.toml` in the user's configuration folder for rtui."""
+    return user_config_path("rtui", appauthor=False) / "settings.toml"
+
+
+class SettingsFile:
+    """The settings of this run, and the file that remembers them."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Read the file at `path`; raises SettingsError. Without a path, choices last as long as this object."""
+        self.path = path
+        self.settings = Settings() if path is None else read_settings(_text(path), path)
+        self.failure: SafeText | None = None
+        """Why the file could not be read, or the last choice not be written."""
+        self._unwritten: dict[str, Any] = {}
+        self._writing: asyncio.Task[None] | None = None
+
+    @classmethod
+    def opened(cls, path: Path) -> SettingsFile:
+        """Read the file at `path`; where it can't be used, nothing is remembered, and `failure` says why."""
+        try:
+            return cls(path)
+        except SettingsError as error:
+            unread = cls()
+            unread.failure = error.happened
+            return unread
+
+    def choose(self, name: str, value: Any) -> None:
+        """Set what has the dotted name, such as `tree.sort`, for this run and the next ones; None forgets it.
+
+        Raises SettingsError for what can't be. It is written by `flush`, or soon where an event loop runs.
+        """
+        self.settings = _changed(self.settings, name, value)
+        self._unwritten[name] = value
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self._writing is None or self._writing.done():
+            self._writing = loop.create_task(self._write_soon(), name="rtui settings")
+
+    async def close(self) -> None:
+        """Write what was not written yet."""
+        if self._writing is not None:
+            await self._writing
+        if self._unwritten:
+            await asyncio.to_thread(self.flush)
+
+    def flush(self) -> None:
+        """Write what was chosen into the file as it is now; a failure is kept in `failure`."""
+        chosen, self._unwritten = self._unwritten, {}
+        if not chosen or self.path is None:
+            return
+        try:
+            _write(self.path, chosen)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self.failure = display_text(f"{self.path} can't be written: {reason}.")
+
+    async def _write_soon(self) -> None:
+        while self._unwritten:
+            await asyncio.to_thread(self.flush)
+
+
+def _write(path: Path, chosen: Mapping[str, Any]) -> None:
+    """Set what was chosen in the file as it is now; raises OSError and SettingsError."""
+    import tomlkit  # noqa: PLC0415 - when something is written
+    from tomlkit.container import Container  # noqa: PLC0415
+    from tomlkit.items import Table  # noqa: PLC0415
+
+    text = _text(path)
+    read_settings(text, path)
+    document = tomlkit.parse(text)
+    for name, value in chosen.items():
+        *parents, last = split_name(name)
+        place: Container | Table = document
+        for parent in parents:
+            if parent not in place:
+                place[parent] = tomlkit.table()
+            place = place[parent]
+        if value is None:
+            place.pop(last, None)
+        else:
+            place[last] = list(value) if isinstance(value, tuple) else value
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as file:
+        file.write(tomlkit.dumps(document).encode())
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file, none where there is no file; raises SettingsError."""
+    try:
+        with path.open("rb") as file:
+            read = file.read(MAX_SETTINGS_BYTES + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise SettingsError(f"{path} can't be read: {error.strerror}.") from None
+    if len(read) > MAX_SETTINGS_BYTES:
+        raise SettingsError(f"{path} is over {MAX_SETTINGS_BYTES:,} bytes; it holds a few lines.")
+    try:
+        return read.decode()
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} is not UTF-8.") from None
+
+
+def read_settings(text: str, path: Path) -> Settings:
+    """Return the settings of a TOML text; raises SettingsError, which names the setting or line that is wrong."""
+    try:
+        return msgspec.toml.decode(text, type=Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{path}: {_explained(str(error))}") from None
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{path} is not TOML: {error}.") from None
+
+
+def split_name(name: str) -> list[str]:
+    """Return the parts of a dotted name; `keys` is followed by the name of a command, which holds a dot."""
+    first, _, rest = name.partition(".")
+    return [first, rest] if first == "keys" and rest else name.split(".")
+
+
+def setting_names() -> dict[str, str]:
+    """Return what each setting of a fixed name is for."""
+    return dict(_described(Settings, ""))
+
+
+def current_values(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of everything that is set or has a default other than nothing."""
+    yield from _values(msgspec.structs.asdict(settings), "")
+
+
+def _values(table: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, msgspec.Struct):
+            yield from _values(msgspec.structs.asdict(value), f"{before}{name}.")
+        elif isinstance(value, dict):
+            yield from _values(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _described(struct: type[msgspec.Struct], before: str) -> Iterator[tuple[str, str]]:
+    hints = get_type_hints(struct, include_extras=True)
+    for name in struct.__struct_fields__:
+        hint = hints[name]
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            yield from _described(hint, f"{before}{name}.")
+        else:
+            meta = next(one for one in get_args(hint) if isinstance(one, Meta))
+            yield before + name, meta.description or ""
+
+
+def _changed(settings: Settings, name: str, value: Any) -> Settings:
+    """Return settings of which one is another; raises SettingsError for an unknown name or a wrong value."""
+    parts, known = split_name(name), setting_names()
+    if name not in known and (parts[0] != "keys" or len(parts) == 1):
+        raise SettingsError(f"There is no setting {name}.{_meant(name, known)}")
+    table: dict[str, Any] = msgspec.to_builtins(settings)
+    place = table
+    for part in parts[:-1]:
+        place = place.setdefault(part, {})
+    if value is None:
+        place.pop(parts[-1], None)
+    else:
+        place[parts[-1]] = value
+    try:
+        return msgspec.convert(table, Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(_explained(str(error))) from None
+
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
+_INVALID: Final = re.compile(r"(.*?) - at `\$\.(.*)`", re.DOTALL)
+_ENUM: Final = re.compile(r"Invalid enum value '(.*)'", re.DOTALL)
+
+
+def _explained(error: str) -> str:
+    """Return what msgspec says of a wrong file, as a sentence that names the setting and what may be meant."""
+    if found := _UNKNOWN.fullmatch(error):
+        name = f"{found[2]}.{found[1]}" if found[2] else found[1]
+        return f"there is no setting {name}.{_meant(name, setting_names())}"
+    if not (found := _INVALID.fullmatch(error)):
+        return f"{error}."
+    what, name = found[1], re.sub(r"\[(\.\.\.|\d+)\]", "", found[2])
+    if value := _ENUM.fullmatch(what):
+        choices = get_args(TreeColumnName)
+        return f"{name} can't be {value[1]}.{_meant(value[1], choices)} It can be {', '.join(choices)}."
+    return f"{name}: {what[0].lower()}{what[1:]}."
+
+
+def _meant(word: str, known: Mapping[str, str] | tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]}?" if near else ""
