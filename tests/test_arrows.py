@@ -1,4 +1,4 @@
-"""The arrows between the packages go one way: cli → tui → server → analysis → keyspace."""
+"""The arrows between the packages go one way: cli → tui → server → analysis, values → keyspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import rtui
 
 SOURCE = Path(rtui.__file__).parent
 
-LAYERS = ("keyspace", "analysis", "server", "tui", "cli")
+LAYERS = ("keyspace", "values", "analysis", "server", "tui", "cli")
 """Lowest first: a package may use those before it."""
 
 DEMO = "demo"
@@ -27,18 +27,23 @@ FREE = frozenset({"", "__init__", "__main__"})
 
 ALLOWED = {
     "keyspace": {"keyspace"},
+    "values": {"keyspace", "values"},
     "analysis": {"keyspace", "analysis"},
-    "server": {"keyspace", "analysis", "server"},
-    "tui": {"keyspace", "analysis", "server", "tui", DEMO},
-    "cli": {"keyspace", "analysis", "server", "tui", "cli", DEMO},
-    DEMO: {"keyspace", "analysis", "server", DEMO},
+    "server": {"keyspace", "values", "analysis", "server"},
+    "tui": {"keyspace", "values", "analysis", "server", "tui", DEMO},
+    "cli": {"keyspace", "values", "analysis", "server", "tui", "cli", DEMO},
+    DEMO: {"keyspace", "values", "analysis", "server", DEMO},
 }
 """What each package may import of rtui."""
 
-PURE: dict[str, frozenset[str]] = {"keyspace": frozenset(), "analysis": frozenset({"msgspec", "typing_extensions"})}
+PURE: dict[str, frozenset[str]] = {
+    "keyspace": frozenset(),
+    "values": frozenset({"backports", "brotli", "compression", "cramjam", "lz4"}),
+    "analysis": frozenset({"msgspec", "typing_extensions"}),
+}
 """Packages that use the standard library and these libraries only, and nothing of it that waits.
 
-msgspec brings in typing_extensions where that is installed."""
+msgspec brings in typing_extensions where that is installed. `compression` is in the standard library of Python 3.14."""
 
 WAITING = frozenset(
     {"asyncio", "concurrent", "multiprocessing", "selectors", "socket", "ssl", "subprocess", "threading"}
@@ -50,6 +55,7 @@ THIRD_PARTY = frozenset({"textual", "rich", "redis", "hiredis", "click", "platfo
 
 FORBIDDEN = {
     "keyspace": THIRD_PARTY | {"asyncio"},
+    "values": THIRD_PARTY | {"asyncio"},
     "analysis": THIRD_PARTY | {"asyncio"},
     "server": {"textual", "rich", "click", "redis"},
     DEMO: {"textual", "rich", "click", "redis"},

@@ -12,7 +12,7 @@ import rtui
 
 ROOT = Path(rtui.__file__).parent
 MAP = (ROOT / "README.md").read_text("utf-8")
-NAMED = sorted(set(re.findall(r"`((?:keyspace|analysis|server|tui|cli|demo|tests|themes)/[\w/.-]*)`", MAP)))
+NAMED = sorted(set(re.findall(r"`((?:keyspace|values|analysis|server|tui|cli|demo|tests|themes)/[\w/.-]*)`", MAP)))
 
 
 def test_the_map_names_many() -> None:

@@ -1,0 +1,53 @@
+"""What the bytes of a value mean: decoders that are chosen by the bytes, and never run any of them.
+
+    found = decode(data)                     # data: at most what a preview holds, say 64 KiB
+    found.title                              # "base64 › gzip › JSON"
+    found.form                               # Form.TREE, TEXT, HEX or LISTING: how to show it
+    found.root                               # a Node: kind, value, type_name, name, children, total, is_cut
+    found.notes                              # sentences: limits, damage, a missing library, dates
+    found.truncated                          # whether this is the beginning only
+    found.data                               # the innermost bytes, for a pager or a file
+    for row in outline(found.root, folded=is_folded, by_name=True): row.depth, row.node, row.path, row.is_folded
+    alternatives(data)                       # names to switch through, the best first; pass one as `choose`
+    decode(data, choose="hex")               # or "base64 › hex", or any of decoder_names()
+    decode(data, is_whole=False)             # data is the beginning of a longer value: that is normal
+
+- **Nothing is safe to show.** `value`, `type_name`, `name` and `notes` hold what the bytes hold: str goes through
+  `display_text`, bytes through `display` of `keyspace/text/display.py`. `Node.raw` is what is copied.
+- **Never raises**, whatever the bytes; only UnknownDecoderError for a `choose` that no decoder has.
+- **Bounded** by `Limits`: bytes of each layer, layers, depth, elements and time. What was read until a limit is there,
+  `truncated` is true, a note says which limit. It may take `Limits.seconds` (a quarter of a second): long values are
+  decoded in a thread, not on the event loop.
+- **Nothing is executed or constructed**: what is a program in disguise (pickle) is disassembled.
+- A format whose library is missing is named in the chain, its bytes are shown as they are, and a note says what to
+  install.
+- A Form.TEXT root is one TEXT or NUMBER node, whose lines are shown; a Form.HEX root one BYTES node; a Form.LISTING one
+  is a list of instructions, which is not to be sorted.
+
+How a decoder is chosen is in `chain.py`; how a user adds one, in `plugins.py`.
+"""
+
+from __future__ import annotations
+
+from rtui.values.chain import UnknownDecoderError, alternatives, decode, decoder_names
+from rtui.values.limits import DEFAULT, Limits
+from rtui.values.plugins import Decoder
+from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, outline
+
+__all__ = [
+    "DEFAULT",
+    "SEPARATOR",
+    "Decoded",
+    "Decoder",
+    "Form",
+    "Kind",
+    "Limits",
+    "Node",
+    "OutlineRow",
+    "Step",
+    "UnknownDecoderError",
+    "alternatives",
+    "decode",
+    "decoder_names",
+    "outline",
+]

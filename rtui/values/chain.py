@@ -1,0 +1,173 @@
+"""Chooses decoders by what the bytes are, one after another, until a tree, text or plain bytes are left.
+
+For `H4sIAA…` that goes like this. base64 fits its alphabet, but so do words: it counts only since what comes out of it
+is recognised. That begins as gzip does; what comes out of that is a JSON object, so the chain is base64 › gzip › JSON.
+At each layer every decoder is asked how sure it is; one with a mark that nothing else has wins at once, else the surest
+one, the earlier one of two that are equally sure. Decoders that need proof are asked only when no other one is sure,
+and text and hex are what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtui.values import compressed, encoded, json_text, plain
+from rtui.values.formats import CERTAIN, Format
+from rtui.values.limits import DEFAULT, Budget, Exceeded, Limits, MissingLibrary, Stopped
+from rtui.values.plain import HEX, TEXT
+from rtui.values.plugins import plugin_formats
+from rtui.values.source import Source
+from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
+
+BUILT_IN: Final = (
+    *json_text.FORMATS,
+    *compressed.FORMATS,
+    *encoded.FORMATS,
+    *plain.FORMATS,
+)
+"""All decoders but the two that are left in the end, in the order in which they are asked."""
+
+INSTALL: Final = "install redis-rtui[decode] to read it"
+
+MIN_PROOF_BYTES: Final = 6
+"""How long text has to be to prove that a decoder without a mark was right."""
+
+
+class UnknownDecoderError(ValueError):
+    """No decoder has the name that was chosen; the message quotes it."""
+
+
+def formats() -> tuple[Format, ...]:
+    """Return all decoders: the user's own before those of rtui, text and hex last."""
+    return (*plugin_formats(), *BUILT_IN, TEXT, HEX)
+
+
+def decoder_names() -> tuple[str, ...]:
+    """Return the names that `choose` understands."""
+    return tuple(dict.fromkeys(one.name for one in formats()))
+
+
+def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, is_whole: bool = True) -> Decoded:
+    """Return what a value means, by the decoders that fit it or that were chosen.
+
+    `choose` names the first decoder, or several separated by ` › `; what comes after them is recognised again.
+    `is_whole` says that `data` is all of the value, not only its beginning. Never raises for any bytes; raises
+    UnknownDecoderError for a name that no decoder has.
+    """
+    wanted = [_named(name) for name in choose.split(SEPARATOR)] if choose else []
+    return _Chain(Source(data, is_whole), Budget.starting(limits)).follow(wanted)
+
+
+def alternatives(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True) -> tuple[str, ...]:
+    """Return what `choose` may be for these bytes, the best first: what the chain found, its layers, text and hex."""
+    found = decode(data, limits=limits, is_whole=is_whole)
+    names = [found.title]
+    for length in range(len(found.chain) - 1, 0, -1):
+        outer = found.chain[:length]
+        names += [SEPARATOR.join((*outer, last)) for last in (TEXT.name, HEX.name)]
+    source, budget = Source(data, is_whole), Budget.starting(limits)
+    names += [one.name for _, one in _candidates(source, budget) if one.name != found.chain[0]]
+    if source.is_text:
+        names.append(TEXT.name)
+    return tuple(dict.fromkeys((*names, HEX.name)))
+
+
+def _named(name: str) -> Format:
+    found = next((one for one in formats() if one.name.casefold() == name.casefold()), None)
+    if found is None:
+        raise UnknownDecoderError(f"there is no decoder {name!r}")
+    return found
+
+
+@dataclass(slots=True)
+class _Chain:
+    """The decoders that were applied to a value so far, and what came out."""
+
+    source: Source
+    budget: Budget
+    names: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+
+    def follow(self, wanted: list[Format]) -> Decoded:
+        """Apply the wanted decoders, then those that fit, until nothing is left to decode."""
+        while True:
+            chosen = wanted.pop(0) if wanted else None
+            if chosen is None and len(self.names) >= self.budget.limits.layers:
+                self.notes.append(f"only {self.budget.limits.layers} layers are decoded")
+                chosen = TEXT if self.source.is_text else HEX
+            fitting = chosen or recognise(self.source, self.budget, self.failed)
+            try:
+                step = fitting.read(self.source, self.budget)
+            except Stopped as stopped:
+                self.notes.append(_failure(fitting, stopped))
+                self.failed.add(fitting.name)
+                if chosen is not None or isinstance(stopped, MissingLibrary):
+                    self.names.append(fitting.name)
+                    return self._ended(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX))
+                continue
+            self.names.append(fitting.name)
+            self.notes += step.notes
+            if isinstance(step.content, Node):
+                return self._ended(step)
+            self.source = Source(step.content, self.source.is_whole and not step.truncated)
+            self.failed.clear()
+
+    def _ended(self, step: Step) -> Decoded:
+        root = step.content if isinstance(step.content, Node) else Node(Kind.BYTES, step.content)
+        truncated = step.truncated or not self.source.is_whole
+        return Decoded(tuple(self.names), step.form, root, self.source.data, tuple(self.notes), truncated)
+
+
+def _failure(fitting: Format, stopped: Stopped) -> str:
+    """Say why a decoder has made nothing of the bytes."""
+    match stopped:
+        case MissingLibrary():
+            return f"{fitting.name}: {INSTALL}"
+        case Exceeded():
+            return f"{fitting.name}: {stopped}"
+    return f"{fitting.name} {stopped}"
+
+
+def recognise(source: Source, budget: Budget, without: set[str] | frozenset[str] = frozenset()) -> Format:
+    """Return the decoder that fits best; text or hex where none does. Those `without` are not asked."""
+    best = next((one for _, one in _candidates(source, budget) if one.name not in without), None)
+    if best is not None:
+        return best
+    for one in formats():
+        if one.needs_proof and one.name not in without and _is_proved(one, source, budget):
+            return one
+    return TEXT if source.is_text and TEXT.name not in without else HEX
+
+
+def _candidates(source: Source, budget: Budget) -> list[tuple[float, Format]]:
+    """Return the decoders that recognise the bytes without a proof, the surest first."""
+    if not source.data:
+        return []
+    found: list[tuple[float, Format]] = []
+    for one in formats():
+        if one.needs_proof or one is TEXT:
+            continue
+        confidence = one.sniff(source, budget)
+        if confidence is not None and confidence > 0:
+            found.append((confidence, one))
+            if confidence >= CERTAIN:
+                break
+    return sorted(found, key=lambda one: -one[0])
+
+
+def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
+    """Tell whether what a decoder makes of the bytes is itself recognised, as text or as something else."""
+    if fitting.sniff(source, budget) is None:
+        return False
+    try:
+        step = fitting.read(source, budget.probe())
+    except Stopped:
+        return False
+    if not isinstance(step.content, bytes) or any("damaged" in note for note in step.notes):
+        return False
+    inner = Source(step.content, source.is_whole and not step.truncated)
+    if inner.is_text:
+        return len(inner.data) >= MIN_PROOF_BYTES and inner.text.isprintable() | bool(inner.text.split())
+    return bool(_candidates(inner, budget.probe()))

@@ -1,0 +1,252 @@
+"""Decompression in bounded steps: gzip, zlib, deflate, bzip2 and xz of the standard library, zstd, LZ4 and brotli.
+
+Each library here hands out at most as many bytes as it is asked for and keeps its state, so a bomb costs no more than
+`Limits.output_bytes`, and the beginning of a stream gives the beginning of what is in it.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format, by_hand
+from rtui.values.limits import Budget, Cut, Exceeded, Invalid, MissingLibrary
+from rtui.values.lz4_blocks import LZ4_MAGIC, with_cut_block
+from rtui.values.source import Source
+from rtui.values.tree import Step
+
+INPUT_STEP: Final = 8 * 1024
+"""How much is handed to a library at once; damage behind that costs nothing of what came before."""
+
+LZMA_MEMORY_BYTES: Final = 128 << 20
+
+
+class Decompressor(Protocol):
+    """What bz2, lzma, zstd and LZ4 have in common."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream was reached."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether all that can be handed out has been."""
+
+    @property
+    def unused_data(self) -> bytes | None:
+        """What follows the end of the stream."""
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Take more input and hand out at most so many bytes."""
+
+
+class _Zlib:
+    """zlib's object in the shape of the others."""
+
+    def __init__(self, window_bits: int) -> None:
+        self._inner = zlib.decompressobj(window_bits)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail and not self._is_full
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+    _is_full = False
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        found = self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+        self._is_full = len(found) == max_length
+        return found
+
+
+class _Brotli:
+    """brotli's object in the shape of the others; streams do not follow one another in it."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        try:
+            import brotli  # noqa: PLC0415 - only where such a value is met
+        except ImportError:
+            raise MissingLibrary from None
+        self._inner = brotli.Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.is_finished())
+
+    @property
+    def needs_input(self) -> bool:
+        return bool(self._inner.can_accept_more_data())
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        found: bytes = self._inner.process(data, output_buffer_limit=max_length)
+        return found
+
+
+def _zstd() -> Decompressor:
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415
+        else:
+            from backports import zstd  # noqa: PLC0415
+    except ImportError:
+        raise MissingLibrary from None
+    return zstd.ZstdDecompressor()
+
+
+def _lz4() -> Decompressor:
+    try:
+        from lz4 import frame  # noqa: PLC0415
+    except ImportError:
+        raise MissingLibrary from None
+    made: Decompressor = frame.LZ4FrameDecompressor()
+    return made
+
+
+def _xz() -> Decompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LZMA_MEMORY_BYTES)
+
+
+class _Damaged(Exception):  # noqa: N818 - it ends a loop
+    """The library found an error in the stream."""
+
+
+@dataclass(slots=True)
+class _Unpacking:
+    """Bytes that are being decompressed, and what came out of them so far."""
+
+    name: str
+    magic: bytes
+    """What a further stream behind the first one begins with; empty where none may follow."""
+    make: Callable[[], Decompressor]
+    budget: Budget
+    out: bytearray = field(default_factory=bytearray)
+
+    def run(self, data: bytes) -> int:
+        """Decompress all; return how many bytes follow the last stream.
+
+        Raises Cut where the stream has no end, Exceeded at a limit, _Damaged at an error.
+        """
+        limit = self.budget.limits.output_bytes
+        stream, pending, at = self.make(), b"", 0
+        while True:
+            self.budget.check_time()
+            if len(self.out) >= limit:
+                raise Exceeded(f"only the first {limit:,} bytes that come out of {self.name} are shown")
+            if not pending and stream.needs_input:
+                pending = data[at : at + INPUT_STEP]
+                at += len(pending)
+                if not pending:
+                    raise Cut
+            try:
+                self.out += stream.decompress(pending, limit - len(self.out))
+            except Exception as error:  # noqa: BLE001 - each library has errors of its own
+                raise _Damaged(str(error)) from None
+            pending = b""
+            if stream.eof:
+                pending = (stream.unused_data or b"") + data[at : at + len(self.magic)]
+                at += len(self.magic)
+                if not self.magic or not pending.startswith(self.magic):
+                    return len(pending) + max(0, len(data) - at)
+                stream = self.make()
+
+
+def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: Source, budget: Budget) -> Step:
+    """Decompress up to the budget's output; streams with this magic that follow one another are joined.
+
+    Raises Invalid when not one byte can be had of a damaged stream, MissingLibrary without the library.
+    """
+    unpacking = _Unpacking(name, magic, make, budget)
+    truncated = True
+    try:
+        rest = unpacking.run(source.data)
+    except Cut:
+        note = f"the {name} stream ends early" if source.is_whole else ""
+    except Exceeded as reached:
+        note = str(reached)
+    except _Damaged as error:
+        if not unpacking.out:
+            raise Invalid(f"can't be decompressed: {error}") from None
+        note = f"{name} is damaged after {len(unpacking.out):,} bytes: {error}"
+    else:
+        note = f"{rest:,} bytes follow the {name} stream" if rest else ""
+        truncated = not source.is_whole
+    return Step(bytes(unpacking.out), (note,) if note else (), truncated)
+
+
+def _magic_format(name: str, magic: bytes, make: Callable[[], Decompressor]) -> Format:
+    """Return the decoder of streams that begin with a mark of their own."""
+
+    def sniff(source: Source, _budget: Budget) -> float | None:
+        return CERTAIN if source.data.startswith(magic) else None
+
+    def read(source: Source, budget: Budget) -> Step:
+        return unpacked(name, magic, make, source, budget)
+
+    return Format(name, sniff, read)
+
+
+def _sniff_zlib(source: Source, budget: Budget) -> float | None:
+    """Recognise a zlib header, whose 16 bits are a multiple of 31, with a stream behind it that can be decompressed."""
+    head = source.data[:2]
+    if len(source.data) < 8 or head[0] != 0x78 or int.from_bytes(head, "big") % 31:
+        return None
+    try:
+        step = read_zlib(source, budget.probe())
+    except Invalid:
+        return None
+    return LIKELY if step.content and not any("damaged" in note for note in step.notes) else None
+
+
+def read_zlib(source: Source, budget: Budget) -> Step:
+    """Decompress a zlib stream."""
+    return unpacked("zlib", b"", lambda: _Zlib(zlib.MAX_WBITS), source, budget)
+
+
+def read_deflate(source: Source, budget: Budget) -> Step:
+    """Decompress a deflate stream without a header."""
+    return unpacked("deflate", b"", lambda: _Zlib(-zlib.MAX_WBITS), source, budget)
+
+
+def _read_lz4(source: Source, budget: Budget) -> Step:
+    """Decompress LZ4 frames; of a block that the end has cut, what is there."""
+    step = unpacked("LZ4", LZ4_MAGIC, _lz4, source, budget)
+    if not step.truncated or not isinstance(step.content, bytes) or len(step.content) >= budget.limits.output_bytes:
+        return step
+    return replace(step, content=with_cut_block(source.data, step.content, budget.limits.output_bytes))
+
+
+def _sniff_brotli(source: Source, _budget: Budget) -> float | None:
+    """Take anything that is no text for brotli, which has no mark: what comes out of it has to prove it."""
+    return POSSIBLE if len(source.data) >= 8 and not source.is_text else None
+
+
+def _read_brotli(source: Source, budget: Budget) -> Step:
+    """Decompress a brotli stream."""
+    return unpacked("brotli", b"", _Brotli, source, budget)
+
+
+FORMATS: Final = (
+    _magic_format("gzip", b"\x1f\x8b\x08", lambda: _Zlib(zlib.MAX_WBITS + 16)),
+    _magic_format("zstd", b"\x28\xb5\x2f\xfd", _zstd),
+    Format("LZ4", lambda source, _: CERTAIN if source.data.startswith(LZ4_MAGIC) else None, _read_lz4),
+    _magic_format("bzip2", b"BZh", bz2.BZ2Decompressor),
+    _magic_format("xz", b"\xfd7zXZ\x00", _xz),
+    Format("zlib", _sniff_zlib, read_zlib),
+    Format("deflate", by_hand, read_deflate),
+    Format("brotli", _sniff_brotli, _read_brotli, needs_proof=True),
+)
+"""The decoders of this module."""

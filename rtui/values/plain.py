@@ -1,0 +1,119 @@
+"""Values that are what they seem: text, numbers that may be dates, UUIDs, and bytes as they are."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from rtui.values.formats import LIKELY, POSSIBLE, Format, by_hand
+from rtui.values.limits import Budget, Invalid
+from rtui.values.source import Source
+from rtui.values.tree import Form, Kind, Node, Step
+
+_NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
+_UUID: Final = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+FIRST_DATE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+LAST_DATE: Final = datetime(2100, 1, 1, tzinfo=UTC)
+"""A number is said to be a date where that lies between these two."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UUID_EPOCH: Final = datetime(1582, 10, 15, tzinfo=UTC)
+_UNITS: Final = (("seconds", 1), ("milliseconds", 1_000))
+
+
+def date_hints(number: str) -> tuple[str, ...]:
+    """Return what a number would be as a date, one sentence for each unit in which that is plausible."""
+    try:
+        value = float(number)
+    except ValueError:
+        return ()
+    found = []
+    for unit, in_second in _UNITS:
+        seconds = value / in_second
+        if FIRST_DATE.timestamp() <= seconds < LAST_DATE.timestamp():
+            found.append(f"as {unit} since 1970: {date_text(seconds)}")
+    return tuple(found)
+
+
+def date_text(seconds: float) -> str:
+    """Return a time in seconds since 1970 as a date in UTC; the number where no calendar has it."""
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except (OverflowError, ValueError):
+        return f"{seconds} s since 1970"
+    whole = moment.isoformat(" ", "milliseconds" if moment.microsecond else "seconds")
+    return f"{whole.removesuffix('+00:00')} UTC"
+
+
+def _sniff_number(source: Source, _budget: Budget) -> float | None:
+    return LIKELY if source.is_whole and _NUMBER.fullmatch(source.data) else None
+
+
+def _read_number(source: Source, _budget: Budget) -> Step:
+    if not _NUMBER.fullmatch(source.data):
+        raise Invalid("is decimal digits")
+    number = source.data.decode("ascii")
+    return Step(Node(Kind.NUMBER, number), date_hints(number), not source.is_whole, Form.TEXT)
+
+
+def _sniff_uuid(source: Source, _budget: Budget) -> float | None:
+    return LIKELY if source.is_whole and _UUID.fullmatch(source.data) else None
+
+
+def _read_uuid(source: Source, _budget: Budget) -> Step:
+    """Read the 36 characters or the 16 bytes of a UUID."""
+    if _UUID.fullmatch(source.data):
+        return _described(UUID(source.data.decode("ascii")))
+    if len(source.data) == 16:
+        return _described(UUID(bytes=source.data))
+    raise Invalid("has 36 characters or 16 bytes")
+
+
+def _described(uuid: UUID) -> Step:
+    """Return a UUID with its version, and the time that versions 1, 6 and 7 contain."""
+    ticks = uuid.int >> 64
+    seconds: float | None = None
+    match uuid.version:
+        case 1:
+            seconds = _since_1582(uuid.time)
+        case 6:
+            seconds = _since_1582((ticks >> 16) << 12 | (ticks & 0x0FFF))
+        case 7:
+            seconds = (uuid.int >> 80) / 1_000
+    kind = "" if uuid.version is None else f"version {uuid.version}"
+    time = "" if seconds is None else f"made at {date_text(seconds)}"
+    notes = ", ".join(part for part in (kind, time) if part)
+    return Step(Node(Kind.TEXT, str(uuid), "UUID"), (notes,) if notes else (), form=Form.TEXT)
+
+
+def _since_1582(ticks: int) -> float:
+    """Return 100-nanosecond steps since the Gregorian calendar began as seconds since 1970."""
+    return ticks / 10_000_000 + (_UUID_EPOCH - _EPOCH).total_seconds()
+
+
+def _sniff_text(source: Source, _budget: Budget) -> float | None:
+    return POSSIBLE if source.is_text else None
+
+
+def _read_text(source: Source, _budget: Budget) -> Step:
+    """Show UTF-8; where bytes are none, they are kept as escapes."""
+    text = source.text if source.is_text else source.data.decode("utf-8", "surrogateescape")
+    return Step(Node(Kind.TEXT, text), truncated=not source.is_whole, form=Form.TEXT)
+
+
+def _read_hex(source: Source, _budget: Budget) -> Step:
+    return Step(Node(Kind.BYTES, source.data), truncated=not source.is_whole, form=Form.HEX)
+
+
+FORMATS: Final = (
+    Format("UUID", _sniff_uuid, _read_uuid),
+    Format("number", _sniff_number, _read_number),
+)
+"""What is recognised by its shape."""
+
+TEXT: Final = Format("text", _sniff_text, _read_text)
+HEX: Final = Format("hex", by_hand, _read_hex)
+"""What is left where nothing else fits."""

@@ -1,0 +1,150 @@
+"""Decoders of the user's own, found by the entry point group `rtui.decoders`.
+
+A package offers one in its pyproject.toml:
+
+    [project.entry-points."rtui.decoders"]
+    orders = "our_package.decoders:OrderDecoder"
+
+The object, or what calling the class gives, has the shape of `Decoder`. What it raises costs only itself: the value is
+shown as if it were not there, and a note names it. Its output is held to the limits; how long it takes is up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, Protocol, runtime_checkable
+
+from rtui.values.formats import Format
+from rtui.values.limits import Budget, Exceeded, Invalid, Limits
+from rtui.values.source import Source
+from rtui.values.tree import Form, Kind, Node, Step
+
+GROUP: Final = "rtui.decoders"
+MAX_NAME: Final = 40
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """What a plugin provides."""
+
+    name: str
+    """As it is shown, of at most 40 characters."""
+
+    def sniff(self, data: bytes) -> float | None:
+        """Return how sure it is that these are its bytes, above 0 and at most 1, or None.
+
+        0.7 is what a well formed value of a format without a mark of its own gets, 1 one with a mark. `data` may be the
+        beginning of a value only.
+        """
+
+    def decode(self, data: bytes, limits: Limits) -> object:
+        """Return bytes, which are decoded further, or what they mean: text, numbers, None, dicts and lists of these.
+
+        A `Node` or a `Step` is returned for what those can't say. Whatever it raises is shown as its failure.
+        """
+
+
+@cache
+def plugin_formats() -> tuple[Format, ...]:
+    """Return the decoders that are installed; those that can't be loaded fail when they are chosen."""
+    return tuple(map(_loaded, sorted(entry_points(group=GROUP))))
+
+
+def _loaded(entry: EntryPoint) -> Format:
+    try:
+        made = entry.load()
+        decoder = made() if isinstance(made, type) else made
+        if not isinstance(decoder, Decoder):
+            return _broken(entry.name, "it has no name, sniff and decode")
+        return as_format(decoder)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
+        return _broken(entry.name, f"{type(error).__name__}: {error}")
+
+
+def _broken(name: str, why: str) -> Format:
+    def read(_source: Source, _budget: Budget) -> Step:
+        raise Invalid(f"can't be loaded: {why}")
+
+    return Format(name[:MAX_NAME], lambda _source, _budget: None, read)
+
+
+def as_format(decoder: Decoder) -> Format:
+    """Return a plugin as the chain uses it: it raises nothing but what a decoder may, and obeys the limits."""
+
+    def sniff(source: Source, _budget: Budget) -> float | None:
+        try:
+            confidence = decoder.sniff(source.data)
+            return None if confidence is None else min(1.0, float(confidence))
+        except Exception:  # noqa: BLE001 - a plugin that fails here recognises nothing
+            return None
+
+    def read(source: Source, budget: Budget) -> Step:
+        try:
+            found = decoder.decode(source.data, budget.limits)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
+            raise Invalid(f"failed with {type(error).__name__}: {str(error)[:200]}") from None
+        return _as_step(found, source, budget)
+
+    return Format(str(decoder.name)[:MAX_NAME], sniff, read)
+
+
+def _as_step(found: object, source: Source, budget: Budget) -> Step:
+    """Return what a plugin has returned as a step within the limits."""
+    limit = budget.limits.output_bytes
+    truncated = not source.is_whole
+    notes: tuple[str, ...] = ()
+    form = Form.TREE
+    if isinstance(found, Step):
+        step = found
+        found, notes, truncated, form = step.content, step.notes, step.truncated, step.form
+    if isinstance(found, (bytes, bytearray, memoryview)):
+        data = bytes(found[:limit])
+        if len(found) > limit:
+            notes = (*notes, f"only the first {limit:,} bytes that come out of it are shown")
+        return Step(data, notes, truncated or len(found) > limit)
+    if isinstance(found, Node):
+        return Step(found, notes, truncated, form)
+    root = Node(Kind.NOTE)
+    try:
+        root = tree_of(found, budget)
+    except Exceeded as reached:
+        notes, truncated = (*notes, str(reached)), True
+    form = Form.TEXT if root.kind is Kind.TEXT else Form.TREE
+    return Step(root, notes, truncated, form)
+
+
+def tree_of(value: object, budget: Budget, depth: int = 0) -> Node:
+    """Return plain Python values as nodes; what is none of them is its `repr`, without what goes beyond the limits."""
+    budget.spend()
+    match value:
+        case None | bool():
+            return Node(Kind.CONSTANT, {None: "null", True: "true", False: "false"}[value])
+        case int() | float():
+            return Node(
+                Kind.NUMBER, repr(value) if value.__class__ is float or abs(value) < 1 << 256 else hex(int(value))
+            )
+        case str():
+            return Node(Kind.TEXT, value[: budget.limits.output_bytes])
+        case bytes() | bytearray():
+            return Node(Kind.BYTES, bytes(value[: budget.limits.output_bytes]))
+        case Mapping() | list() | tuple() | set() | frozenset():
+            return _container(value, budget, depth)
+    return Node(Kind.TEXT, repr(value)[:1_000], type(value).__name__)
+
+
+def _container(value: Mapping[object, object] | Iterable[object], budget: Budget, depth: int) -> Node:
+    node = Node(Kind.MAP if isinstance(value, Mapping) else Kind.LIST)
+    if depth >= budget.limits.depth:
+        node.is_cut = True
+        return node
+    pairs = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
+    try:
+        for name, item in pairs:
+            child = tree_of(item, budget, depth + 1)
+            child.name = tree_of(name, budget, depth + 1) if isinstance(value, Mapping) else None
+            node.children.append(child)
+    except Exceeded:
+        node.is_cut = True
+    return node

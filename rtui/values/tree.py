@@ -1,0 +1,152 @@
+"""What a decoder makes of bytes: a tree of plain values, and the rows in which it is shown.
+
+A tree holds text and bytes as they were found: none of it is safe to show until `keyspace/text/display.py` has made it
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What a node is."""
+
+    MAP = "map"
+    LIST = "list"
+    TEXT = "text"
+    BYTES = "bytes"
+    NUMBER = "number"
+    """Its value is the number in decimal digits, as exactly as it was written."""
+    CONSTANT = "constant"
+    """true, false, null and the like."""
+    NOTE = "note"
+    """Words of rtui, or an instruction of a disassembly, whose operand is the value."""
+
+
+CONTAINERS: Final = frozenset({Kind.MAP, Kind.LIST})
+
+
+@dataclass(slots=True)
+class Node:
+    """One value of a tree: a map or a list with children, or a single value."""
+
+    kind: Kind
+    value: str | bytes = ""
+    """Bytes where the kind is BYTES, else text; empty in maps and lists. Raw: it may hold any character."""
+    type_name: str = ""
+    """What the format says of it beyond its kind: `uint32`, `ObjectId`, the name of a class; may come from the data."""
+    name: Node | None = None
+    """What it is called in its map; None in a list. Mostly TEXT, but formats may use any value."""
+    children: list[Node] = field(default_factory=list)
+    total: int | None = None
+    """How many children the format declares, where it does; more than there are where the rest was not read."""
+    is_cut: bool = False
+    """Whether the bytes ended, or a limit was reached, within it."""
+
+    @property
+    def raw(self) -> bytes:
+        """The value as bytes, for a clipboard or a file."""
+        return self.value if isinstance(self.value, bytes) else self.value.encode("utf-8", "surrogatepass")
+
+    @property
+    def missing(self) -> int:
+        """How many declared children were not read."""
+        return max(0, (self.total or 0) - len(self.children))
+
+
+class Form(StrEnum):
+    """How the result is best shown."""
+
+    TREE = "tree"
+    TEXT = "text"
+    """One TEXT or NUMBER node: show its lines."""
+    HEX = "hex"
+    """One BYTES node: show a hex dump."""
+    LISTING = "listing"
+    """A disassembly: instructions in their order; sorting makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one decoder made of its bytes: other bytes, which are decoded further, or a tree."""
+
+    content: bytes | Node
+    notes: tuple[str, ...] = ()
+    """What one should know; raw, like all texts."""
+    truncated: bool = False
+    """Whether more would follow: the bytes were cut, or a limit was reached."""
+    form: Form = Form.TREE
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A value as what its bytes mean."""
+
+    chain: tuple[str, ...]
+    """The decoders in their order, the outermost first: `("base64", "gzip", "JSON")`."""
+    form: Form
+    root: Node
+    data: bytes
+    """The bytes that the last decoder of the chain has read: what a pager or a file gets."""
+    notes: tuple[str, ...] = ()
+    """What one should know to read it: limits, damage, missing libraries, dates. Raw, for `display_text`."""
+    truncated: bool = False
+    """Whether this is the beginning only."""
+
+    @property
+    def title(self) -> str:
+        """The chain as it is shown, and as `choose` understands it."""
+        return SEPARATOR.join(self.chain)
+
+
+SEPARATOR: Final = " › "
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineRow:
+    """One row of a tree that is laid out."""
+
+    depth: int
+    node: Node
+    path: tuple[int, ...]
+    """The index of each child on the way to it; empty for the root."""
+    is_folded: bool = False
+    """Whether it has children that are not shown."""
+
+
+def outline(
+    root: Node, *, folded: Callable[[tuple[int, ...]], bool] = lambda _: False, by_name: bool = False
+) -> Iterator[OutlineRow]:
+    """Yield the rows of a tree, parents before their children; the children of a path that is `folded` are left out.
+
+    `by_name` sorts the children of maps by their names; paths stay those of the unsorted tree, so that what was folded
+    stays so. Never recurses.
+    """
+    pending: list[tuple[tuple[int, ...], Node]] = [((), root)]
+    while pending:
+        path, node = pending.pop()
+        is_folded = bool(node.children) and folded(path)
+        yield OutlineRow(len(path), node, path, is_folded)
+        if is_folded:
+            continue
+        inside = list(enumerate(node.children))
+        if by_name and node.kind is Kind.MAP:
+            inside.sort(key=lambda one: _order(one[1]))
+        pending.extend(((*path, at), child) for at, child in reversed(inside))
+
+
+def _order(node: Node) -> tuple[int, float, bytes]:
+    """Return what a member is sorted by: numbers before text, by value."""
+    name = node.name
+    if name is None:
+        return (2, 0.0, b"")
+    if name.kind is Kind.NUMBER and isinstance(name.value, str):
+        try:
+            return (0, float(name.value), b"")
+        except ValueError:
+            pass
+    return (1, 0.0, name.raw)
