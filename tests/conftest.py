@@ -16,6 +16,9 @@ settings.register_profile("rtui", deadline=None)
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
 
+CLIPBOARDS = ("TMUX", "STY", "WAYLAND_DISPLAY", "DISPLAY", "TERM_PROGRAM")
+"""What leads to the clipboard of whoever runs the tests."""
+
 SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
 """Folders that `--fast` leaves out, besides what is marked as slow; most tests in them would be marked."""
 
@@ -28,6 +31,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
     if config.getoption("--fast"):
         settings.load_profile("fast")
+
+
+@pytest.fixture(autouse=True)
+def without_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every terminal be one that takes texts and nothing more; a Mac's programs are not asked over SSH."""
+    for name in CLIPBOARDS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
 
 
 def pytest_collection_finish() -> None:

@@ -20,6 +20,7 @@ from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.kit.selectable import SelectScreen
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS
@@ -145,6 +146,25 @@ def test_states(snap_compare: Compare, name: str, status: BrowsingStatus) -> Non
 @SIZES
 def test_empty_database(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(app(FixedSession(COMPLETE, [])), terminal_size=size, run_before=doing())
+
+
+@SIZES
+def test_a_text_to_select(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]) -> None:
+    monkeypatch.setenv("TERM", "linux")
+
+    async def look(pilot: Pilot[int]) -> None:
+        await doing("f", *"{user", "enter", "y")(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.screen, SelectScreen))
+
+    assert snap_compare(app(FixedSession()), terminal_size=size, run_before=look)
+
+
+def test_all_copies_to_select(snap_compare: Compare) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        await doing("f", *"lo", "enter", "Y", "end", "enter")(pilot)
+        await until(pilot, lambda: isinstance(pilot.app.screen, SelectScreen))
+
+    assert snap_compare(app(FixedSession()), terminal_size=SMALL, run_before=look)
 
 
 @SIZES

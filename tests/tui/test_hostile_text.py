@@ -17,6 +17,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
+from rtui.tui.kit.clipboard_ways import OSC52_BYTES
+from rtui.tui.kit.selectable import SelectScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import Visitor, check_text, visiting
@@ -135,10 +137,15 @@ async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
             await visitor.whole()
             await visitor.until(lambda: visitor.tree.cursor is not None, "a row")
             await visitor.settled()
-            for keys, shown in (("2", "CRC16"), ("1", "Value"), ("y", "Sent to the terminal"), ("i", "commands")):
+            is_too_long = len(name) > OSC52_BYTES
+            copied = "is the limit" if is_too_long else "Sent to the terminal"
+            for keys, shown in (("2", "CRC16"), ("1", "Value"), ("y", copied), ("i", "commands")):
                 await visitor.press(keys)
                 await visitor.until_shown(shown)
                 visitor.check_harmless()
+                if not visitor.is_browsing:
+                    await visitor.press("escape")
+                    await visitor.until(lambda: visitor.is_browsing, "the tree")
             check_text(visitor.app.clipboard)
             for opening in ("Y", "question_mark", "ctrl+p", "c"):
                 await visitor.press(opening)
@@ -146,7 +153,10 @@ async def test_what_is_made_of_a_name(valkey: Server, tmp_path: Path) -> None:
                 visitor.check_harmless()
                 if opening == "Y":
                     await visitor.press("down", "down", "enter")
-                else:
+                if opening == "Y" and is_too_long:
+                    await visitor.until(lambda: isinstance(visitor.app.screen, SelectScreen), "the text")
+                    visitor.check_harmless()
+                if opening != "Y" or is_too_long:
                     await visitor.press("escape")
                 await visitor.until(lambda: visitor.is_browsing, "the tree")
                 visitor.check_harmless()

@@ -30,8 +30,9 @@ LEGEND: Final = (
         "and billions. All times are in UTC."
     ),
     literal(
-        "What is copied is sent to the terminal (OSC 52), which does not say whether it puts it onto the clipboard. "
-        "tmux does with set -g set-clipboard on, screen and macOS's own terminal never; w writes a table to a file."
+        "What is copied goes to tmux within tmux, else to the clipboard program of a desktop, else to the terminal by "
+        "OSC 52, which never confirms it, so that it says “sent” and not “copied”. Where none of these takes a text, "
+        "it is shown to be selected; the last entry of Y does that anywhere. w writes a table to a file."
     ),
     literal(
         "rtui only reads. What it may send is a closed list: rtui commands prints that list, and rtui acl "

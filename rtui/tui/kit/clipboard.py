@@ -1,14 +1,17 @@
-"""Copying to the terminal's clipboard: at once, or what is chosen from a list.
+"""Copying: at once, or what is chosen from a list; what reaches no clipboard is shown, to be selected.
 
-A terminal takes a text by the escape sequence OSC 52, also over SSH, and does not say whether it has.
+What is said follows `clipboard_ways`: a text is called copied only where a program has confirmed that.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from textual.dom import DOMNode
+from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText, quoted
@@ -16,11 +19,18 @@ from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server.redis_cli_commands import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.clipboard_ways import Delivery, deliver
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.selectable import Selectable, SelectScreen
 from rtui.tui.kit.styled_text import cut_middle, literal
+from rtui.tui.kit.terminal import write_to
 
 SHOWN_CELLS: Final = 60
 """So much of what was copied is shown."""
+
+NOTICE_S: Final = 3
+FAILURE_NOTICE_S: Final = 8
+"""How long is shown where a text went, in seconds, and how long if not every way was as it should be."""
 
 
 class Copy(NamedTuple):
@@ -45,18 +55,43 @@ def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     return entries
 
 
-def copy_text(node: DOMNode, text: str) -> None:
-    """Send a text to the terminal's clipboard by OSC 52, and say so."""
-    node.app.copy_to_clipboard(text)
-    shown = cut_middle(display_text(text), SHOWN_CELLS)
-    node.app.notify(shown, title="Sent to the terminal", markup=False, timeout=2)
+def copy_text(node: DOMNode, text: str | bytes) -> Worker[None]:
+    """Copy a text or bytes as they are by the first way that takes them, and say which it was.
+
+    Where there is none, a screen shows the text. The ways are tried in a worker of `node`, which is returned.
+    """
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    node.app._clipboard = data.decode("utf-8", "surrogateescape")
+    work = partial(_copy, node, data)
+    return node.run_worker(work, group="copy", exclusive=True, exit_on_error=False, description="copy")
+
+
+async def _copy(node: DOMNode, data: bytes) -> None:
+    """Hand bytes to a clipboard and say where they went."""
+    delivery = await deliver(data, os.environ, partial(write_to, node.app._driver))
+    if not delivery.is_taken:
+        node.app.push_screen(SelectScreen([Selectable(literal("not copied yet"), data)], delivery.failures))
+        return
+    message = notice(data, delivery)
+    timeout = FAILURE_NOTICE_S if delivery.failures else NOTICE_S
+    node.app.notify(message, title=delivery.title, markup=False, timeout=timeout)
+
+
+def notice(data: bytes, delivery: Delivery) -> SafeText:
+    """Return what was copied, cut, and what is to be known about the way that it took."""
+    shown = cut_middle(display_text(data.decode("utf-8", "surrogateescape")), SHOWN_CELLS)
+    return SafeText("\n".join(line for line in (shown, delivery.hint, *delivery.failures) if line))
 
 
 def choose_copy(node: DOMNode, entries: Sequence[Copy]) -> None:
-    """Have the user choose what to copy."""
+    """Have the user choose what to copy, or have all of it shown."""
+    titles = [*(entry.title for entry in entries), literal("show all of these, to select with the mouse")]
 
     def chosen(index: int | None) -> None:
-        if index is not None:
+        if index is not None and index < len(entries):
             copy_text(node, entries[index].text)
+        elif index is not None:
+            shown = [Selectable(entry.title, entry.text.encode("utf-8", "surrogateescape")) for entry in entries]
+            node.app.push_screen(SelectScreen(shown))
 
-    node.app.push_screen(ChoiceScreen(literal("Copy"), [entry.title for entry in entries]), chosen)
+    node.app.push_screen(ChoiceScreen(literal("Copy"), titles), chosen)

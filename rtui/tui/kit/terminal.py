@@ -56,6 +56,22 @@ def forget_screen(driver: Driver | None) -> None:
         output_diff.forget()
 
 
+def write_to(driver: Driver | None, sequence: str) -> None:
+    """Write an escape sequence, if there is a terminal."""
+    if driver is not None:
+        driver.write(sequence)
+        driver.flush()
+
+
+MOUSE_MODES: Final = ("1000", "1003", "1015", "1006")
+"""The modes in which Textual has the terminal report the mouse."""
+
+
+def report_mouse(driver: Driver | None, *, is_wanted: bool) -> None:
+    """Have the terminal report the mouse, or keep it for selecting text."""
+    write_to(driver, "".join(f"\x1b[?{mode}{'h' if is_wanted else 'l'}" for mode in MOUSE_MODES))
+
+
 LONGEST_S: Final = 0.25
 """A key waits at most so long for the one before it: the widget that the latter was for may be gone."""
 

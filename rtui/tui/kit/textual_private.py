@@ -44,7 +44,8 @@ OVERRIDDEN: Final = (
 
 USED: Final = (
     PrivateName(App, "_close_messages_no_wait", "ends the application after a fatal error, as Textual does"),
-    PrivateName(App, "_driver", "to have the whole terminal painted again"),
+    PrivateName(App, "_clipboard", "what was copied can be pasted within the interface"),
+    PrivateName(App, "_driver", "to write to the terminal, and to have all of it painted again"),
     PrivateName(App, "_exception", "the fatal error of which the message tells"),
     PrivateName(App, "_exit_renderables", "what is printed after the application has ended"),
     PrivateName(App, "_screen_stack", "the screen on top, also while there is none"),
