@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts
+from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts, Unknown
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -19,6 +19,7 @@ from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.facts.values import find_place, read_field, string_windows
 from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.options import AnalysisOptions, BrowseOptions
@@ -235,6 +236,18 @@ class BrowsingSession:
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
         return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
+
+    async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
+        """Return the page that begins at a typed place in a value, or why there is none."""
+        return await find_place(self.connection, facts, text, capabilities=self.capabilities, now_s=self.clock())
+
+    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
+        """Return the whole value of one field of a hash, or why it is not read."""
+        return await read_field(self.connection, facts, field, capabilities=self.capabilities)
+
+    def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        """Yield a whole string piece by piece."""
+        return string_windows(self.connection, facts, capabilities=self.capabilities)
 
     async def _restart_pass(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
         """Replace the pass by another one into the emptied store; of several calls the last one counts.

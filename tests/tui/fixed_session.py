@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -164,6 +164,21 @@ class FixedSession:
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         return preview(facts, FIRST if page is None else page)
+
+    async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
+        self.asked.append(f"place {text}")
+        if not text.isdigit():
+            return Unknown(Reason.UNSUPPORTED, f"{text!r} is no whole number")
+        return Page.at(int(text), 100)
+
+    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
+        self.asked.append(f"field {field!r}")
+        return b"the whole value of " + field
+
+    async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        self.asked.append("windows")
+        yield b"first window, "
+        yield b"second window"
 
     def _control_changed(self) -> None:
         progress, control = self.status.progress, self.control

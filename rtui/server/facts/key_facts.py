@@ -284,11 +284,12 @@ async def key_preview(
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     reader = ValueReader(querier, facts, page, window_bytes)
     try:
-        shown = await queries_of(facts.type).preview(reader)
+        queries = queries_of(facts.type)
+        shown = await (queries.preview if page.find is None else queries.find)(reader)
     except Refused as refused:
         return replace(reader.preview(PreviewKind.NOTHING), refusal=refused.why)
     is_empty = not shown.rows and (shown.window is None or not shown.window.data)
-    if not is_empty or page.number == 1 or shown.next_page is not None:
+    if not is_empty or page.number == 1 or page.find is not None or shown.next_page is not None:
         return shown
     ended = "nothing is here: the value has become shorter, or ended with the page before"
     return replace(shown, notes=(*shown.notes, ended))

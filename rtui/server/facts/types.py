@@ -15,6 +15,15 @@ from rtui.keyspace import types
 from rtui.server import guard
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
 from rtui.server.facts.preview.descriptions import describe_json, description_from, read_nothing
+from rtui.server.facts.preview.finding import (
+    find_in_array,
+    find_in_hash,
+    find_in_list,
+    find_in_set,
+    find_in_stream,
+    find_in_string,
+    find_in_zset,
+)
 from rtui.server.facts.preview.hashes import read_hash
 from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
@@ -31,16 +40,18 @@ class TypeQueries:
     """The command that answers the length in constant time."""
     preview: Callable[[ValueReader], Awaitable[Preview]] = read_nothing
     """Reads one page of the value, within the bounds of `preview.value_reader`."""
+    find: Callable[[ValueReader], Awaitable[Preview]] = read_nothing
+    """Reads one page of what matches in the value."""
 
 
 QUERIES: Final[dict[bytes, TypeQueries]] = {
-    types.STRING.name: TypeQueries(guard.strlen, read_string),
-    types.HASH.name: TypeQueries(guard.hlen, read_hash),
-    types.LIST.name: TypeQueries(guard.llen, read_list),
-    types.SET.name: TypeQueries(guard.scard, read_set),
-    types.ZSET.name: TypeQueries(guard.zcard, read_zset),
-    types.STREAM.name: TypeQueries(guard.xlen, read_stream),
-    types.ARRAY.name: TypeQueries(guard.arcount, read_array),
+    types.STRING.name: TypeQueries(guard.strlen, read_string, find_in_string),
+    types.HASH.name: TypeQueries(guard.hlen, read_hash, find_in_hash),
+    types.LIST.name: TypeQueries(guard.llen, read_list, find_in_list),
+    types.SET.name: TypeQueries(guard.scard, read_set, find_in_set),
+    types.ZSET.name: TypeQueries(guard.zcard, read_zset, find_in_zset),
+    types.STREAM.name: TypeQueries(guard.xlen, read_stream, find_in_stream),
+    types.ARRAY.name: TypeQueries(guard.arcount, read_array, find_in_array),
     types.VECTOR_SET.name: TypeQueries(guard.vcard, description_from(guard.vinfo)),
     types.JSON.name: TypeQueries(preview=describe_json),
     types.TIME_SERIES.name: TypeQueries(preview=description_from(guard.ts_info)),

@@ -149,10 +149,24 @@ def getrange(key: bytes, start: int, end: int) -> Command:
     return build_command(b"GETRANGE", key, b"%d" % start, b"%d" % end)
 
 
-def hscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence, novalues: bool = False) -> Command:
-    """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0."""
+def _page(cursor: int, count: int, match: bytes | None) -> tuple[bytes, ...]:
+    """Return the arguments of a page of elements: of all, or of those that match a pattern."""
+    only = () if match is None else (b"MATCH", match)
+    return (b"%d" % cursor, *only, b"COUNT", b"%d" % count)
+
+
+def hscan(
+    key: bytes,
+    cursor: int,
+    *,
+    count: int,
+    evidence: CollectionEvidence,
+    novalues: bool = False,
+    match: bytes | None = None,
+) -> Command:
+    """List a page of a hash: count ≤ 100; `novalues` needs Redis 7.4 or Valkey 8.0, `match` is a pattern of names."""
     after = [b"NOVALUES"] if novalues else []
-    return build_command(b"HSCAN", key, b"%d" % cursor, b"COUNT", b"%d" % count, *after, evidence=evidence)
+    return build_command(b"HSCAN", key, *_page(cursor, count, match), *after, evidence=evidence)
 
 
 def hrandfield(key: bytes, count: int, *, evidence: CollectionEvidence, withvalues: bool = False) -> Command:
@@ -182,9 +196,16 @@ def lrange(key: bytes, start: int, stop: int) -> Command:
     return build_command(b"LRANGE", key, b"%d" % start, b"%d" % stop)
 
 
-def sscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence | None = None) -> Command:
-    """List a page of a set: count ≤ 100."""
-    return build_command(b"SSCAN", key, b"%d" % cursor, b"COUNT", b"%d" % count, evidence=evidence)
+def sscan(
+    key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence | None = None, match: bytes | None = None
+) -> Command:
+    """List a page of a set: count ≤ 100; `match` is a pattern of members."""
+    return build_command(b"SSCAN", key, *_page(cursor, count, match), evidence=evidence)
+
+
+def sismember(key: bytes, member: bytes, *, evidence: CollectionEvidence | None = None) -> Command:
+    """Ask whether a member is in a set."""
+    return build_command(b"SISMEMBER", key, member, evidence=evidence)
 
 
 def srandmember(key: bytes, count: int, *, evidence: CollectionEvidence | None = None) -> Command:
@@ -195,6 +216,34 @@ def srandmember(key: bytes, count: int, *, evidence: CollectionEvidence | None =
 def zrange(key: bytes, start: int, stop: int) -> Command:
     """Read members and scores of the ranks from `start` to `stop`, both included: at most 100."""
     return build_command(b"ZRANGE", key, b"%d" % start, b"%d" % stop, b"WITHSCORES")
+
+
+def zscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence, match: bytes) -> Command:
+    """List those members of a page of a sorted set that match a pattern, with their scores: count ≤ 100."""
+    return build_command(b"ZSCAN", key, *_page(cursor, count, match), evidence=evidence)
+
+
+def zrank(key: bytes, member: bytes, *, evidence: CollectionEvidence) -> Command:
+    """Ask for the rank of a member."""
+    return build_command(b"ZRANK", key, member, evidence=evidence)
+
+
+def zcount_below(key: bytes, score: float, *, including: bool = False, evidence: CollectionEvidence) -> Command:
+    """Ask how many members have a lower score, or with `including` this one at most."""
+    bound = (b"" if including else b"(") + score_bytes(score)
+    return build_command(b"ZCOUNT", key, b"-inf", bound, evidence=evidence)
+
+
+def score_bytes(score: float) -> bytes:
+    """Write a score as the list admits it."""
+    if score in (float("inf"), float("-inf")):
+        return b"+inf" if score > 0 else b"-inf"
+    return repr(score).encode()
+
+
+def zlexcount_below(key: bytes, member: bytes, *, including: bool = False, evidence: CollectionEvidence) -> Command:
+    """Ask how many members come before one by its bytes; meaningful only where all scores are equal."""
+    return build_command(b"ZLEXCOUNT", key, b"-", (b"[" if including else b"(") + member, evidence=evidence)
 
 
 def xinfo_consumers(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:

@@ -101,6 +101,18 @@ def _stream_id(name: str) -> Checked:
     return Checked(name, lambda text: _STREAM_ID.match(text) is not None, (f"{name} an entry id, - or +",))
 
 
+def _score_end(name: str) -> Checked:
+    return Checked(name, lambda text: _SCORE_END.match(text) is not None, (f"{name} a score, -inf or +inf",))
+
+
+def _is_lex_end(text: bytes) -> bool:
+    return text in (b"-", b"+") or (text[:1] in (b"[", b"(") and len(text) <= MAX_FIELD_BYTES + 1)
+
+
+def _lex_end(name: str) -> Checked:
+    return Checked(name, _is_lex_end, (f"{name} a member of ≤ 64 KiB after [ or (, - or +",))
+
+
 _CURSOR: Final = Checked("cursor", _is_cursor)
 _PATTERN: Final = Checked("pattern", _is_pattern, (f"pattern ≤ {MAX_PATTERN_BYTES} bytes, ≤ {MAX_STARS} stars",))
 _TYPE: Final = Checked("type", lambda name: _TYPE_NAME.match(name) is not None, (f"type ≤ {MAX_TYPE_BYTES} bytes",))
@@ -110,13 +122,18 @@ _COUNT: Final = Integer("count", 1, MAX_ELEMENTS)
 _RANDOM: Final = Integer("count", 1, MAX_RANDOM)
 _INDEXES: Final = IndexRange("start", "stop", "elements", MAX_ELEMENTS)
 _BYTES: Final = IndexRange("start", "end", "bytes", MAX_WINDOW_BYTES)
-_PAGE: Final = (KEY, _CURSOR, keyword("COUNT"), _COUNT)
+_MATCH: Final = (keyword("MATCH"), _PATTERN)
+_PAGE: Final = (KEY, _CURSOR, Optional(_MATCH), keyword("COUNT"), _COUNT)
+_MEMBER: Final = any_bytes("member", MAX_FIELD_BYTES)
+_SCORE_END: Final = re.compile(rb"\(?(?:[-+]inf|-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,340})?(?:e[-+][0-9]{1,3})?)\Z")
+"""A score as Python and Redis write it; with a parenthesis it is left out itself."""
 
 _of_key = partial(Spec, touches=True, counts=True)
 _of_any_key = partial(_of_key, CommandGroup.KEYSPACE, shape=(KEY,), touches=False, in_bulk=True)
 _length = partial(_of_key, shape=(KEY,), cost="constant; 1–2 µs", why="reads a counter", in_bulk=True)
 _of_hash = partial(_of_key, CommandGroup.HASH, evidence=CollectionEvidence)
 _of_set = partial(_of_key, CommandGroup.SET, evidence=CollectionEvidence)
+_of_zset = partial(_of_key, CommandGroup.ZSET, evidence=CollectionEvidence)
 _of_stream = partial(_of_key, CommandGroup.STREAM, since=(5, 0))
 _of_vectors = partial(
     _of_key, CommandGroup.VECTORS, shape=(KEY,), since=(8, 0), since_valkey=None, has_write_key_spec=True
@@ -137,6 +154,8 @@ _PAGE_COST: Final = "COUNT elements, 140 µs; a compact encoding answers whole: 
 _PAGE_WHY: Final = "a page at a time; encoding and size are looked at before, since compact encodings ignore COUNT"
 _RANDOM_WHY: Final = "a positive count: none twice, never more than there are; encoding and length are looked at before"
 _FIELDS_WHY: Final = "named fields only; encoding and length are looked at before, since each walks a compact hash"
+_RANK_COST: Final = "logarithmic, 2 µs; a compact sorted set of 20,000 members 0.4 ms"
+_RANK_WHY: Final = "a number, without any member; encoding and length are looked at before"
 _BETWEEN_WHY: Final = "both ends are given, from the front, and near each other"
 
 _SIZE: Final = "a size, without the content"
@@ -305,7 +324,29 @@ TABLE: Final[tuple[Spec, ...]] = (
         _RANDOM_WHY,
         since=(2, 6),
     ),
+    _of_set(
+        "SISMEMBER",
+        (KEY, _MEMBER),
+        "one look-up, 2 µs; a compact set of 20,000 members 0.4 ms",
+        "whether one member is there; encoding and length are looked at before",
+    ),
     _length(CommandGroup.ZSET, "ZCARD", since=(1, 2)),
+    _of_zset(
+        "ZSCAN",
+        (KEY, _CURSOR, keyword("MATCH"), _PATTERN, keyword("COUNT"), _COUNT),
+        _PAGE_COST,
+        _PAGE_WHY,
+        since=(2, 8),
+    ),
+    _of_zset("ZRANK", (KEY, _MEMBER), _RANK_COST, _RANK_WHY, since=(2, 0)),
+    _of_zset("ZCOUNT", (KEY, _score_end("min"), _score_end("max")), _RANK_COST, _RANK_WHY, since=(2, 0)),
+    _of_zset(
+        "ZLEXCOUNT",
+        (KEY, _lex_end("from"), _lex_end("to")),
+        "logarithmic, 1 µs; a compact sorted set of 20,000 members 1.3 ms",
+        _RANK_WHY,
+        since=(2, 8),
+    ),
     _of_key(
         CommandGroup.ZSET,
         "ZRANGE",

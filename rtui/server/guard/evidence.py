@@ -40,6 +40,9 @@ FEW_ELEMENTS: Final = 10
 MAX_LOOK_UPS: Final = 10_000
 """Most look-ups of fields by name for one page."""
 
+LEX_LOOK_UPS: Final = 2
+"""ZLEXCOUNT costs as much as so many look-ups: it compares the bytes of every member."""
+
 MAX_MEAN_ENTRY_BYTES: Final = 64 * 1024
 """Largest average entry of a stream whose first and last entry are read on the way."""
 
@@ -156,7 +159,7 @@ class TypeEvidence(Evidence):
 @final
 @dataclass(frozen=True, slots=True)
 class CollectionEvidence(Evidence):
-    """Encoding, number of elements and memory of a hash or set, each None where it is not known."""
+    """Encoding, number of elements and memory of a hash, set or sorted set, each None where it is not known."""
 
     words: ClassVar[str] = "encoding, and length or memory where it is a compact one"
     encoding: bytes | None
@@ -165,7 +168,7 @@ class CollectionEvidence(Evidence):
 
     @property
     def is_compact(self) -> bool:
-        """Whether HSCAN and SSCAN may answer with the whole value whatever COUNT says (db.c, scanGenericCommand)."""
+        """Whether a scan may answer with the whole value whatever COUNT says (db.c, scanGenericCommand)."""
         return self.encoding not in _PAGED_ENCODINGS
 
     @property
@@ -203,12 +206,15 @@ class CollectionEvidence(Evidence):
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
         """Permit pages, random elements, or look-ups of the named fields, by command."""
         match command:
-            case "HSCAN" | "SSCAN" if self.may_be_scanned:
+            case "HSCAN" | "SSCAN" | "ZSCAN" if self.may_be_scanned:
                 return ""
             case "HRANDFIELD" | "SRANDMEMBER" if self.may_be_sampled:
                 return ""
             case "HMGET" | "HSTRLEN" if len(arguments) - 1 <= self.look_ups:
                 return ""
+            case "SISMEMBER" | "ZRANK" | "ZCOUNT" | "ZLEXCOUNT":
+                if self.look_ups >= (LEX_LOOK_UPS if command == "ZLEXCOUNT" else 1):
+                    return ""
             case "HPTTL" if len(arguments) - 3 <= self.look_ups:
                 return ""
         return "in a compact encoding it walks over all elements, which may be too many"

@@ -172,7 +172,7 @@ def table_lines(columns: Sequence[PreviewColumn], rows: Sequence[PreviewRow], wi
         for wrapped in zip_longest(*parts, fillvalue=literal("")):
             line: list[Span] = [gap(MARGIN)]
             for text, value, column, room, align in zip(wrapped, row, columns, cells, aligns, strict=False):
-                is_blank = value is None or isinstance(value, Unread)
+                is_blank = value is None or isinstance(value, Unread | Unknown)
                 role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
                 line += [Span(align(text, room), role), gap(_BETWEEN)]
             lines.append(tuple(line))
@@ -198,11 +198,18 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
     match value:
         case None:
             return literal("")
+        case Unknown():
+            return literal("unknown")
         case Unread():
             size = literal("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
             return SafeText(f"({size}not read)")
         case bytes():
             return display(value) if value else literal('""')
+    return _number_text(value, meaning)
+
+
+def _number_text(value: float, meaning: Meaning) -> SafeText:
+    """Return a number as its column wants it, or as the server writes it."""
     if meaning is Meaning.DURATION_MS:
         return fmt.duration(round(value))
     if meaning is Meaning.COUNT:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.analysis.facts import KeyFacts, RowFacts, Unknown
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -79,3 +79,12 @@ class Session(Protocol):
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """A page of its value."""
+
+    async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
+        """The page that begins at a typed place in a value, or why there is none."""
+
+    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
+        """The whole value of one field of a hash, or why it is not read."""
+
+    def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        """A whole string piece by piece; where something keeps the rest from being read, that at the end."""

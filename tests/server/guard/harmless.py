@@ -131,17 +131,18 @@ def _of_collection(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule 
     if len(words) < 3 or len(words[1]) > 2**20:
         return False
     match words[:1] + words[2:]:
-        case (b"HSCAN" | b"SSCAN", cursor, b"COUNT", count):
-            return between(cursor, 0, 2**64 - 1) and between(count, 1, 100)
-        case (b"HSCAN", cursor, b"COUNT", count, b"NOVALUES"):
-            return between(cursor, 0, 2**64 - 1) and between(count, 1, 100)
-        case (b"HRANDFIELD" | b"SRANDMEMBER", count):
-            return between(count, 1, 50)
-        case (b"HRANDFIELD", count, b"WITHVALUES"):
+        case (b"HSCAN" | b"SSCAN" | b"ZSCAN", cursor, *options):
+            if words[0] == b"HSCAN" and options[-1:] == [b"NOVALUES"]:
+                options = options[:-1]
+            return between(cursor, 0, 2**64 - 1) and _element_options(options)
+        case (b"ZCOUNT" | b"ZLEXCOUNT", low, high):
+            is_end = _is_score if words[0] == b"ZCOUNT" else _is_lex_end
+            return is_end(low) and is_end(high)
+        case (b"HRANDFIELD" | b"SRANDMEMBER", count) | (b"HRANDFIELD", count, b"WITHVALUES"):
             return between(count, 1, 50)
         case (b"HMGET", *fields):
             return 1 <= len(fields) <= 100
-        case (b"HSTRLEN", _):
+        case (b"HSTRLEN" | b"SISMEMBER" | b"ZRANK", _):
             return True
         case (b"HPTTL", b"FIELDS", count, *fields):
             return between(count, 1, 100) and int(count) == len(fields)
@@ -150,6 +151,33 @@ def _of_collection(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule 
         case (b"ARSCAN", first, last, b"LIMIT", count):
             return between(first, 0, 2**64 - 2) and between(last, 0, 2**64 - 2) and between(count, 1, 100)
     return False
+
+
+def _element_options(options: Sequence[bytes]) -> bool:
+    """Whether they are those of a scan over elements: COUNT of at most 100, and perhaps a pattern before it."""
+    match options:
+        case (b"COUNT", count):
+            return between(count, 1, 100)
+        case (b"MATCH", _, b"COUNT", count):
+            return between(count, 1, 100) and _scan_options(list(options))
+    return False
+
+
+def _is_score(text: bytes) -> bool:
+    """Whether it is a number, written without blanks or words but infinity, with a parenthesis before it or without."""
+    text = text.removeprefix(b"(")
+    if text in (b"-inf", b"+inf"):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return set(text) <= set(b"0123456789.e+-")
+
+
+def _is_lex_end(text: bytes) -> bool:
+    """Whether it is an end of a range of members."""
+    return text in (b"-", b"+") or text[:1] in (b"[", b"(")
 
 
 def _of_stream(words: tuple[bytes, ...]) -> bool:
@@ -163,6 +191,7 @@ def _of_stream(words: tuple[bytes, ...]) -> bool:
 
 COSTLY = {
     *((b"MEMORY", b"USAGE"), (b"HSCAN",), (b"SSCAN",), (b"HRANDFIELD",), (b"SRANDMEMBER",), (b"HMGET",), (b"HSTRLEN",)),
+    *((b"ZSCAN",), (b"SISMEMBER",), (b"ZRANK",), (b"ZCOUNT",), (b"ZLEXCOUNT",)),
     *((b"HPTTL",), (b"XINFO", b"STREAM"), (b"XINFO", b"GROUPS"), (b"XINFO", b"CONSUMERS"), (b"XPENDING",)),
 }
 """Commands whose cost depends on the value."""
@@ -200,7 +229,11 @@ def _collection_is_cheap(words: tuple[bytes, ...], known: CollectionEvidence) ->
     least_bytes = 2**62 if known.memory_bytes is None else known.memory_bytes
     elements = known.length if known.length is not None and known.length >= 0 else least_bytes // 4
     match words:
-        case (b"HSCAN" | b"SSCAN", *_):
+        case (b"SISMEMBER" | b"ZRANK" | b"ZCOUNT", *_):
+            return is_table or elements <= 50_000
+        case (b"ZLEXCOUNT", *_):
+            return is_table or elements <= 25_000
+        case (b"HSCAN" | b"SSCAN" | b"ZSCAN", *_):
             return is_table or least_bytes <= 262_144 or (known.memory_bytes is None and elements <= 10)
         case (b"HRANDFIELD" | b"SRANDMEMBER", *_):
             return is_table or known.encoding == b"intset" or elements <= 50_000

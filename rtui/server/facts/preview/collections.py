@@ -10,9 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.server import guard
-from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewKind
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind
 from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, integer, pairs, score
 from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_RANDOM
+from rtui.server.wire.replies import Reply
 
 LIST_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("item", Meaning.VALUE))
 SET_COLUMNS: Final = (PreviewColumn("member", Meaning.NAME),)
@@ -44,25 +45,31 @@ async def read_set(reader: ValueReader) -> Preview:
     shown = replace(reader.preview(PreviewKind.SET), columns=SET_COLUMNS)
     if evidence.may_be_scanned:
         found, cursor = await reader.scan(lambda at: guard.sscan(reader.key, at, count=count, evidence=evidence))
-        next_page = reader.page.following(cursor) if cursor else None
+        next_page = reader.page.following(cursor, shown=len(found)) if cursor else None
         return replace(shown, rows=tuple((cell(one),) for one in found), next_page=next_page, notes=reader.size_notes)
     reader.require_sample("SRANDMEMBER")
     (reply,) = await reader.begin(guard.srandmember(reader.key, min(MAX_RANDOM, count), evidence=evidence))
     rows = tuple((cell(member),) for member in expect_items(reply))
     note = f"a random sample of {len(rows)} members: {reader.would('SSCAN', 'answer with all at once')}"
-    return replace(shown, rows=rows, notes=(note,))
+    return replace(shown, rows=rows, notes=(note,), first=None)
 
 
 async def read_zset(reader: ValueReader) -> Preview:
-    """Read up to 100 members with their scores from the page's rank on, fewer where members are large."""
-    start, count = reader.start, reader.require_items("member")
+    """Read up to 100 members with their scores from the page's rank on, fewer where members are large.
+
+    Of a span no member behind its last rank is read.
+    """
+    start, count, span = reader.start, reader.require_items("member"), reader.page.span
+    if span is not None and isinstance(span.last, int):
+        count = max(1, min(count, span.last - start + 1))
     (reply,) = await reader.begin(guard.zrange(reader.key, start, start + count - 1))
     found = list(pairs(expect_items(reply)))
+    is_last = span is not None and isinstance(span.last, int) and start + len(found) > span.last
     return replace(
         reader.preview(PreviewKind.ZSET),
         columns=ZSET_COLUMNS,
         rows=tuple((start + at, cell(member), score(points)) for at, (member, points) in enumerate(found)),
-        next_page=reader.page_after(len(found), count),
+        next_page=None if is_last else reader.page_after(len(found), count),
         notes=reader.size_notes,
     )
 
@@ -73,14 +80,20 @@ async def read_array(reader: ValueReader) -> Preview:
     reply, highest = await reader.begin(
         guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(reader.key)
     )
-    found = [(integer(index), cell(element)) for index, element in pairs(expect_items(reply))]
-    rows = tuple((index, element) for index, element in found if index is not None and 0 <= index <= MAX_ARRAY_INDEX)
+    rows = array_rows(reply)
+    is_inside = not rows or rows[-1][0] < MAX_ARRAY_INDEX
     last = rows[-1][0] if rows else start
     return replace(
         reader.preview(PreviewKind.ARRAY),
         summary=(("highest index + 1", integer(highest)),),
         columns=ARRAY_COLUMNS,
-        rows=rows,
-        next_page=reader.page.following(last + 1) if len(rows) == count and last < MAX_ARRAY_INDEX else None,
+        rows=tuple(rows),
+        next_page=reader.page.following(last + 1, shown=len(rows)) if len(rows) == count and is_inside else None,
         notes=reader.size_notes,
     )
+
+
+def array_rows(reply: Reply) -> list[tuple[int, PreviewCell]]:
+    """Return indexes and elements of an ARSCAN reply; raises Refused for what is none."""
+    found = [(integer(index), cell(element)) for index, element in pairs(expect_items(reply))]
+    return [(index, element) for index, element in found if index is not None and 0 <= index <= MAX_ARRAY_INDEX]

@@ -62,11 +62,11 @@ async def read_hash(reader: ValueReader) -> Preview:
     if reader.page.whole_values and evidence.may_be_scanned:
         count = reader.require_items("field")
         found, cursor = await reader.scan(lambda at: guard.hscan(reader.key, at, count=count, evidence=evidence))
-        next_page = reader.page.following(cursor, whole_values=True) if cursor else None
-        return replace(await _with_ttls(reader, _values(found)), next_page=next_page, notes=reader.size_notes)
+        next_page = reader.page.following(cursor, whole_values=True, shown=len(found) // 2) if cursor else None
+        return replace(await with_ttls(reader, _values(found)), next_page=next_page, notes=reader.size_notes)
     if evidence.is_compact and evidence.is_small:
         (reply,) = await reader.begin(guard.hscan(reader.key, 0, count=PAGE_ITEMS, evidence=evidence))
-        return await _with_ttls(reader, _values(element_page(reply)[1]))
+        return await with_ttls(reader, _values(element_page(reply)[1]))
     if not evidence.is_compact and reader.supports(redis=(7, 4), valkey=(8, 0)):
         count = _name_count(reader)
         try:
@@ -77,8 +77,9 @@ async def read_hash(reader: ValueReader) -> Preview:
             if refused.why.reason is not Reason.FAILED:  # it fails where the server does not know NOVALUES
                 raise
         else:
-            shown = await _read_named(reader, byte_items(found))
-            return replace(shown, next_page=reader.page.following(cursor) if cursor else None)
+            shown = await read_named(reader, byte_items(found))
+            next_page = reader.page.following(cursor, shown=len(shown.rows)) if cursor else None
+            return replace(shown, next_page=next_page)
     return await _read_sample(reader)
 
 
@@ -93,20 +94,22 @@ async def _read_sample(reader: ValueReader) -> Preview:
         found = expect_items((await reader.begin(command))[0])
         values = _values(found) if withvalues else {name: Unread(None) for name in byte_items(found)}
         note = f"a random sample of {len(values)} fields: {reader.would('HSCAN', 'answer with all at once')}"
-        return replace(_shown(reader, values, {}), notes=(note,))
+        return replace(_shown(reader, values, {}), notes=(note,), first=None)
     (reply,) = await reader.begin(guard.hrandfield(reader.key, count, evidence=evidence))
     names = byte_items(expect_items(reply))
-    shown = await _read_named(reader, names)
+    shown = await read_named(reader, names)
     if isinstance(length, int) and length <= count:
         return shown
     if evidence.is_compact:
         return replace(
             shown,
             notes=(f"a random sample of {len(names)} fields: {reader.would('HSCAN', 'answer with all at once')}",),
+            first=None,
         )
     can_walk = reader.max_items == PAGE_ITEMS and not any(isinstance(row[1], Unread) for row in shown.rows)
     note = f"a random sample of {len(names)} fields: {_UNSEEN if can_walk else _LARGE}"
-    return replace(shown, notes=(note,), next_page=reader.page.following(0, whole_values=True) if can_walk else None)
+    next_page = reader.page.following(0, whole_values=True, shown=0) if can_walk else None
+    return replace(shown, notes=(note,), first=None, next_page=next_page)
 
 
 def _name_count(reader: ValueReader) -> int:
@@ -115,7 +118,7 @@ def _name_count(reader: ValueReader) -> int:
     return PAGE_ITEMS if mean is None or mean <= MAX_PAGE_BYTES else CAUTIOUS_ITEMS
 
 
-async def _read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
+async def read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
     """Read of named fields sizes and times to live in one write, then in another the values that are small."""
     sendable = [name for name in names if len(name) <= MAX_FIELD_BYTES]
     lengths = guard.hstrlens(reader.key, *sendable, evidence=reader.evidence)
@@ -136,7 +139,7 @@ async def _read_named(reader: ValueReader, names: Sequence[bytes]) -> Preview:
     return _shown(reader, values, _ttls(sendable, replies[len(lengths) :]))
 
 
-async def _with_ttls(reader: ValueReader, values: Mapping[bytes, PreviewCell]) -> Preview:
+async def with_ttls(reader: ValueReader, values: Mapping[bytes, PreviewCell]) -> Preview:
     """Show fields whose values have been read, and ask for their times to live."""
     names = [name for name in values if len(name) <= MAX_FIELD_BYTES]
     return _shown(reader, values, _ttls(names, await reader.querier.run(*_ttl_commands(reader, names))))

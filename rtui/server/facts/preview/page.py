@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 from rtui.analysis.facts import Unknown
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import Matcher, check_pattern, escape_glob
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class Unread:
     size_bytes: int | None
 
 
-PreviewCell = bytes | int | float | None | Unread
+PreviewCell = bytes | int | float | None | Unread | Unknown
 """One value of a table; None is an empty cell."""
 
 PreviewRow = tuple[PreviewCell, ...]
@@ -75,6 +77,45 @@ class PreviewKind(StrEnum):
     """Nothing could be read; `refusal` says why."""
 
 
+GLOB_CHARACTERS: Final = frozenset(b"*?[")
+"""A text with one of these is a glob; any other is looked for anywhere in a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """What is looked for inside a value: a part of a name, member or element, a glob, or exactly one name."""
+
+    text: bytes
+    is_exact: bool = False
+
+    @property
+    def pattern(self) -> bytes:
+        """The glob that stands for it; raises PatternError where it is too long, or has too many stars."""
+        if self.is_exact:
+            return check_pattern(escape_glob(self.text))
+        if not self.text:
+            return b"*"
+        is_glob = not GLOB_CHARACTERS.isdisjoint(self.text)
+        return check_pattern(self.text if is_glob else b"*" + escape_glob(self.text) + b"*")
+
+    @property
+    def matcher(self) -> Matcher:
+        """Matches as the server would; raises PatternError."""
+        return Matcher(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part of a sorted set or a stream that pages are limited to."""
+
+    title: SafeText
+    """How it was asked for, such as `score 10 to 20`."""
+    last: int | bytes
+    """The rank of its last member, or the lowest id of its entries."""
+    length: int | None = None
+    """How many elements it has, None where that is not known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A position in a value: a byte offset, an index, a scan cursor or a stream id, and the page before it."""
@@ -84,10 +125,31 @@ class Page:
     previous: Page | None = field(default=None, repr=False, compare=False)
     whole_values: bool = False
     """Whether this page has to be read without knowing the sizes of its values first: see `hashes`."""
+    seen: int | None = 0
+    """How many elements come before it; None where that is not known."""
+    find: Find | None = None
+    """Only elements that match are wanted."""
+    span: Span | None = None
+    """Only these elements are wanted."""
+    step: int = 0
+    """Where positions are consecutive numbers, how far the page before is, unless it is kept; 0 elsewhere."""
 
-    def following(self, position: int | bytes, *, whole_values: bool = False) -> Page:
-        """Return the page after this one."""
-        return Page(position, self.number + 1, self, whole_values)
+    @property
+    def before(self) -> Page | None:
+        """The page before this one, None for the first."""
+        if self.previous is not None or not self.step or not isinstance(self.position, int) or self.position <= 0:
+            return self.previous
+        return self.at(max(0, self.position - self.step), self.step)
+
+    @staticmethod
+    def at(position: int, step: int, span: Span | None = None) -> Page:
+        """Return the page at a position that says how many elements come before it."""
+        return Page(position, number=1 if not position else 2, seen=position, step=step, span=span)
+
+    def following(self, position: int | bytes, *, whole_values: bool = False, shown: int | None = None) -> Page:
+        """Return the page after this one, which has `shown` elements, None where that is not known."""
+        seen = None if self.seen is None or shown is None else self.seen + shown
+        return Page(position, self.number + 1, self, whole_values, seen, self.find, self.span)
 
 
 FIRST: Final = Page()
@@ -124,5 +186,11 @@ class Preview:
     """Safe sentences."""
     refusal: Unknown | None = None
     """Why nothing, or nothing more, is shown."""
+    first: int | None = None
+    """How many elements of the whole value come before the first row; None where that is not known."""
+    elements: int | None = None
+    """How many elements the rows are of; None where a row is an element."""
+    looked_at: int = 0
+    """How many elements were looked at for the ones that match."""
     touched: bool = False
     """Whether reading it has counted as an access: NO-TOUCH was not on."""

@@ -8,14 +8,18 @@ few: XINFO STREAM answers how many groups there are, and XINFO GROUPS how many c
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
 from rtui.server.facts.preview.page import (
     FIRST,
     Meaning,
+    Page,
     Preview,
+    PreviewCell,
     PreviewColumn,
     PreviewKind,
     PreviewRow,
@@ -32,7 +36,7 @@ MAX_ENTRIES: Final = 50
 MAX_SEQUENCE: Final = (1 << 64) - 1
 MAX_DETAILED_GROUPS: Final = 10
 
-_COLUMNS: Final = (
+STREAM_COLUMNS: Final = (
     PreviewColumn("entry", Meaning.STREAM_ID),
     PreviewColumn("field", Meaning.NAME),
     PreviewColumn("value", Meaning.VALUE),
@@ -52,6 +56,9 @@ _PENDING_COLUMNS: Final = (
     PreviewColumn("oldest pending", Meaning.STREAM_ID),
     PreviewColumn("newest pending", Meaning.STREAM_ID),
 )
+_NO_LAG: Final = Unknown(
+    Reason.UNSUPPORTED, "entries were deleted or the group began within the stream: the server can't count what is left"
+)
 _CONSUMER_FIELDS: Final = (
     (b"name", PreviewColumn("consumer", Meaning.NAME)),
     (b"pending", PreviewColumn("pending", Meaning.COUNT)),
@@ -65,7 +72,7 @@ async def read_stream(reader: ValueReader) -> Preview:
     page, is_first = reader.page, reader.page == FIRST
     count = min(MAX_ENTRIES, reader.require_items("entry"))
     end = page.position if isinstance(page.position, bytes) else b"+"
-    entries = guard.xrevrange(reader.key, end, b"-", count=count)
+    entries = guard.xrevrange(reader.key, end, _lowest(page), count=count)
     evidence = EntryEvidence(reader.facts.mean_element_bytes)
     describes = is_first and evidence.is_light
     replies = await reader.begin(entries, *([guard.xinfo_stream(reader.key, evidence)] if describes else []))
@@ -81,10 +88,8 @@ async def read_stream(reader: ValueReader) -> Preview:
     if is_first and not evidence.is_light:
         notes += ("groups are not listed: XINFO STREAM would answer with the first and last entry in full",)
     sections, group_notes = await _read_groups(reader, described.get(b"groups"))
-    next_page = None
-    match items(found[-1])[:1] if len(found) == count else []:
-        case [bytes(last)] if _ID.fullmatch(last) and last != b"0-1":
-            next_page = page.following(previous_id(last))
+    after = _before_last(found) if len(found) == count else None
+    next_page = None if after is None else page.following(after, shown=len(found))
     return replace(
         reader.preview(PreviewKind.STREAM),
         summary=tuple(
@@ -92,12 +97,33 @@ async def read_stream(reader: ValueReader) -> Preview:
             for name, value in described.items()
             if isinstance(value, (bytes, int)) and not name.startswith(b"radix-tree")
         ),
-        columns=_COLUMNS,
-        rows=tuple(row for entry in found for row in _rows(entry)),
+        columns=STREAM_COLUMNS,
+        rows=tuple(row for entry in found for row in entry_rows(entry)),
+        elements=len(found),
         sections=sections,
         next_page=next_page,
         notes=notes + group_notes,
     )
+
+
+def _lowest(page: Page) -> bytes:
+    """Return the id at which a page ends at the latest."""
+    return page.span.last if page.span is not None and isinstance(page.span.last, bytes) else b"-"
+
+
+def _before_last(found: Sequence[Reply]) -> bytes | None:
+    """Return the id before that of the last entry, where the next page begins; None where there is none."""
+    match items(found[-1])[:1] if found else []:
+        case [bytes(last)] if _ID.fullmatch(last) and last != b"0-1":
+            return previous_id(last)
+    return None
+
+
+async def page_of_entries(reader: ValueReader, end: bytes, count: int) -> tuple[list[Reply], bytes | None]:
+    """Read up to `count` entries from an id backwards, and the id that goes on behind them, None at the end."""
+    (reply,) = await reader.querier.run(guard.xrevrange(reader.key, end, _lowest(reader.page), count=count))
+    found = expect_items(reply)
+    return found, _before_last(found) if len(found) == count else None
 
 
 def previous_id(entry_id: bytes) -> bytes:
@@ -109,13 +135,19 @@ def previous_id(entry_id: bytes) -> bytes:
     return b"%d-%d" % (time - 1, MAX_SEQUENCE) if time else b"0-0"
 
 
-def _rows(entry: Reply) -> list[PreviewRow]:
+def entry_rows(entry: Reply) -> list[PreviewRow]:
     """Return a row for each field of an entry."""
     parts = items(entry)
     if len(parts) != 2:
         return []
     fields = [(cell(name), cell(value)) for name, value in pairs(parts[1])] or [(None, None)]
     return [(None if at else cell(parts[0]), *field) for at, field in enumerate(fields)]
+
+
+def _of_group(group: Mapping[bytes, Reply], field: bytes) -> PreviewCell:
+    """Return one figure of a group; a lag that the server answers with nil is not 0 but unknown."""
+    found = group.get(field)
+    return _NO_LAG if field == b"lag" and found is None else cell(found)
 
 
 async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTable, ...], tuple[str, ...]]:
@@ -139,13 +171,14 @@ async def _read_groups(reader: ValueReader, count: Reply) -> tuple[tuple[SideTab
         *(guard.xpending(reader.key, name, evidence) for name, evidence in detailed.items()),
     )
     pending = dict(zip(detailed, replies[len(detailed) :], strict=True))
+    known_fields = [one for one in _GROUP_FIELDS if any(one[0] in group for group in groups)]
     rows: list[PreviewRow] = []
     for group in groups:
         group_name = group.get(b"name")
         summary = items(pending.get(group_name)) if isinstance(group_name, bytes) else []
         span = (cell(summary[1]), cell(summary[2])) if len(summary) > 2 else (None, None)
-        rows.append((*(cell(group.get(field)) for field, _ in _GROUP_FIELDS), *span))
-    tables = [SideTable("groups", (*(column for _, column in _GROUP_FIELDS), *_PENDING_COLUMNS), tuple(rows))]
+        rows.append((*(_of_group(group, field) for field, _ in known_fields), *span))
+    tables = [SideTable("groups", (*(column for _, column in known_fields), *_PENDING_COLUMNS), tuple(rows))]
     for subject, reply in zip(detailed, replies, strict=False):
         listed = [mapping(consumer) for consumer in items(reply)]
         known = [(field, column) for field, column in _CONSUMER_FIELDS if any(field in one for one in listed)]

@@ -50,7 +50,7 @@ async def read_string(reader: ValueReader) -> Preview:
         shown = _recognised(reader.preview(PreviewKind.BINARY), data, offset, ends=ends)
     if shown.kind is PreviewKind.TEXT and not ends:
         data = whole_characters(data)
-    next_page = None if ends or not data else reader.page.following(offset + len(data))
+    next_page = None if ends or not data else reader.page.following(offset + len(data), shown=len(data))
     return replace(shown, window=StringWindow(offset, data, lines or ()), next_page=next_page)
 
 

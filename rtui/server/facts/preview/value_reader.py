@@ -120,13 +120,14 @@ class ValueReader:
         if not self.evidence.may_be_sampled:
             raise Refused(Unknown(Reason.TOO_LARGE, self.would(command, "walk over all elements")))
 
-    async def begin(self, *commands: Command) -> list[Reply]:
+    async def begin(self, *commands: Command, reads_more: bool = False) -> list[Reply]:
         """Send the first commands of a page with TYPE behind them; raises Refused when the key is not what it was.
 
-        Where reading counts as an access, the idle time is read once more before, unless that was done just now.
+        Where reading counts as an access, the idle time is read once more before, unless that was done just now;
+        `reads_more` says that commands will follow.
         """
         recency: list[Command] = []
-        if commands and self.querier.touches:
+        if (commands or reads_more) and self.querier.touches:
             is_stale = time.time() - self.facts.asked_at_s > STALE_S
             is_kept = self.facts.idle_basis is IdleBasis.ACCESS and not isinstance(self.facts.idle_s, Unknown)
             recency = [guard.object_idletime(self.key)] if is_kept and is_stale else []
@@ -168,12 +169,14 @@ class ValueReader:
     def page_after(self, found: int, wanted: int) -> Page | None:
         """Return the page after so many consecutive elements, None where the value ends with them."""
         end = self.start + found
-        return self.page.following(end) if found == wanted and end != self.facts.length else None
+        return self.page.following(end, shown=found) if found == wanted and end != self.facts.length else None
 
     def preview(self, kind: PreviewKind) -> Preview:
         """Return a preview of the page without content yet."""
         facts = self.facts
-        return Preview(facts.key, facts.type, kind, self.page, facts.length, touched=self.querier.touches)
+        return Preview(
+            facts.key, facts.type, kind, self.page, facts.length, first=self.page.seen, touched=self.querier.touches
+        )
 
 
 NO_ANSWER: Final = Unknown(Reason.FAILED, "the server's answer is not what was asked for")

@@ -1,0 +1,276 @@
+"""Finding elements inside a value, a bounded piece of it at a time.
+
+Hashes, sets and sorted sets are searched by the server: HSCAN, SSCAN and ZSCAN with MATCH, 100 elements a command. A
+name that is exactly what was typed is looked up first, so that it is found at once however many there are. Lists,
+streams and arrays have no such command (LPOS walks over the whole list in one go), so their pages are read and searched
+here. A string is searched in windows; what is shown is the window that begins with what was found.
+
+Each page of matches is what a limited number of commands brings, perhaps nothing: `Preview.looked_at` says how many
+elements they have looked at, and the next page goes on behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.facts import Reason, Unknown
+from rtui.server import guard
+from rtui.server.facts.preview.collections import (
+    ARRAY_COLUMNS,
+    LIST_COLUMNS,
+    SET_COLUMNS,
+    ZSET_COLUMNS,
+    array_rows,
+)
+from rtui.server.facts.preview.hashes import read_named, with_ttls
+from rtui.server.facts.preview.page import Find, Page, Preview, PreviewKind, PreviewRow, Unread
+from rtui.server.facts.preview.streams import MAX_ENTRIES, STREAM_COLUMNS, entry_rows, page_of_entries
+from rtui.server.facts.preview.strings import read_string
+from rtui.server.facts.preview.value_reader import (
+    PAGE_ITEMS,
+    Refused,
+    ValueReader,
+    byte_items,
+    cell,
+    element_page,
+    expect_bytes,
+    expect_items,
+    pairs,
+    score,
+)
+from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_WINDOW_BYTES
+from rtui.server.guard.command import Command
+from rtui.server.guard.spec import MAX_FIELD_BYTES
+from rtui.server.wire.replies import Reply
+
+CALLS: Final = 20
+"""Commands of one page of matches, sent one after the other."""
+
+ScanCommand = Callable[[int, int], Command]
+"""Builds the command that lists matching elements from a cursor, for a COUNT."""
+
+
+def _wanted(reader: ValueReader) -> Find:
+    """Return what the page looks for."""
+    find = reader.page.find
+    return Find(b"") if find is None else find
+
+
+async def _scan(reader: ValueReader, name: str, command: ScanCommand) -> tuple[list[Reply], Page | None, int]:
+    """Return what matches among the next elements, the page that goes on behind them, and how many they are.
+
+    `name` is that of the command, for a refusal.
+    """
+    if not reader.evidence.may_be_scanned:
+        raise Refused(Unknown(Reason.TOO_LARGE, reader.would(name, "walk over all elements at once")))
+    count = reader.require_items("element")
+    cursor, calls = reader.start, 0
+    found: list[Reply] = []
+    while calls < CALLS and len(found) < PAGE_ITEMS:
+        (reply,) = await reader.querier.run(command(cursor, count))
+        cursor, matching = element_page(reply)
+        found += matching
+        calls += 1
+        if not cursor:
+            break
+    looked_at = calls * count
+    if not cursor and isinstance(reader.facts.length, int):
+        looked_at = reader.facts.length
+    return found, reader.page.following(cursor) if cursor else None, looked_at
+
+
+def _matches(reader: ValueReader, kind: PreviewKind, rows: list[PreviewRow], **found: object) -> Preview:
+    """Return the preview of what was found."""
+    shown = replace(reader.preview(kind), rows=tuple(rows), first=None)
+    return replace(shown, **found)  # type: ignore[arg-type]
+
+
+async def find_in_hash(reader: ValueReader) -> Preview:
+    """Read fields whose names match: the one of exactly this name first, with the values that are small."""
+    find, evidence = _wanted(reader), reader.evidence
+    pattern = find.pattern
+    await reader.begin(reads_more=True)
+    is_first = not reader.start
+    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    exact: tuple[PreviewRow, ...] = ()
+    shown = reader.preview(PreviewKind.HASH)
+    if is_first and has_exact:
+        shown = await read_named(reader, [find.text])
+        exact = tuple(row for row in shown.rows if _is_there(row))
+        if find.is_exact:
+            return replace(shown, rows=exact, first=None, looked_at=1)
+
+    def command(cursor: int, count: int, *, novalues: bool = False) -> Command:
+        return guard.hscan(reader.key, cursor, count=count, evidence=evidence, match=pattern, novalues=novalues)
+
+    def names_only(cursor: int, count: int) -> Command:
+        return command(cursor, count, novalues=True)
+
+    named = None
+    if not evidence.is_compact and reader.supports(redis=(7, 4), valkey=(8, 0)):
+        try:
+            found, following, looked_at = await _scan(reader, "HSCAN", names_only)
+        except Refused as refused:
+            if refused.why.reason is not Reason.FAILED:  # it fails where the server does not know NOVALUES
+                raise
+        else:
+            named = [name for name in byte_items(found) if not (has_exact and name == find.text)]
+            shown = await read_named(reader, named)
+    if named is None:
+        found, following, looked_at = await _scan(reader, "HSCAN", command)
+        values = {name: cell(value) for name, value in pairs(found) if isinstance(name, bytes)}
+        if has_exact:
+            values.pop(find.text, None)
+        shown = await with_ttls(reader, values)
+    width = len(shown.columns)
+    rows = [*((*row, None)[:width] for row in exact), *shown.rows]
+    return replace(shown, rows=tuple(rows), first=None, next_page=following, looked_at=looked_at)
+
+
+def _is_there(row: PreviewRow) -> bool:
+    """Whether a field that was looked up exists: its value was read, or has a size."""
+    value = row[1]
+    return isinstance(value, bytes) or (isinstance(value, Unread) and bool(value.size_bytes))
+
+
+async def find_in_set(reader: ValueReader) -> Preview:
+    """Read members that match, the one that is exactly this first."""
+    find, evidence = _wanted(reader), reader.evidence
+    pattern = find.pattern
+    await reader.begin(reads_more=True)
+    rows: list[PreviewRow] = []
+    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    if not reader.start and has_exact:
+        (is_there,) = await reader.querier.run(guard.sismember(reader.key, find.text, evidence=evidence))
+        rows = [(find.text,)] if is_there == 1 else []
+        if find.is_exact:
+            return _matches(reader, PreviewKind.SET, rows, columns=SET_COLUMNS, looked_at=1)
+
+    def command(cursor: int, count: int) -> Command:
+        return guard.sscan(reader.key, cursor, count=count, evidence=evidence, match=pattern)
+
+    found, following, looked_at = await _scan(reader, "SSCAN", command)
+    rows += [(cell(member),) for member in found if not (has_exact and member == find.text)]
+    return _matches(reader, PreviewKind.SET, rows, columns=SET_COLUMNS, next_page=following, looked_at=looked_at)
+
+
+async def find_in_zset(reader: ValueReader) -> Preview:
+    """Read members that match with their scores, the one that is exactly this first, with its rank."""
+    find, evidence = _wanted(reader), reader.evidence
+    pattern = find.pattern
+    await reader.begin(reads_more=True)
+    rows: list[PreviewRow] = []
+    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    if not reader.start and has_exact:
+        (rank,) = await reader.querier.run(guard.zrank(reader.key, find.text, evidence=evidence))
+        if isinstance(rank, int) and not isinstance(rank, bool):
+            (reply,) = await reader.querier.run(guard.zrange(reader.key, rank, rank))
+            rows = [(rank, cell(member), score(points)) for member, points in pairs(expect_items(reply))]
+
+    def command(cursor: int, count: int) -> Command:
+        return guard.zscan(reader.key, cursor, count=count, evidence=evidence, match=pattern)
+
+    found, following, looked_at = await _scan(reader, "ZSCAN", command)
+    exact = find.text if has_exact else None
+    rows += [(None, cell(member), score(points)) for member, points in pairs(found) if member != exact]
+    return _matches(reader, PreviewKind.ZSET, rows, columns=ZSET_COLUMNS, next_page=following, looked_at=looked_at)
+
+
+async def find_in_list(reader: ValueReader) -> Preview:
+    """Read pages of items and keep those that match."""
+    matches, count = _wanted(reader).matcher, reader.require_items("item")
+    await reader.begin(reads_more=True)
+    rows: list[PreviewRow] = []
+    start, looked_at = reader.start, 0
+    for _ in range(CALLS):
+        (reply,) = await reader.querier.run(guard.lrange(reader.key, start, start + count - 1))
+        found = byte_items(expect_items(reply))
+        rows += [(start + at, item) for at, item in enumerate(found) if matches(item)]
+        start, looked_at = start + len(found), looked_at + len(found)
+        if len(found) < count:
+            return _matches(reader, PreviewKind.LIST, rows, columns=LIST_COLUMNS, looked_at=looked_at)
+        if len(rows) >= PAGE_ITEMS:
+            break
+    following = reader.page.following(start)
+    return _matches(reader, PreviewKind.LIST, rows, columns=LIST_COLUMNS, next_page=following, looked_at=looked_at)
+
+
+async def find_in_array(reader: ValueReader) -> Preview:
+    """Read pages of elements and keep those that match."""
+    matches, count = _wanted(reader).matcher, reader.require_items("element")
+    await reader.begin(reads_more=True)
+    rows: list[PreviewRow] = []
+    start, looked_at = reader.start, 0
+    following = None
+    for _ in range(CALLS):
+        (reply,) = await reader.querier.run(guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count))
+        found = array_rows(reply)
+        rows += [row for row in found if isinstance(row[1], bytes) and matches(row[1])]
+        looked_at += len(found)
+        last = found[-1][0] if found else MAX_ARRAY_INDEX
+        if len(found) < count or not isinstance(last, int) or last >= MAX_ARRAY_INDEX:
+            following = None
+            break
+        start = last + 1
+        following = reader.page.following(start)
+        if len(rows) >= PAGE_ITEMS:
+            break
+    return _matches(reader, PreviewKind.ARRAY, rows, columns=ARRAY_COLUMNS, next_page=following, looked_at=looked_at)
+
+
+async def find_in_stream(reader: ValueReader) -> Preview:
+    """Read pages of entries, newest first, and keep those of which the id, a field or a value matches."""
+    matches = _wanted(reader).matcher
+    count = min(MAX_ENTRIES, reader.require_items("entry"))
+    await reader.begin(reads_more=True)
+    rows: list[PreviewRow] = []
+    end = reader.page.position if isinstance(reader.page.position, bytes) else b"+"
+    kept = looked_at = 0
+    following: Page | None = None
+    for _ in range(CALLS):
+        found, end_after = await page_of_entries(reader, end, count)
+        for entry in found:
+            parts = entry_rows(entry)
+            if any(isinstance(part, bytes) and matches(part) for row in parts for part in row):
+                rows += parts
+                kept += 1
+        looked_at += len(found)
+        following = None if end_after is None else reader.page.following(end_after)
+        if end_after is None or kept >= MAX_ENTRIES:
+            break
+        end = end_after
+    return _matches(
+        reader,
+        PreviewKind.STREAM,
+        rows,
+        columns=STREAM_COLUMNS,
+        elements=kept,
+        next_page=following,
+        looked_at=looked_at,
+    )
+
+
+async def find_in_string(reader: ValueReader) -> Preview:
+    """Look for bytes from the page's offset on, and read the window that begins with them."""
+    text = _wanted(reader).text
+    at = offset = reader.start
+    await reader.begin(reads_more=True)
+    for _ in range(CALLS):
+        (reply,) = await reader.querier.run(guard.getrange(reader.key, at, at + MAX_WINDOW_BYTES - 1))
+        data = expect_bytes(reply)
+        place = data.find(text) if text else -1
+        if place >= 0:
+            found = at + place
+            window = await read_string(replace(reader, page=Page(found, number=2)))
+            return replace(
+                window,
+                page=reader.page,
+                next_page=reader.page.following(found + 1),
+                looked_at=found - offset + 1,
+            )
+        if len(data) < MAX_WINDOW_BYTES:
+            return replace(reader.preview(PreviewKind.NOTHING), looked_at=at + len(data) - offset)
+        at += MAX_WINDOW_BYTES - len(text) + 1
+    return replace(reader.preview(PreviewKind.NOTHING), next_page=reader.page.following(at), looked_at=at - offset)
