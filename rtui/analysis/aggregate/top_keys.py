@@ -32,8 +32,8 @@ LIST_NAME_BYTES: Final = 1 << 20
 Floor: TypeAlias = tuple[int, bytes] | Literal[False] | None
 """What enters a list at the least: a value, and of equal ones no later key. None for anything, False for nothing."""
 
-UNKNOWN_LENGTH: Final = 1 << 62
-"""Stands for the length of a key that may have any."""
+UNKNOWN_LENGTH: Final = 1 << 63
+"""Stands for the length of a key that may have any; a server can't say so large a number."""
 
 
 def fitting(names: Iterable[bytes], max_bytes: int) -> int:

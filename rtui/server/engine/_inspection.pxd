@@ -231,17 +231,39 @@ cdef inline int64_t write_first(Output* output, const Inspection* one, Page* pag
     return written
 
 
-cdef inline uint8_t still_asked(const Inspection* one, const Key* key) noexcept nogil:
-    """Return what of that which was to be asked of a key may still be, since it waited."""
+cdef inline uint8_t asked_now(const Inspection* one, const Key* key, bint is_late) noexcept nogil:
+    """Return what is asked of a key in the second stage; what may be asked can have changed since it waits."""
     cdef const KeyType* key_type = &one.types[key.type]
     cdef uint8_t asked = key.asked
-    if not key_type.asked[key.is_sampled] & (1 << ASKS_MEMORY):
-        asked &= ~(1 << ASKS_MEMORY)
-    if key_type.before_key.before == NULL:
+    if not is_late:
+        asked = (asked & (1 << ASKS_ENCODING)) | key_type.asked[key.is_sampled]
+    elif key_type.before_key.before == NULL:
         asked &= ~(1 << ASKS_LENGTH)
     if not one.encoding_every:
         asked &= ~(1 << ASKS_ENCODING)
     return asked
+
+
+cdef inline bint leave_watched(Inspection* one, Page* page) noexcept nogil:
+    """Leave keys to Python whose memory may be asked only with an eye on the clock; False where there is no memory.
+
+    `after_first` leaves all keys of such types to it, but what may be asked can have changed while a page waited.
+    """
+    cdef size_t index, kept = 0
+    cdef Key* key
+    for index in range(page.count):
+        key = &page.keys[index]
+        if one.types[key.type].is_exported and not key.known & KNOWS_MEMORY:
+            key.known &= ~KNOWS_LENGTH  # asked again
+            if not add_row(&one.exported, key, key.name, key.length):
+                return False
+            one.exported.items[one.exported.count - 1].asked_at_ms = page.asked_at_ms
+            continue
+        if index != kept:
+            page.keys[kept] = key[0]
+        kept += 1
+    page.count = kept
+    return True
 
 
 cdef inline int64_t write_second(Output* output, const Inspection* one, Page* page) noexcept nogil:
@@ -251,7 +273,7 @@ cdef inline int64_t write_second(Output* output, const Inspection* one, Page* pa
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
-        key.asked = still_asked(one, key)
+        key.asked = asked_now(one, key, page.is_late)
         if key.asked:
             key.is_gone = False
         if key.asked & (1 << ASKS_MEMORY):

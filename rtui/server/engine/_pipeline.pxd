@@ -21,6 +21,7 @@ from rtui.server.engine._inspection cimport (
     after_second,
     answer_first,
     answer_second,
+    leave_watched,
     list_keys,
     write_first,
     write_second,
@@ -195,6 +196,12 @@ cdef inline int64_t ask_second(Pipeline* pipeline, Request* request, uint32_t* c
         if last != NULL and not page.is_late and keys + page.count > pipeline.portion:
             break
         page = pop(typed)
+        if not leave_watched(pipeline.inspection, page):
+            free(page)
+            return -1
+        if not page.count:
+            free(page)
+            continue
         if last == NULL:
             request.second = page
         else:
