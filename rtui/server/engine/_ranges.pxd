@@ -464,7 +464,12 @@ cdef class CompiledRange
 cdef class CompiledRanges:
     cdef RangeSet state
     cdef object order_error
+    cdef tuple published  # what readers are told while an engine works on them in another thread, else None
 
+    cdef tuple seen_now(self)
+    cdef int publish(self) except -1
+    cdef void take_back(self) noexcept
+    cdef int check(self) except -1
     cdef CompiledRange seen(self, Range* one)
 
 

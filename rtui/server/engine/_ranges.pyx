@@ -1,4 +1,9 @@
-"""The ranges of a scan for Python: `CompiledRanges` has in `state` what `_ranges.pxd` works on."""
+"""The ranges of a scan for Python: `CompiledRanges` has in `state` what `_ranges.pxd` works on.
+
+While an engine works on them in another thread, they say what they said before it began: a position has 128 bits and can't
+be read in one go, and positions of different moments do not add up to a share of the keyspace. What would change them is an
+error then.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -101,17 +106,47 @@ cdef class CompiledRanges:
     def __dealloc__(self):
         free_ranges(&self.state)
 
+    cdef tuple seen_now(self):
+        """Return unvisited spans, whether all is done, whether repeats are possible, whether nothing has been asked, and of
+        the table its bits, whether it has shrunk and whether that is sure."""
+        cdef size_t index
+        cdef TableWatch* table = &self.state.table
+        if self.published is not None:
+            return self.published
+        unvisited = [
+            (number_of(self.state.items[index].position), number_of(self.state.items[index].end))
+            for index in range(self.state.count)
+            if not self.state.items[index].is_done
+        ]
+        flags = bool(all_done(&self.state)), bool(self.state.repeats_possible), bool(is_untouched(&self.state))
+        return (unvisited, *flags, table.bits, bool(table.has_shrunk), table.short_for == 0)
+
+    cdef int publish(self) except -1:
+        """Have readers told from now on what is so now, since an engine begins to work without the GIL."""
+        self.check()
+        self.published = self.seen_now()
+        return 0
+
+    cdef void take_back(self) noexcept:
+        """The engine has ended."""
+        self.published = None
+
+    cdef int check(self) except -1:
+        if self.published is not None:
+            raise RuntimeError("an engine works on these ranges")
+        return 0
+
     @property
     def repeats_possible(self):
-        return bool(self.state.repeats_possible)
+        return self.seen_now()[2]
 
     @property
     def is_done(self):
-        return bool(all_done(&self.state))
+        return self.seen_now()[1]
 
     @property
     def is_untouched(self):
-        return bool(is_untouched(&self.state))
+        return self.seen_now()[3]
 
     @property
     def table(self):
@@ -128,6 +163,7 @@ cdef class CompiledRanges:
     def under_way(self, size_t width):
         cdef list found = []
         cdef size_t index
+        self.check()
         for index in range(self.state.count):
             if <size_t>len(found) == width:
                 break
@@ -136,16 +172,13 @@ cdef class CompiledRanges:
         return found
 
     def next_range(self, size_t width):
-        cdef Range* one = next_range(&self.state, width)
+        cdef Range* one
+        self.check()
+        one = next_range(&self.state, width)
         return None if one == NULL else self.seen(one)
 
     def unvisited(self):
-        cdef size_t index
-        return [
-            (number_of(self.state.items[index].position), number_of(self.state.items[index].end))
-            for index in range(self.state.count)
-            if not self.state.items[index].is_done
-        ]
+        return list(self.seen_now()[0])
 
     def advance(self, CompiledRange one not None, object cursor, list keys not None):
         cdef Names page
@@ -153,6 +186,7 @@ cdef class CompiledRanges:
         cdef bint is_in_range = 0 <= cursor < END
         cdef int outcome
         cdef list fresh = []
+        self.check()
         if one.owner is not self:
             raise ValueError("a range of another scan")
         page = Names(keys)
@@ -190,38 +224,47 @@ cdef class CompiledRange:
 
     @property
     def start(self):
+        self.owner.check()
         return number_of(self.range.start)
 
     @property
     def end(self):
+        self.owner.check()
         return number_of(self.range.end)
 
     @property
     def position(self):
+        self.owner.check()
         return number_of(self.range.position)
 
     @property
     def cursor(self):
+        self.owner.check()
         return self.range.cursor
 
     @property
     def is_done(self):
+        self.owner.check()
         return bool(self.range.is_done)
 
     @property
     def is_started(self):
+        self.owner.check()
         return bool(self.range.is_started)
 
     @is_started.setter
     def is_started(self, bint value):
+        self.owner.check()
         self.range.is_started = value
 
     @property
     def is_under_way(self):
+        self.owner.check()
         return bool(self.range.is_under_way)
 
     @is_under_way.setter
     def is_under_way(self, bint value):
+        self.owner.check()
         self.range.is_under_way = value
 
 
@@ -233,22 +276,25 @@ cdef class CompiledTable:
 
     @property
     def bits(self):
-        return self.owner.state.table.bits
+        return self.owner.seen_now()[4]
 
     @property
     def has_shrunk(self):
-        return bool(self.owner.state.table.has_shrunk)
+        return self.owner.seen_now()[5]
 
     @property
     def is_sure(self):
-        return self.owner.state.table.short_for == 0
+        return self.owner.seen_now()[6]
 
     def observe(self, uint64_t cursor):
+        self.owner.check()
         watch(&self.owner.state.table, cursor)
 
     def observe_random(self, object cursors):
         cdef TableWatch* table = &self.owner.state.table
-        cdef uint32_t bits = max((cursor.bit_length() for cursor in cursors), default=table.bits)
+        cdef uint32_t bits
+        self.owner.check()
+        bits = max((cursor.bit_length() for cursor in cursors), default=table.bits)
         if bits < table.bits:
             table.has_shrunk = True
             table.bits = bits

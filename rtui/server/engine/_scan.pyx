@@ -377,14 +377,22 @@ cdef class ScanEngine:
     # At work
 
     def drive(self, int fd, int64_t slice_us, int64_t silence_us, *, bint is_draining):
-        """Ask and answer over a socket for so long, without the GIL; return the event that ended it."""
+        """Ask and answer over a socket for so long, without the GIL; return the event that ended it.
+
+        Meanwhile nothing but `interrupt` may be called, and the ranges say what they said before.
+        """
         cdef int event
-        self.begin()
-        self.driver.is_draining, self.driver.silence_us = is_draining, silence_us
-        with nogil:
-            event = drive(&self.driver, fd, slice_us)
-            set_flag(&self.driver.is_interrupted, 0)
-        self.is_at_work = False
+        self.check()
+        self.ranges.publish()
+        try:
+            self.begin()
+            self.driver.is_draining, self.driver.silence_us = is_draining, silence_us
+            with nogil:
+                event = drive(&self.driver, fd, slice_us)
+                set_flag(&self.driver.is_interrupted, 0)
+        finally:
+            self.is_at_work = False
+            self.ranges.take_back()
         return self.ended(event)
 
     def interrupt(self):
@@ -459,6 +467,7 @@ cdef class ScanEngine:
     @property
     def event(self):
         """What has happened since the last `resume`, 0 for nothing; SLICE_IS_OVER where `take_late` should be called."""
+        self.check()
         if self.pipeline.event == NONE and self.inspection.wants_python:
             return SLICE_IS_OVER
         return self.pipeline.event
@@ -481,22 +490,27 @@ cdef class ScanEngine:
     @property
     def wait_us(self):
         """How long until the pace allows another write, 0 for now."""
-        cdef int64_t rest = <int64_t>self.pipeline.free_at_us - now_us()
+        cdef int64_t rest
+        self.check()
+        rest = <int64_t>self.pipeline.free_at_us - now_us()
         return rest if rest > 0 else 0
 
     @property
     def is_awaiting(self):
         """Whether replies, or the rest of one that has begun, are still to come."""
+        self.check()
         return bool(is_awaiting(&self.pipeline))
 
     @property
     def has_work(self):
         """Whether anything is left to ask."""
+        self.check()
         return bool(has_work(&self.pipeline))
 
     @property
     def waiting(self):
         """Keys about which something is still to be asked."""
+        self.check()
         return self.inspection.listed.keys + self.inspection.typed.keys
 
     def resume(self):
@@ -529,6 +543,7 @@ cdef class ScanEngine:
     def progress(self):
         """Return: commands sent, commands answered, keys that answered writes cost, keys listed, keys delivered, keys
         inspected, keys that were gone, bytes in, bytes out, writes answered."""
+        self.check()
         return (
             self.pipeline.commands, self.pipeline.answered_commands, self.pipeline.cost_keys, self.pipeline.listed,
             self.pipeline.delivered, self.inspection.keys, self.inspection.vanished, self.pipeline.bytes_in,
