@@ -39,7 +39,7 @@ ALLOWED = {
 PURE: dict[str, frozenset[str]] = {
     "keyspace": frozenset(),
     "values": frozenset({"backports", "brotli", "compression", "cramjam", "lz4"}),
-    "analysis": frozenset({"msgspec", "typing_extensions"}),
+    "analysis": frozenset({"msgspec", "re2", "typing_extensions"}),
 }
 """Packages that use the standard library and these libraries only, and nothing of it that waits.
 

@@ -1,0 +1,1 @@
+"""The query line: one language that finds keys by their names and facts."""

@@ -1,0 +1,186 @@
+"""The queries that stand for the numbers of a report: which keys a count, a bar or a row is about.
+
+Each function returns `Behind`: the query, and whether the keys that it finds are exactly those that were counted, as
+long as the keyspace stays as it was. They are not in these cases, and `note` says so:
+
+* The rest of a namespace beyond the budget of patterns, and `{*}` beside such a rest, are not told apart there.
+* Where a namespace had so many names that patterns were merged while keys were still being counted, a name may have
+  been counted under `{*}` in part. Of that a report keeps no trace; with fewer than 2,048 names it never happens.
+* What is left of a life is another number a minute later, so TTLs are searched for by the moment of expiry. A pass
+  takes some time, and a moment is as exact as two clocks and one round trip are.
+* Histograms of idle times and lengths beyond a threshold move with each use of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from rtui.analysis.humanize import OTHER
+from rtui.analysis.query.patterns import ANY, FORMS, Step, pattern_text
+from rtui.analysis.query.query import Query, Term, one_of, query_of
+from rtui.analysis.query.values import LAST_MOMENT, Bounds, Keyword
+from rtui.analysis.report.document import Node, NodeKind, Report, SlotTag
+from rtui.analysis.report.expiry import Cliff, Timeline
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
+from rtui.keyspace.text.display import SafeText, display
+
+Path = Sequence[Node]
+"""A namespace or pattern of a report below those that it is in, from the root of the report on."""
+
+MOST_SIBLINGS: Final = 256
+"""So many names at most are excluded one by one."""
+
+REST_NOTE: Final = SafeText("the report does not say which names are in the rest, so this finds all of the namespace")
+ANY_NOTE: Final = SafeText("beside the rest of a namespace, {*} may stand for fewer names than are found")
+DRIFT_NOTE: Final = SafeText("idle times and counters move with each use, so other keys may be found by now")
+SAMPLED_NOTE: Final = SafeText("the figure is an estimate; what is found is exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The query behind a number."""
+
+    query: Query
+    note: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
+    """Why it may find other keys than were counted, without a full stop; empty where it does not."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it finds what was counted, as long as nothing changes."""
+        return not self.note
+
+    def with_terms(self, *terms: Term | None, note: SafeText | None = None) -> Behind:
+        """Return what stands for a part of these keys."""
+        return Behind(self.query & query_of(*terms), self.note or (note or SafeText("")))
+
+
+def keys_of(path: Path) -> Behind:
+    """Return the query for a namespace or pattern: the row of a table, a box of the icicle, a row of a comparison."""
+    excluded: list[bytes] = []
+    note = SafeText("")
+    steps: list[Step] = []
+    for parent, node in pairwise(path):
+        siblings = parent.children
+        if node.kind is NodeKind.OTHER:
+            others = [one for one in siblings if one.kind is not NodeKind.OTHER]
+            is_told = len(others) <= MOST_SIBLINGS and not any(one.name == ANY for one in others)
+            excluded += [pattern_text((*steps, step_of(one))) for one in others] if is_told else []
+            note = note if is_told else REST_NOTE
+            break
+        step = step_of(node)
+        if step.is_folded and step.name == ANY:
+            has_rest = any(one.kind is NodeKind.OTHER for one in siblings)
+            others = [one for one in siblings if one is not node and _is_named(one)]
+            excluded += [pattern_text((*steps, step_of(one))) for one in others[:MOST_SIBLINGS]]
+            note = ANY_NOTE if has_rest or len(others) > MOST_SIBLINGS else note
+        steps.append(step)
+    return Behind(query_of(_inside(steps), one_of("pattern", excluded, is_negated=True)), note)
+
+
+def _is_named(node: Node) -> bool:
+    """Whether a node would be merged into `{*}` if it were light."""
+    is_generic = node.kind is NodeKind.PATTERN and node.name in (*FORMS, ANY)
+    return not is_generic and node.kind is not NodeKind.OTHER
+
+
+def step_of(node: Node) -> Step:
+    """Return the step of a pattern that a node of a report is."""
+    return Step(node.name, node.separator, node.kind is NodeKind.PATTERN)
+
+
+def _inside(steps: Sequence[Step]) -> Term | None:
+    if not steps:
+        return None
+    if not any(step.is_folded for step in steps) and steps[-1].separator:
+        return one_of("in", [b"".join(part for name, separator, _ in steps for part in (name, separator))])
+    return one_of("pattern", [pattern_text(steps)])
+
+
+def timeline_keys(one: Timeline | Cliff, root: Node) -> Behind | None:
+    """Return the query for the namespace of a timeline or cliff; None where the report has no such namespace.
+
+    They name it by its segments, and by the text that is shown, in which the separators are.
+    """
+    paths: list[list[Node]] = [[root]]
+    for name in one.path:
+        paths = [[*path, child] for path in paths for child in path[-1].children if child.name == name]
+    path = next((path for path in paths if _label(path) == one.label), paths[0] if paths else None)
+    return None if path is None else keys_of(path)
+
+
+def _label(path: Path) -> str:
+    """Return a namespace as timelines show it."""
+    is_other = path[-1].kind is NodeKind.OTHER
+    shown = display(b"".join(node.name + node.separator for node in (path[:-1] if is_other else path)))
+    return f"{shown}{OTHER}" if is_other else shown or "all keys"
+
+
+def without_ttl(of: Behind = Behind(Query())) -> Behind:  # noqa: B008 - a frozen value
+    """Return the query for the keys that do not expire."""
+    return of.with_terms(one_of("ttl", [Keyword.NONE]))
+
+
+def ttl_bin(index: int, made_at_s: float, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+    """Return the query for one bin of the histogram of TTLs, by the moments that it stood for when it was made."""
+    low_s = TTL_EDGES_S[index - 1] if index else 0
+    high_s = TTL_EDGES_S[index] if index < len(TTL_EDGES_S) else None
+    start = made_at_s + low_s
+    return expiring(start, None if high_s is None else made_at_s + high_s, of)
+
+
+def expiring(start_s: float, end_s: float | None, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+    """Return the query for keys that expire from one moment up to another, in seconds since the epoch."""
+    low = max(0, min(LAST_MOMENT, round(start_s * 1000)))
+    high = None if end_s is None else max(low, min(LAST_MOMENT, round(end_s * 1000) - 1))
+    return of.with_terms(one_of("expires", [Bounds(low, high)]))
+
+
+def cliff_keys(cliff: Cliff, root: Node) -> Behind | None:
+    """Return the query for the keys of a cliff; None where its namespace is not in the report."""
+    of = timeline_keys(cliff, root)
+    return None if of is None else expiring(cliff.start_s, cliff.end_s, of)
+
+
+def idle_bin(index: int, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+    """Return the query for one bin of the histogram of idle times."""
+    return of.with_terms(one_of("idle", [_bin(index, IDLE_EDGES_S, 1000)]), note=DRIFT_NOTE)
+
+
+def frequency_bin(index: int, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+    """Return the query for one bin of the histogram of access counters."""
+    return of.with_terms(one_of("freq", [_bin(index, FREQUENCY_EDGES, 1)]), note=DRIFT_NOTE)
+
+
+def _bin(index: int, edges: Sequence[int], scale: int) -> Bounds:
+    low = edges[index - 1] * scale if index else None
+    return Bounds(low, edges[index] * scale - 1 if index < len(edges) else None)
+
+
+def slot_keys(first: int, last: int | None = None) -> Behind:
+    """Return the query for one slot or for a range of slots, both ends included."""
+    return Behind(query_of(one_of("slot", [Bounds(first, first if last is None else last)])))
+
+
+def tag_keys(tag: SlotTag | bytes) -> Behind:
+    """Return the query for a hash tag."""
+    return Behind(query_of(one_of("tag", [tag if isinstance(tag, bytes) else tag.tag])))
+
+
+def type_keys(key_type: bytes, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+    """Return the query for the keys of one type."""
+    return of.with_terms(one_of("type", [key_type]))
+
+
+def encoding_keys(key_type: bytes, encoding: bytes) -> Behind:
+    """Return the query for the keys of one type in one encoding."""
+    return Behind(query_of(one_of("type", [key_type]), one_of("enc", [encoding])))
+
+
+def scope_of(report: Report) -> Query:
+    """Return the query for all keys that a report is about: its filter by names and by type."""
+    scope = report.head.scope
+    match = None if scope.match is None else one_of("glob", [scope.match])
+    return query_of(match, None if scope.key_type is None else one_of("type", [scope.key_type]))

@@ -1,0 +1,189 @@
+"""What may stand at the cursor of a query line: terms, namespaces, types, encodings, units, patterns.
+
+`complete` returns candidates and the part of the line that each would replace. What a keyspace holds is given by the
+caller as a `Vocabulary`, in functions that find what begins with some bytes, so that a keyspace of any size is cheap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from rtui.analysis.query.parsing import word_end
+from rtui.analysis.query.query import HEAD, Span
+from rtui.analysis.query.terms import TERMS, Form, TermSpec
+from rtui.analysis.query.values import ValueSyntaxError, raw_bytes, written_bytes
+from rtui.keyspace.text.display import SafeText, display_text
+
+MOST: Final = 50
+"""Candidates that are returned."""
+
+_OPENINGS: Final = {
+    "text": (),
+    "glob": (),
+    "slot": ("slot:",),
+    "ttl": ("ttl:none", "ttl<", "ttl>", "ttl:"),
+}
+"""How a term may begin where that is not its name with an operator."""
+
+_NUMBER_END: Final = re.compile(r"[0-9](?:[0-9_]*[0-9])?(?:\.[0-9]+)?([A-Za-z]*)$")
+
+
+def _nothing(prefix: bytes) -> Iterable[bytes]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a keyspace holds; each function returns names that begin with some bytes, likeliest first."""
+
+    namespaces: Callable[[bytes], Iterable[bytes]] = _nothing
+    """Paths of namespaces, with or without the separator at the end."""
+    patterns: Callable[[bytes], Iterable[bytes]] = _nothing
+    tags: Callable[[bytes], Iterable[bytes]] = _nothing
+    types: tuple[bytes, ...] = ()
+    """Types that keys have, most keys first; all known ones follow."""
+    encodings: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to go on."""
+
+    text: SafeText
+    """What would stand in place of the span."""
+    help: SafeText
+    """What it means; may be empty."""
+    is_whole: bool = True
+    """Whether a space may follow; else a value is still to be typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Candidates for a part of a line."""
+
+    span: Span
+    candidates: tuple[Candidate, ...] = ()
+    help: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
+    """What the term at the cursor finds, with examples; empty outside terms."""
+
+
+def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Completion:
+    """Return what may stand at a cursor, an index between characters."""
+    vocabulary = vocabulary or Vocabulary()
+    cursor = max(0, min(cursor, len(line)))
+    start = _start_of_word(line, cursor)
+    at = start + (line[start:cursor].startswith("!"))
+    typed = line[at:cursor]
+    head = HEAD.match(typed)
+    spec = None if head is None else TERMS.get(head[1].lower())
+    if head is None or spec is None:
+        found = islice(_beginnings(typed), MOST)
+        return Completion(Span(at, cursor), tuple(found))
+    help_text = term_help(spec)
+    value_start = at + head.end()
+    if spec.form is not Form.TEXT:
+        value_start += _last_item(line[value_start:cursor])
+    value = line[value_start:cursor]
+    if spec.form is Form.NAMES:
+        candidates = tuple(islice(_names(spec, value, vocabulary), MOST))
+    elif spec.form is Form.NUMBERS:
+        candidates = tuple(_numbers(spec, value, head[2]))
+    else:
+        candidates = ()
+    return Completion(Span(value_start, cursor), candidates, help_text)
+
+
+def term_help(spec: TermSpec) -> SafeText:
+    """Return what a term finds, with examples: `keys by their length: … (len>10000, len:1)`."""
+    return SafeText(f"{spec.help} ({', '.join(spec.examples)})".replace(": (", " ("))
+
+
+def grammar() -> list[tuple[SafeText, SafeText]]:
+    """Return the whole language for a page of help: examples of each term, and what it finds."""
+    return [(SafeText("  ".join(spec.examples)), SafeText(spec.help.removesuffix(":"))) for spec in TERMS.values()]
+
+
+def _start_of_word(line: str, cursor: int) -> int:
+    """Return where the word begins that the cursor is in or at the end of."""
+    at = 0
+    while at < cursor:
+        while at < cursor and line[at].isspace():
+            at += 1
+        end = word_end(line, at) if at < cursor else cursor
+        if end >= cursor:
+            return at
+        at = max(end, at + 1)
+    return cursor
+
+
+def _last_item(text: str) -> int:
+    """Return where the last of several values begins."""
+    in_quotes, last, at = False, 0, 0
+    while at < len(text):
+        if text[at] == "\\" and in_quotes:
+            at += 1
+        elif text[at] == '"':
+            in_quotes = not in_quotes
+        elif text[at] == "," and not in_quotes:
+            last = at + 1
+        at += 1
+    return last
+
+
+def _beginnings(typed: str) -> Iterator[Candidate]:
+    for spec in TERMS.values():
+        default = (f"{spec.name}:", *(f"{spec.name}{one}" for one in ("<", ">") if one in spec.operators))
+        for opening in _OPENINGS.get(spec.name, default):
+            if opening.startswith(typed.lower()) and opening != typed:
+                is_whole = spec.keyword is not None and opening.endswith(spec.keyword.value)
+                yield Candidate(SafeText(opening), term_help(spec), is_whole)
+
+
+def _names(spec: TermSpec, value: str, vocabulary: Vocabulary) -> Iterator[Candidate]:
+    try:
+        prefix = raw_bytes(value.removeprefix('"'))
+    except ValueSyntaxError:
+        return
+    match spec.name:
+        case "in":
+            found = vocabulary.namespaces(prefix)
+        case "pattern":
+            found = vocabulary.patterns(prefix)
+        case "tag":
+            found = vocabulary.tags(prefix)
+        case _:
+            here = vocabulary.types if spec.name == "type" else vocabulary.encodings
+            wanted = prefix.lower()
+            found = (one for one in dict.fromkeys((*here, *spec.known)) if one.lower().startswith(wanted))
+    for name in found:
+        if name != prefix:
+            yield Candidate(written_bytes(name, forbidden=","), SafeText(""))
+
+
+def _numbers(spec: TermSpec, value: str, operator: str) -> Iterator[Candidate]:
+    keyword, syntax = spec.keyword, spec.syntax
+    if keyword is not None and operator == ":" and keyword.value.startswith(value.lower()) and value != keyword.value:
+        yield Candidate(SafeText(keyword.value), SafeText("keys without one"))
+    number = _NUMBER_END.search(value)
+    if number is None or syntax is None:
+        return
+    before = value[: number.start(1)]
+    for unit in syntax.units:
+        if unit.lower().startswith(number[1].lower()) and unit != number[1]:
+            yield Candidate(display_text(before + unit), SafeText(_UNIT_NAMES.get(unit, "")))
+
+
+_UNIT_NAMES: Final = {
+    "s": "seconds",
+    "m": "minutes",
+    "h": "hours",
+    "d": "days",
+    "K": "KiB",
+    "M": "MiB, millions in a length",
+    "G": "GiB",
+    "k": "thousands",
+}

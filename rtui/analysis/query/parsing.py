@@ -1,0 +1,340 @@
+"""Reads query lines: terms, and what is wrong with those that are none, where, and what was meant.
+
+A line is words with spaces between them. A word may begin with `!`; then comes either the name of a term, an operator
+and values, or what a key's name is searched for: a glob where it contains `*`, `?` or `[…]`, else a part of the name.
+Values may be quoted: `"two words"`, `"\\xff"`. Within quotes nothing is a wildcard, unless the term says so.
+
+A word with a colon whose first part is no term is a part of a name, since most names contain colons: `user:42`. Where
+it nearly is a term (`tpye:hash`), that is said as a hint. Before a comparison it has to be a term.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Final
+
+from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
+from rtui.analysis.query.query import HEAD, WILDCARD, Query, Span, Term, Value
+from rtui.analysis.query.regex import RegexError, compiled
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
+from rtui.analysis.query.values import Bounds, ValueSyntaxError, raw_bytes, unquoted, written_bytes
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.glob import PatternError, check_pattern
+
+MAX_LINE: Final = 32_768
+"""No longer line is read, in characters."""
+
+MAX_TERMS: Final = 64
+"""A query has at most so many terms."""
+
+MAX_VALUES: Final = 512
+"""A term has at most so many values."""
+
+MAX_VALUE_BYTES: Final = 4_096
+"""No value is longer."""
+
+_SPACE: Final = re.compile(r"\s*")
+_QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BARE: Final = re.compile(r"\S*")
+_BARE_ITEM: Final = re.compile(r"[^\s,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a part of a line, or what is probably meant by it."""
+
+    span: Span
+    message: SafeText
+    """What is wrong, without a full stop."""
+    meant: tuple[str, ...] = ()
+    """What may stand in place of the span, likeliest first."""
+
+    @property
+    def sentence(self) -> SafeText:
+        """All of it in one plain sentence."""
+        text = self.message[:1].upper() + self.message[1:]
+        if self.meant:
+            text += f"; did you mean {display_text(self.meant[0], limit=80)}?"
+        return SafeText(text if text.endswith("?") else f"{text}.")
+
+
+class QueryError(ValueError):
+    """A line that is no query."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.sentence)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a line says."""
+
+    query: Query
+    """The terms that are right."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with the others, in order."""
+    hints: tuple[Problem, ...] = ()
+    """Words that are right, but look like something else that was meant."""
+
+
+def parse(line: str) -> Query:
+    """Return the query that a line says. Raises QueryError."""
+    reading = read(line)
+    if reading.problems:
+        raise QueryError(reading.problems[0])
+    return reading.query
+
+
+def read(line: str) -> Reading:
+    """Read a line as far as it can be read."""
+    if len(line) > MAX_LINE:
+        return Reading(Query(), (Problem(Span(MAX_LINE, len(line)), SafeText("the line is too long")),))
+    terms: list[Term] = []
+    problems: list[Problem] = []
+    hints: list[Problem] = []
+    for start in _word_starts(line, problems):
+        word = _Word(line, start)
+        try:
+            terms.append(word.term())
+        except QueryError as error:
+            problems.append(error.problem)
+        hints += word.hints
+    if len(terms) > MAX_TERMS:
+        span = Span(terms[MAX_TERMS].span.start, len(line))
+        problems.append(Problem(span, SafeText(f"there are more than {MAX_TERMS} terms")))
+    return Reading(Query(tuple(terms[:MAX_TERMS])), tuple(problems), tuple(hints))
+
+
+def _word_starts(line: str, problems: list[Problem]) -> Iterator[int]:
+    """Yield where the words of a line begin."""
+    at = _after_spaces(line, 0)
+    while at < len(line):
+        yield at
+        at = _after_spaces(line, word_end(line, at))
+
+
+def _after_spaces(line: str, at: int) -> int:
+    found = _SPACE.match(line, at)
+    return at if found is None else found.end()
+
+
+def word_end(line: str, start: int) -> int:
+    """Return where the word ends that begins at `start`; one whose quotes are not closed ends with the line."""
+    at = start + (line[start : start + 1] == "!")
+    head = HEAD.match(line, at)
+    spec = None if head is None else TERMS.get(head[1].lower())
+    if head is not None and spec is not None:
+        at = head.end()
+    while True:
+        if line[at : at + 1] == '"':
+            quoted = _QUOTED.match(line, at)
+            if quoted is None:
+                return len(line)
+            at = quoted.end()
+        is_list = spec is not None and spec.form is not Form.TEXT
+        bare = (_BARE_ITEM if is_list else _BARE).match(line, at)
+        at = at if bare is None else bare.end()
+        if not is_list or line[at : at + 1] != ",":
+            return at
+        at += 1
+
+
+class _Word:
+    """One word of a line."""
+
+    def __init__(self, line: str, start: int) -> None:
+        self.hints: list[Problem] = []
+        self._line, self._start = line, start
+        self._end = word_end(line, start)
+        self._is_negated = line[start] == "!"
+        self._at = start + self._is_negated
+
+    def term(self) -> Term:
+        """Read it. Raises QueryError."""
+        line, at, end = self._line, self._at, self._end
+        if at == end:
+            raise self._problem(self._start, end, "nothing follows the !")
+        head = HEAD.match(line, at, end)
+        spec = None if head is None else TERMS.get(head[1].lower())
+        if head is None or spec is None:
+            if head is not None:
+                self._check_head(head)
+            return self._plain(at)
+        operator, at = head[2], head.end()
+        if operator not in spec.operators:
+            message = f"“{spec.name}” takes a colon: {', '.join(spec.examples)}"
+            raise self._problem(head.start(2), at, message)
+        if at == end:
+            raise self._problem(
+                self._start, end, f"a value is missing after {spec.name}{operator}", *self._signed(spec.examples)
+            )
+        if spec.form is Form.TEXT:
+            return self._made(spec.name, (self._text(at, spec.name),))
+        if operator != ":":
+            return self._made(spec.name, (self._number(spec, operator, at, end),))
+        values = tuple(self._value(spec, start, stop) for start, stop in self._items(at))
+        if len(values) > MAX_VALUES:
+            raise self._problem(at, end, f"there are more than {MAX_VALUES} values")
+        return self._made(spec.name, tuple(dict.fromkeys(values)))
+
+    def _made(self, name: str, values: tuple[Value, ...]) -> Term:
+        return Term(name, values, self._is_negated, Span(self._start, self._end))
+
+    def _problem(self, start: int, end: int, message: str, *meant: str) -> QueryError:
+        return QueryError(Problem(Span(start, end), display_text(message, limit=400), meant))
+
+    def _signed(self, texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"!{text}" if self._is_negated else text for text in texts)
+
+    def _check_head(self, head: re.Match[str]) -> None:
+        """Note or raise where a word looks like a term, but its name is none."""
+        name, operator = head[1], head[2]
+        if operator != ":":
+            numeric = [one.name for one in TERMS.values() if operator in one.operators]
+            near = get_close_matches(name.lower(), [*numeric, *_ALIASES], n=1, cutoff=0.6)
+            message = f"there is no term “{name}” (a name with {operator} in it stands in quotes)"
+            raise self._problem(head.start(), head.end(1), message, *[_ALIASES.get(one, str(one)) for one in near])
+        near = get_close_matches(name.lower(), TERMS, n=1, cutoff=0.7)
+        meant = _ALIASES.get(name.lower()) or (near[0] if near else None)
+        if meant is None:
+            return
+        text = f"{meant}:{self._line[head.end() : self._end]}"
+        reading = read(text)
+        if reading.query.terms and not (reading.problems or reading.hints):
+            message = f"this finds names that contain “{self._line[head.start() : self._end]}”"
+            hint = display_text(message, limit=400)
+            self.hints.append(Problem(Span(self._start, self._end), hint, self._signed([text])))
+
+    def _plain(self, at: int) -> Term:
+        """Read a word without the name of a term."""
+        is_glob = self._line[at] != '"' and WILDCARD.search(self._line, at, self._end) is not None
+        name = GLOB if is_glob else TEXT
+        return self._made(name, (self._text(at, name),))
+
+    def _text(self, at: int, name: str) -> bytes:
+        """Read text up to the end of the word, and check what it is searched for."""
+        raw = self._bytes(at, self._end)
+        try:
+            if name == GLOB:
+                check_pattern(raw)
+            elif name == REGEX:
+                compiled(raw)
+        except (PatternError, RegexError) as error:
+            raise self._problem(at, self._end, str(error)) from None
+        return raw
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        """Return the bytes of one value. Raises QueryError."""
+        text = self._line[start:end]
+        try:
+            if text.startswith('"'):
+                quoted = _QUOTED.match(self._line, start, end)
+                if quoted is None:
+                    raise self._problem(start, end, "the quotes are not closed", f'{text}"')
+                if quoted.end() < end:
+                    raise self._problem(quoted.end(), end, "a space is missing after the quotes")
+                raw = unquoted(text)
+            else:
+                raw = raw_bytes(text)
+        except ValueSyntaxError as error:
+            raise self._problem(start, end, str(error), *error.meant) from None
+        if not raw:
+            raise self._problem(start, max(end, start + 1), "a value is empty")
+        if len(raw) > MAX_VALUE_BYTES:
+            raise self._problem(start, end, f"a value has more than {MAX_VALUE_BYTES} bytes")
+        return raw
+
+    def _items(self, at: int) -> Iterator[tuple[int, int]]:
+        """Yield where each of several values begins and ends."""
+        line, end = self._line, self._end
+        while True:
+            quoted = _QUOTED.match(line, at, end) if line[at : at + 1] == '"' else None
+            stop = line.find(",", at if quoted is None else quoted.end(), end)
+            if line[at : at + 1] == '"' and quoted is None:
+                stop = -1
+            yield at, end if stop < 0 else stop
+            if stop < 0:
+                return
+            at = stop + 1
+
+    def _value(self, spec: TermSpec, start: int, end: int) -> Value:
+        """Read one of the values of a term."""
+        if spec.form is Form.NUMBERS:
+            return self._number(spec, ":", start, end)
+        raw = self._bytes(start, end)
+        if spec.name == "pattern":
+            try:
+                check_pattern_text(raw)
+            except PatternSyntaxError as error:
+                raise self._problem(start, end, str(error)) from None
+        if spec.known and raw not in spec.known and self._line[start] != '"':
+            by_name = {known.decode(): known for known in spec.known}
+            text = raw.decode("utf-8", "replace")
+            near = get_close_matches(text.lower(), [one.lower() for one in by_name], n=1, cutoff=0.7)
+            meant = next((one for one in by_name if near and one.lower() == near[0]), None)
+            if meant is not None:
+                message = f"“{text}” is no known {_NOUNS[spec.name]} (in quotes it is searched for all the same)"
+                raise self._problem(start, end, message, meant)
+        return raw
+
+    def _number(self, spec: TermSpec, operator: str, start: int, end: int) -> Value:
+        syntax = spec.syntax
+        assert syntax is not None  # noqa: S101 - terms of numbers have one
+        text = self._line[start:end]
+        if spec.keyword is not None and text.lower() == spec.keyword.value and operator == ":":
+            return spec.keyword
+        try:
+            if not text:
+                raise ValueSyntaxError(f"{syntax.what} is missing")
+            bounds = syntax.bounds(text) if operator == ":" else syntax.compared(operator, text)
+            self._check_bounds(bounds, spec)
+        except ValueSyntaxError as error:
+            raise self._problem(start, max(end, start + 1), str(error), *error.meant) from None
+        is_exact = operator == ":" and syntax.is_continuous and bounds.low == bounds.high and ".." not in text
+        if is_exact:
+            meant = [f"{spec.name}{one}{text}" for one in ("<", ">")]
+            message = f"“{text}” alone is no range"
+            raise self._problem(self._start, self._end, message, *self._signed(meant))
+        return bounds
+
+    def _check_bounds(self, bounds: Bounds, spec: TermSpec) -> None:
+        """Raise ValueSyntaxError for numbers that no key can have."""
+        most = spec.syntax.most if spec.syntax is not None else 0
+        if (bounds.low or 0) > most or (bounds.high is not None and not 0 <= bounds.high <= most):
+            raise ValueSyntaxError(f"no key can have that: {spec.syntax.what if spec.syntax else ''} is meant")
+
+
+_ALIASES: Final = {
+    "length": "len",
+    "memory": "size",
+    "bytes": "size",
+    "mem": "size",
+    "encoding": "enc",
+    "frequency": "freq",
+    "expire": "expires",
+    "idletime": "idle",
+    "regex": "re",
+    "namespace": "in",
+    "ns": "in",
+    "hashtag": "tag",
+}
+"""Names that people try, and the terms that they mean."""
+
+_NOUNS: Final = {"type": "type", "enc": "encoding"}
+
+
+@lru_cache(maxsize=64)
+def term(text: str) -> Term:
+    """Return the one term that a text says. Raises QueryError, and ValueError where it says more or less."""
+    (found,) = parse(text).terms
+    return found
+
+
+def written(name: str, raw: bytes) -> str:
+    """Write a term with one name as it would be typed: `in:shop`."""
+    return f"{name}:{written_bytes(raw, forbidden=',')}"

@@ -1,0 +1,164 @@
+r"""Patterns of names as they are typed and shown: `shop:user:{id}:orders`.
+
+A pattern is a path of steps, each a segment and the separator behind it, as in the tree of patterns of an analysis
+(`rtui.analysis.aggregate.pattern_tree`): a key has the pattern `shop:user:{id}:orders` if its segments fold to these.
+
+* `{id}`, `{uuid}`, `{hash}`, `{date}`, `{ip}`, `{email}` stand for an identifier of that form, also within a hash tag:
+  `{user:{id}}:cart`.
+* `{*}` stands for any other segment, one that is a name.
+* All other braces are themselves. A backslash takes the meaning from what follows it: `\{id}` are four characters.
+* With a separator at the end it is a namespace: the pattern of all keys below. `{}` there is the empty segment of keys
+  that really end in a separator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import Final, NamedTuple
+
+from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
+from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.segments import Separators
+
+ANY: Final = b"{*}"
+"""Stands for any segment that is no identifier."""
+
+EMPTY: Final = b"{}"
+"""Stands for the empty segment at the end of a key."""
+
+FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
+"""What stands for identifiers."""
+
+_SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, ANY, EMPTY)))
+_TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
+_MISREAD: Final = re.compile(rb"\\|(?=" + _SPECIAL + rb")")
+_MISREAD_IN_PATTERN: Final = re.compile(rb"\\|(?=\{\})")
+
+
+class PatternSyntaxError(ValueError):
+    """A text that is no pattern; the message says why, in safe text without a full stop."""
+
+
+class Step(NamedTuple):
+    """One level of a pattern."""
+
+    name: bytes
+    """The segment, or what its identifiers fold to."""
+    separator: bytes
+    """What ends it; empty for the last segment of a key."""
+    is_folded: bool
+    """Whether the name stands for other segments."""
+
+
+def pattern_text(steps: Sequence[Step]) -> bytes:
+    """Return a pattern as it is typed."""
+    parts = []
+    for name, separator, is_folded in steps:
+        misread = _MISREAD_IN_PATTERN if is_folded else _MISREAD
+        parts += [misread.sub(rb"\\\g<0>", name), separator]
+    is_empty = bool(steps) and not steps[-1].name and not steps[-1].separator
+    return b"".join(parts) + (EMPTY if is_empty else b"")
+
+
+def check_pattern_text(text: bytes) -> bytes:
+    """Return a text if it is a pattern, raise PatternSyntaxError otherwise."""
+    pieces = _TOKEN.split(text)
+    if any(b"\\" in piece for piece in pieces[::3]):
+        raise PatternSyntaxError("a pattern ends with a backslash: one that is meant is written twice")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern in a keyspace with certain separators."""
+
+    steps: tuple[Step, ...]
+    glob: bytes | None
+    """A glob that all its names match, and others; None where there is none within the bounds."""
+
+
+def read_pattern(text: bytes, separators: Separators) -> Pattern:
+    """Read a pattern. Raises PatternSyntaxError."""
+    check_pattern_text(text)
+    known = b"".join((text, *separators.values))
+    mark = next(one for one in (b"\0%d\0" % number for number in count()) if one not in known)
+    skeleton, globbed, stands = b"", b"", []
+    pieces = _TOKEN.split(text)
+    for plain, escaped, special in zip(pieces[::3], [*pieces[1::3], None], [*pieces[2::3], None], strict=True):
+        literal = plain + (escaped or b"")
+        skeleton += literal
+        globbed += escape_glob(literal)
+        if special is not None and special != EMPTY:
+            stands.append(special)
+            skeleton += mark
+            globbed += b"*"
+    steps = []
+    for name, separator in separators.segments(skeleton):
+        is_folded = mark in name
+        first, *rest = name.split(mark)
+        whole = b"".join([first, *(stands.pop(0) + one for one in rest)])
+        steps.append(Step(whole, separator, is_folded))
+    if len(steps) > 1 and not steps[-1].name and not text.endswith(EMPTY):
+        steps.pop()
+        globbed += b"*"
+    try:
+        glob = check_pattern(re.sub(rb"\*+", b"*", globbed) if b"\\*" not in globbed else globbed)
+    except PatternError:
+        glob = None
+    return Pattern(tuple(steps), glob)
+
+
+class PatternMatcher:
+    """Tells whether a key has one of some patterns."""
+
+    def __init__(self, patterns: Sequence[Pattern], separators: Separators) -> None:
+        self._patterns = [pattern.steps for pattern in patterns]
+        self._most = max((len(steps) for steps in self._patterns), default=0)
+        self._single = separators.values[0] if len(separators.values) == 1 else None
+        self._separators = separators
+        self._form = lru_cache(maxsize=4096)(_form_of(Identifiers(separators.values)))
+
+    def __call__(self, key: bytes) -> bool:
+        """Whether it has."""
+        segments = self._segments(key)
+        return any(self._fits(steps, segments) for steps in self._patterns)
+
+    def _fits(self, steps: Sequence[Step], segments: Sequence[tuple[bytes, bytes]]) -> bool:
+        if len(segments) < len(steps):
+            return False
+        for (wanted, wanted_separator, is_folded), (name, separator) in zip(steps, segments, strict=False):
+            if separator != wanted_separator:
+                return False
+            if not is_folded:
+                if name != wanted:
+                    return False
+                continue
+            form = self._form(name)
+            if form != wanted and not (wanted == ANY and form not in PLACEHOLDERS):
+                return False
+        return True
+
+    def _segments(self, key: bytes) -> Sequence[tuple[bytes, bytes]]:
+        """Return as many segments as the longest pattern has, each with the separator that ends it."""
+        separator, most = self._single, self._most
+        if separator is not None and b"{" not in key:
+            names = key.split(separator, most)
+            pairs = [(name, separator) for name in names[:-1]]
+            return pairs if len(names) > most else [*pairs, (names[-1], b"")]
+        found: list[tuple[bytes, bytes]] = []
+        for segment in self._separators.segments(key):
+            if len(found) == most:
+                break
+            found.append((segment.name, segment.separator))
+        return found
+
+
+def _form_of(identifiers: Identifiers) -> Callable[[bytes], bytes | None]:
+    def form(name: bytes) -> bytes | None:
+        return identifiers.form(name).pattern
+
+    return form

@@ -1,0 +1,163 @@
+"""What a query asks of a server, in which order, and what that costs at most: known before anything is sent.
+
+Names decide first, and cost nothing but the SCAN that brings them. Then the facts are asked one after the other, each
+only of the keys that may still match: those whose question costs the same for every key first, and of them those first
+that leave fewest keys. MEMORY USAGE and lengths come last, since how they are asked depends on the type, and since a
+length may count as a use of the key, which an idle time has to be read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import counted, seconds, written_keys
+from rtui.analysis.query.deciding import fact_tests
+from rtui.analysis.query.names import ServerFilter, server_filter
+from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.terms import Fact, Form
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Separators
+
+SCAN_US: Final = 0.7
+"""Server time for a key that SCAN visits, in µs: Redis 7 with a million keys."""
+
+FACT_US: Final = 0.6
+"""Server time for one fact of a key."""
+
+LARGE: Final = 100_000
+"""From so many keys on, what a query costs is said before it begins."""
+
+_PASSING: Final = {
+    Fact.TYPE: 0.3,
+    Fact.TTL: 0.35,
+    Fact.IDLE: 0.4,
+    Fact.FREQUENCY: 0.4,
+    Fact.ENCODING: 0.5,
+    Fact.MEMORY: 0.2,
+    Fact.LENGTH: 0.2,
+}
+"""The share of keys that one term is assumed to let through; the order of equally costly questions follows it."""
+
+_RANK: Final = {Fact.MEMORY: 1, Fact.LENGTH: 2}
+"""Facts that are asked after all others, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """What a plan costs at most."""
+
+    scanned: int | None
+    """Keys that SCAN visits; None where nobody knows, 0 where names are known already."""
+    asked: int | Estimate | None
+    """Keys of which the first fact is asked."""
+    commands: int | None
+    """Questions about keys, SCANs left out."""
+    seconds: float | None
+    """How long it takes at the pace that it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a query is answered."""
+
+    query: Query
+    server: ServerFilter
+    """What SCAN filters by."""
+    stages: tuple[Fact, ...]
+    """Facts that are asked of each key that may still match, in this order."""
+    columns: tuple[Fact, ...]
+    """Facts that are asked of the matches besides."""
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether names alone decide."""
+        return not self.stages
+
+    def cost(
+        self,
+        keys: int | None,
+        *,
+        matching: int | Estimate | None = None,
+        server_share: float = 0.1,
+        is_listed: bool = False,
+        matches: int = 0,
+    ) -> PlanCost:
+        """Return what it costs at most in a keyspace of so many `keys`.
+
+        `matching` is how many of their names pass, if that is known; `server_share` the share of the server's time that
+        may be used, 0 … 1. With `is_listed` the names need not be scanned. So many `matches` are listed with columns.
+        """
+        scanned = 0 if is_listed else keys
+        asked = matching if matching is not None else keys
+        if self.is_by_name:
+            asked = 0
+        most = round(asked.high) if isinstance(asked, Estimate) else asked
+        if scanned is None or most is None:
+            return PlanCost(scanned, asked, None, None)
+        commands = most * len(self.stages) + min(matches, most if self.stages else matches) * len(self.columns)
+        return PlanCost(scanned, asked, commands, (scanned * SCAN_US + commands * FACT_US) / 1e6 / server_share)
+
+    def sentence(self, cost: PlanCost, pace: str = "gentle") -> SafeText:
+        """Say what is asked of how many keys and how long that takes, without a full stop."""
+        parts = []
+        if cost.scanned:
+            parts.append(f"lists {counted(cost.scanned, 'name')}")
+        elif cost.scanned is None:
+            parts.append("lists the names of all keys")
+        if self.stages:
+            names = " and ".join(fact.command for fact in self.stages)
+            if cost.asked is None:
+                parts.append(f"asks {names} of the keys that may match")
+            else:
+                up_to = "" if isinstance(cost.asked, Estimate) else "up to "
+                parts.append(f"asks {names} of {up_to}{written_keys(cost.asked)} keys")
+        if not parts:
+            parts.append("asks the server nothing")
+        text = ", then ".join(parts)
+        if cost.seconds is not None and cost.seconds >= 1:
+            text += f"; at most about {seconds(ceil(cost.seconds))} at {pace} pace"
+        return SafeText(text)
+
+
+def plan_of(
+    query: Query,
+    separators: Separators,
+    *,
+    columns: Sequence[Fact] = (),
+    is_listed: bool = False,
+    scans_types: bool = True,
+) -> Plan:
+    """Return how a query is answered.
+
+    With `is_listed` the names are known, so that there is no SCAN that could filter; without `scans_types` the server
+    can't filter by type.
+    """
+    server = ServerFilter() if is_listed else server_filter(query, separators)
+    if not scans_types:
+        server = ServerFilter(server.match)
+    tests = fact_tests(query)
+    if server.key_type is not None and tests[Fact.TYPE](server.key_type, 0.0):
+        del tests[Fact.TYPE]
+    stages = sorted(tests, key=lambda fact: (_RANK.get(fact, 0), passing(tests[fact].terms)))
+    needs_type = next((at for at, fact in enumerate(stages) if fact in _RANK), None)
+    if needs_type is not None and Fact.TYPE not in stages and server.key_type is None:
+        stages.insert(needs_type, Fact.TYPE)
+    known = {*stages, Fact.NAME, *([Fact.TYPE] if server.key_type is not None else [])}
+    missing = [fact for fact in dict.fromkeys(columns) if fact not in known]
+    if Fact.TYPE not in known and Fact.TYPE not in missing and any(fact in _RANK for fact in missing):
+        missing.append(Fact.TYPE)
+    missing.sort(key=lambda fact: (_RANK.get(fact, 0), fact is not Fact.TYPE))
+    return Plan(query, server, tuple(stages), tuple(missing))
+
+
+def passing(terms: Sequence[Term]) -> float:
+    """Return the share of keys that terms about one fact are assumed to let through, 0 … 1."""
+    share = 1.0
+    for term in terms:
+        one = _PASSING[term.spec.fact] * (1.2 if term.spec.form is Form.NAMES and len(term.values) > 1 else 1)
+        share *= 1 - one if term.is_negated else one
+    return share

@@ -1,0 +1,146 @@
+"""Queries: terms that all have to apply, and how they are written.
+
+A query is a value: two lines that mean the same are equal, and `parse(str(query)) == query`. What is written is safe to
+show, whatever bytes it searches for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, TermSpec
+from rtui.analysis.query.values import Bounds, Keyword, in_quotes, written_bytes
+from rtui.keyspace.text.display import SafeText
+
+WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
+"""What makes a word without a name a glob."""
+
+HEAD: Final = re.compile(r"([A-Za-z]{1,16})(:|<=|>=|<|>)")
+"""What may be the name of a term and its operator."""
+
+Value = bytes | Bounds | Keyword
+"""One of the alternatives of a term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a query line: characters from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
+NOWHERE: Final = Span(0, 0)
+"""The span of terms that were not typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term: a key passes when one of the values applies, or with `is_negated` when none does."""
+
+    name: str
+    """Which one it is, a key of TERMS."""
+    values: tuple[Value, ...]
+    """At least one; for text, a glob or an expression exactly one."""
+    is_negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+    """Where it was typed."""
+
+    @property
+    def spec(self) -> TermSpec:
+        """Its declaration."""
+        return TERMS[self.name]
+
+    @property
+    def names(self) -> tuple[bytes, ...]:
+        """Its values where they are bytes."""
+        return tuple(value for value in self.values if isinstance(value, bytes))
+
+    @property
+    def sole_name(self) -> bytes | None:
+        """Its only value, where that is bytes and all that passes has it."""
+        return self.names[0] if len(self.values) == 1 and self.names and not self.is_negated else None
+
+    def __str__(self) -> SafeText:
+        return SafeText(f"{'!' if self.is_negated else ''}{self._written()}")
+
+    def _written(self) -> str:
+        spec = self.spec
+        if spec.form is Form.TEXT:
+            return _written_text(self.name, self.names[0])
+        if spec.form is Form.NAMES:
+            return f"{self.name}:{','.join(_written_name(spec, name) for name in self.names)}"
+        syntax = spec.syntax
+        assert syntax is not None  # noqa: S101 - terms of numbers have one
+        only = self.values[0] if len(self.values) == 1 else None
+        if isinstance(only, Bounds) and spec.operators[-1] != ":" and (only.low is None) != (only.high is None):
+            return f"{self.name}{syntax.comparison(only)}"
+        items = [
+            syntax.written(value) if isinstance(value, Bounds) else value.value
+            for value in self.values
+            if not isinstance(value, bytes)
+        ]
+        return f"{self.name}:{','.join(items)}"
+
+
+def _written_name(spec: TermSpec, name: bytes) -> str:
+    """Write one of several names; one that could be taken for a mistyped known one is put in quotes."""
+    text = written_bytes(name, forbidden=",")
+    is_odd = bool(spec.known) and name not in spec.known
+    return text if not is_odd or text.startswith('"') else in_quotes(text)
+
+
+def _written_text(name: str, value: bytes) -> str:
+    text = written_bytes(value)
+    if name == REGEX or text.startswith('"'):
+        return text if name == TEXT else f"{name}:{text}"
+    is_glob = WILDCARD.search(text) is not None
+    head = HEAD.match(text)
+    is_term = head is not None and (head[1].lower() in TERMS or head[2] != ":")
+    if not is_term and not text.startswith("!") and is_glob is (name == GLOB):
+        return text
+    if name == GLOB:
+        return f"{name}:{text}"
+    return in_quotes(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Terms that all have to apply; without terms it finds every key."""
+
+    terms: tuple[Term, ...] = ()
+
+    def __str__(self) -> SafeText:
+        return SafeText(" ".join(str(term) for term in self.terms))
+
+    def __and__(self, other: Query) -> Query:
+        """Return the query that finds what both find."""
+        return Query((*self.terms, *(term for term in other.terms if term not in self.terms)))
+
+    def about(self, fact: Fact) -> tuple[Term, ...]:
+        """Return the terms that are decided by a fact."""
+        return tuple(term for term in self.terms if term.spec.fact is fact)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts that its terms need beside the name, in the order of the table of terms."""
+        needed = {term.spec.fact for term in self.terms} - {Fact.NAME}
+        return tuple(fact for fact in Fact if fact in needed)
+
+
+EVERYTHING: Final = Query()
+"""Finds every key."""
+
+
+def query_of(*terms: Term | None) -> Query:
+    """Return the query of these terms, without repeats and without None."""
+    return Query(tuple(dict.fromkeys(term for term in terms if term is not None)))
+
+
+def one_of(name: str, values: Iterable[Value], *, is_negated: bool = False) -> Term | None:
+    """Return a term with these values; None without any."""
+    found = tuple(values)
+    return Term(name, found, is_negated) if found else None

@@ -1,0 +1,220 @@
+"""The terms of the query language, declared: operators, values, which fact of a key they need, help.
+
+Parsing, printing, completion, help and error messages follow from this table. To add a term, add its entry, and where
+it is about a new fact, how that is asked (`rtui.server.find`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+from rtui.analysis.query import values
+from rtui.analysis.query.values import Keyword, Syntax
+from rtui.keyspace.types import TYPES
+
+
+class Fact(StrEnum):
+    """What has to be known of a key to decide a term; the value is its name in columns."""
+
+    NAME = "key"
+    TYPE = "type"
+    TTL = "ttl"
+    IDLE = "idle"
+    FREQUENCY = "freq"
+    ENCODING = "enc"
+    MEMORY = "size"
+    LENGTH = "len"
+
+    @property
+    def command(self) -> str:
+        """The command that asks for it, as people know it."""
+        return _COMMANDS[self]
+
+
+_COMMANDS: Final = {
+    Fact.NAME: "SCAN",
+    Fact.TYPE: "TYPE",
+    Fact.TTL: "PTTL",
+    Fact.IDLE: "OBJECT IDLETIME",
+    Fact.FREQUENCY: "OBJECT FREQ",
+    Fact.ENCODING: "OBJECT ENCODING",
+    Fact.MEMORY: "MEMORY USAGE",
+    Fact.LENGTH: "the length (STRLEN, HLEN, …)",
+}
+
+
+class Form(Enum):
+    """What stands behind the name of a term."""
+
+    TEXT = "text"
+    """Any characters up to the next space, or quoted text."""
+    NAMES = "names"
+    """Names with commas between them, each quoted where it has to be; one of them has to apply."""
+    NUMBERS = "numbers"
+    """Numbers and ranges with commas between them, or one number behind a comparison."""
+
+
+COMPARISONS: Final = ("<=", ">=", "<", ">")
+"""The operators before a number, the longer ones first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermSpec:
+    """One term of the language."""
+
+    name: str
+    fact: Fact
+    form: Form
+    help: str
+    """What keys it finds; a phrase without a full stop."""
+    examples: tuple[str, ...]
+    syntax: Syntax | None = None
+    """How its numbers are written."""
+    keyword: Keyword | None = None
+    """A value that is no number."""
+    known: tuple[bytes, ...] = ()
+    """Names that are likely."""
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """What may follow its name."""
+        return (":", *COMPARISONS) if self.syntax is not None and self.syntax is not values.SLOT else (":",)
+
+
+ENCODINGS: Final = (
+    *(b"raw", b"int", b"embstr", b"listpack", b"ziplist", b"quicklist", b"linkedlist", b"hashtable", b"intset"),
+    *(b"skiplist", b"stream", b"listpackex", b"template-listpack", b"sliced-array"),
+)
+"""Encodings that servers are known to have; any other may be asked for as well."""
+
+TEXT: Final = "text"
+GLOB: Final = "glob"
+REGEX: Final = "re"
+
+TERMS: Final[dict[str, TermSpec]] = {
+    spec.name: spec
+    for spec in (
+        TermSpec(
+            TEXT,
+            Fact.NAME,
+            Form.TEXT,
+            "names that contain it; lower-case letters match capitals, too. Mostly written without text:",
+            ("cart", '"two words"'),
+        ),
+        TermSpec(
+            GLOB,
+            Fact.NAME,
+            Form.TEXT,
+            "names that match as a whole: * any characters, ? one, [ab] one of them. Mostly written without glob:",
+            ("user:*:cart", "session:[0-9]*"),
+        ),
+        TermSpec(
+            REGEX,
+            Fact.NAME,
+            Form.TEXT,
+            "names in which a regular expression (RE2) is found; ^ and $ are their ends",
+            (r"re:^user:\d+$", "re:(?i)cart"),
+        ),
+        TermSpec(
+            "in",
+            Fact.NAME,
+            Form.NAMES,
+            "keys below a namespace",
+            ("in:shop:user", "in:shop,app"),
+        ),
+        TermSpec(
+            "pattern",
+            Fact.NAME,
+            Form.NAMES,
+            "names of this pattern; {id}, {uuid}, {hash}, {date}, {ip} and {email} stand for identifiers, {*} for any "
+            "other name; with a separator at the end, all keys below",
+            ("pattern:user:{id}:orders", "pattern:shop:{*}:"),
+        ),
+        TermSpec(
+            "tag",
+            Fact.NAME,
+            Form.NAMES,
+            "keys with this hash tag, which is what stands between { and }",
+            ("tag:campaign42",),
+        ),
+        TermSpec(
+            "slot",
+            Fact.NAME,
+            Form.NUMBERS,
+            "keys of this hash slot, or of a range of slots",
+            ("slot:2734", "slot:0-5460"),
+            values.SLOT,
+        ),
+        TermSpec(
+            "type",
+            Fact.TYPE,
+            Form.NAMES,
+            "keys of this type",
+            ("type:hash", "type:hash,set"),
+            known=tuple(TYPES),
+        ),
+        TermSpec(
+            "ttl",
+            Fact.TTL,
+            Form.NUMBERS,
+            "keys by what is left of their time to live, or without one",
+            ("ttl:none", "ttl<10m", "ttl:10m..1h"),
+            values.DURATION,
+            Keyword.NONE,
+        ),
+        TermSpec(
+            "expires",
+            Fact.TTL,
+            Form.NUMBERS,
+            "keys that expire in a range of time, in UTC",
+            ("expires:2026-11-22T21:31..21:33", "expires<2026-12-01"),
+            values.MOMENT,
+        ),
+        TermSpec(
+            "idle",
+            Fact.IDLE,
+            Form.NUMBERS,
+            "keys that nobody has used for so long",
+            ("idle>30d",),
+            values.DURATION,
+        ),
+        TermSpec(
+            "freq",
+            Fact.FREQUENCY,
+            Form.NUMBERS,
+            "keys by the server's access counter, 0 to 255, where it keeps one (LFU)",
+            ("freq>100",),
+            values.COUNTER,
+        ),
+        TermSpec(
+            "enc",
+            Fact.ENCODING,
+            Form.NAMES,
+            "keys in this encoding",
+            ("enc:listpack", "enc:raw,int"),
+            known=ENCODINGS,
+        ),
+        TermSpec(
+            "size",
+            Fact.MEMORY,
+            Form.NUMBERS,
+            "keys by the memory they take (MEMORY USAGE); K, M and G are binary",
+            ("size>1M", "size:1K..64K"),
+            values.SIZE,
+        ),
+        TermSpec(
+            "len",
+            Fact.LENGTH,
+            Form.NUMBERS,
+            "keys by their length: bytes of a string, fields of a hash, members, entries",
+            ("len>10000", "len:1"),
+            values.COUNT,
+        ),
+    )
+}
+"""All terms by their names, cheapest to answer first."""
+
+PLANNED_LAST: Final = (Fact.MEMORY, Fact.LENGTH)
+"""Facts whose question depends on the type of the key."""

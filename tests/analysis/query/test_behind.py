@@ -1,0 +1,164 @@
+"""The queries behind numbers find as many keys as the numbers say, over keyspaces of the grammar."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.estimates import as_estimate
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.query import behind
+from rtui.analysis.query.behind import Behind, cliff_keys, keys_of
+from rtui.analysis.query.deciding import fact_tests
+from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.parsing import parse
+from rtui.analysis.query.query import EVERYTHING
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import NodeKind, Scope, Summary
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
+from tests.grammar import Grammar
+from tests.made_report import made_report
+
+NOW_S = 1_790_000_040.0
+"""When all keys were asked: at the start of a minute."""
+
+COLON = Separators()
+
+Facts = tuple[bytes, int]
+"""Type, and TTL in milliseconds."""
+
+
+def keyspace(seed: int, keys: int) -> dict[bytes, Facts]:
+    """Names of the grammar with types and TTLs, some of which expire together."""
+    rng, found = Random(seed), dict[bytes, Facts]()
+    for what, name, *rest in Grammar(seed).writes(keys):
+        assert isinstance(name, bytes)
+        if what == "PEXPIRE":
+            (ttl_ms,) = rest
+            assert isinstance(ttl_ms, int)
+            found[name] = found[name][0], ttl_ms
+        else:
+            found[name] = str(what).encode(), NO_EXPIRY
+    for name in list(found)[:: 2 + seed % 3]:
+        if rng.random() < 0.5:
+            found[name] = found[name][0], 3_600_000 + rng.randrange(60_000)
+    return found
+
+
+def summed(keys: dict[bytes, Facts], separators: Separators, budget: int) -> Summary:
+    """The summary of a keyspace."""
+    scope = Scope(separators=separators.values)
+    aggregates = Aggregates(separators, scope=scope, started_at_s=NOW_S, node_budget=budget)
+    by_type = defaultdict[bytes, list[bytes]](list)
+    for name, (key_type, _) in keys.items():
+        by_type[key_type].append(name)
+    for key_type, names in by_type.items():
+        for start in range(0, len(names), 500):
+            some = names[start : start + 500]
+            ttl_ms = [keys[name][1] for name in some]
+            aggregates.add(InspectedBatch(key_type, some, ttl_ms=ttl_ms, memory_bytes=[64] * len(some)), NOW_S)
+    return finish(aggregates.summary())
+
+
+def found(of: Behind, keys: dict[bytes, Facts], separators: Separators) -> int:
+    """How many keys the query finds, as it is written."""
+    query = parse(str(of.query))
+    assert query == of.query
+    passes, tests = NameFilter(query, separators), fact_tests(query)
+    values = {Fact.TYPE: 0, Fact.TTL: 1}
+    return sum(
+        passes(name) and all(test(facts[values[fact]], NOW_S) for fact, test in tests.items())
+        for name, facts in keys.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "separators", "budget"),
+    [(1, (b":",), 4096), (2, (b":", b"."), 4096), (3, (b":",), 40), (4, (b":", b"-"), 200), (5, (b":",), 4096)],
+)
+def test_numbers_of_a_report(seed: int, separators: tuple[bytes, ...], budget: int) -> None:
+    splits = Separators(separators)
+    keys = keyspace(seed, 3_000)
+    summary = summed(keys, splits, budget)
+    paths = list(summary.root.walk())
+    kinds: Counter[tuple[NodeKind, bool]] = Counter()
+    for path in paths[:: max(1, len(paths) // 250)]:
+        of = keys_of(path)
+        kinds[path[-1].kind, of.is_exact] += 1
+        if of.is_exact:
+            assert found(of, keys, splits) == path[-1].stats.keys, (str(of.query), [node.step for node in path])
+            assert found(behind.without_ttl(of), keys, splits) == path[-1].stats.no_ttl_keys
+        else:
+            assert found(of, keys, splits) >= as_estimate(path[-1].stats.keys).value
+    assert kinds[NodeKind.LITERAL, True] > 0
+    assert kinds[NodeKind.PATTERN, True] > 0
+    for cliff in summary.expiry.cliffs:
+        of_cliff = cliff_keys(cliff, summary.root)
+        assert of_cliff is not None
+        if of_cliff.is_exact:
+            assert found(of_cliff, keys, splits) == cliff.keys
+    for one in summary.types:
+        assert found(behind.type_keys(one.name), keys, splits) == one.stats.keys
+    for tag in summary.slots.tags:
+        assert found(behind.tag_keys(tag), keys, splits) == tag.keys
+    for slot, count in enumerate(summary.slots.keys):
+        if count and slot % 50 == 0:
+            assert found(behind.slot_keys(slot), keys, splits) == count
+    assert found(behind.slot_keys(0, 5460), keys, splits) == sum(summary.slots.keys[:5461])
+
+
+def test_bins_of_ttls() -> None:
+    keys = keyspace(7, 2_000)
+    summary = summed(keys, COLON, 4096)
+    ttl = summary.root.stats.ttl
+    assert ttl is not None
+    assert [found(behind.ttl_bin(index, NOW_S), keys, COLON) for index in range(len(ttl))] == list(ttl)
+    for timeline in summary.expiry.timelines:
+        of = behind.timeline_keys(timeline, summary.root)
+        assert of is not None
+        if of.is_exact:
+            for one in timeline.bins:
+                query = behind.expiring(one.start_s, one.start_s + one.width_s, of)
+                assert found(query, keys, COLON) == one.keys
+
+
+def test_names_that_were_merged_are_found_without_those_that_were_not() -> None:
+    keys: dict[bytes, Facts] = {b"shop:n%s:x" % bytes([97 + n % 26, 97 + n // 26]): (b"SET", -1) for n in range(300)}
+    keys |= {b"shop:heavy:%d" % n: (b"SET", -1) for n in range(200)}
+    keys |= {b"shop:%d:x" % n: (b"SET", -1) for n in range(50)}
+    summary = summed(keys, COLON, 4096)
+    (path,) = [path for path in summary.root.walk() if path[-1].name == b"{*}"]
+    of = keys_of(path)
+    assert path[-1].stats.keys == 300
+    assert found(of, keys, COLON) == 300
+    assert str(of.query) == "pattern:shop:{*}: !pattern:shop:heavy:"
+
+
+def test_queries_are_as_they_would_be_typed() -> None:
+    root = made_report().summary.root
+    texts = {str(keys_of(path).query) for path in root.walk()}
+    assert "in:shop:" in texts
+    assert any("{id}" in text for text in texts)
+    assert str(keys_of((root,)).query) == ""
+    assert str(behind.encoding_keys(b"hash", b"listpack").query) == "type:hash enc:listpack"
+    assert str(behind.slot_keys(7).query) == "slot:7"
+    assert str(behind.slot_keys(0, 5460).query) == "slot:0-5460"
+    assert str(behind.without_ttl().query) == "ttl:none"
+    assert str(behind.idle_bin(6).query) == "idle>=90d"
+    assert str(behind.idle_bin(1).query) == "idle:1m..1h"
+    assert str(behind.frequency_bin(3).query) == "freq:10..19"
+    assert str(behind.ttl_bin(1, 1_790_000_040).query) == "expires:2026-09-21T14:15..14:24"
+    assert behind.scope_of(made_report()) == EVERYTHING
+
+
+def test_a_pass_over_some_keys_has_its_own_query() -> None:
+    report = made_report()
+    head = replace(report.head, scope=Scope(match=b"shop:*", key_type=b"hash"))
+    report = replace(report, head=head)
+    assert str(behind.scope_of(report)) == "shop:* type:hash"

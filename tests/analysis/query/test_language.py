@@ -1,0 +1,204 @@
+"""Query lines: what they say, what is wrong with those that say nothing, and that they are written as they are read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rtui.analysis.query.parsing import MAX_LINE, MAX_TERMS, QueryError, parse, read
+from rtui.analysis.query.query import Query, Span, Term
+from rtui.analysis.query.terms import TERMS
+from rtui.analysis.query.values import Bounds, Keyword
+from rtui.keyspace.text.display import HOSTILE
+from tests.analysis.query.queries import QUERY
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+
+
+@given(QUERY)
+def test_what_is_written_is_read_as_the_same(query: Query) -> None:
+    assert parse(str(query)) == query
+
+
+@given(QUERY)
+def test_what_is_written_is_safe_to_show(query: Query) -> None:
+    assert HOSTILE.search(str(query)) is None
+
+
+@given(st.text(max_size=40) | st.text('abtlsize:<>=!",\\ 10mkM*.-{}', max_size=40))
+@example("!")
+@example('"')
+@example("ttl:..")
+@example("type:,")
+@example('in:"a"b')
+@example("len>99999999999999999999")
+@example("expires:0000-00-00")
+@example("\ud800")
+def test_any_line_can_be_read(line: str) -> None:
+    reading = read(line)
+    for problem in (*reading.problems, *reading.hints):
+        assert 0 <= problem.span.start < problem.span.end <= len(line) + 1
+        assert problem.sentence.endswith((".", "?"))
+        assert HOSTILE.search(problem.sentence) is None
+    assert parse(str(reading.query)) == reading.query
+
+
+@given(QUERY)
+def test_words_are_where_their_spans_say(query: Query) -> None:
+    line = str(query)
+    for term in parse(line).terms:
+        assert parse(line[term.span.start : term.span.end]).terms == (term,)
+
+
+@pytest.mark.parametrize(
+    ("line", "term"),
+    [
+        ("cart", Term("text", (b"cart",))),
+        ("user:42", Term("text", (b"user:42",))),
+        ('"two words"', Term("text", (b"two words",))),
+        (r'"\xff\"a"', Term("text", (b'\xff"a',))),
+        ('"a*"', Term("text", (b"a*",))),
+        ("user:*:cart", Term("glob", (b"user:*:cart",))),
+        ("user:[0-9]", Term("glob", (b"user:[0-9]",))),
+        ("a[b", Term("text", (b"a[b",))),
+        ("!user:*", Term("glob", (b"user:*",), is_negated=True)),
+        (r"re:^user:\d+$", Term("re", (rb"^user:\d+$",))),
+        ("ttl:none", Term("ttl", (Keyword.NONE,))),
+        ("TTL:None", Term("ttl", (Keyword.NONE,))),
+        ("ttl<10m", Term("ttl", (Bounds(None, 10 * MINUTE - 1),))),
+        ("ttl<=10m", Term("ttl", (Bounds(None, 10 * MINUTE),))),
+        ("ttl<600", Term("ttl", (Bounds(None, 10 * MINUTE - 1),))),
+        ("ttl>30d", Term("ttl", (Bounds(30 * DAY + 1, None),))),
+        ("ttl:10m..1h30m", Term("ttl", (Bounds(10 * MINUTE, 90 * MINUTE - 1),))),
+        ("ttl:1h..", Term("ttl", (Bounds(HOUR, None),))),
+        ("ttl:none,..1h", Term("ttl", (Keyword.NONE, Bounds(None, HOUR - 1)))),
+        ("size>1M", Term("size", ((Bounds((1 << 20) + 1, None)),))),
+        ("size:1.5KiB", Term("size", (Bounds(1536, 1536),))),
+        ("len>10000", Term("len", (Bounds(10_001, None),))),
+        ("len>10_000", Term("len", (Bounds(10_001, None),))),
+        ("len>=10k", Term("len", (Bounds(10_000, None),))),
+        ("len:1..10,20", Term("len", (Bounds(1, 10), Bounds(20, 20)))),
+        ("freq>100", Term("freq", (Bounds(101, None),))),
+        ("slot:2734", Term("slot", (Bounds(2734, 2734),))),
+        ("slot:0-5460", Term("slot", (Bounds(0, 5460),))),
+        ("slot:0..5460,16383", Term("slot", (Bounds(0, 5460), Bounds(16383, 16383)))),
+        ("type:hash,set", Term("type", (b"hash", b"set"))),
+        ('type:"hsh"', Term("type", (b"hsh",))),
+        ("type:MyModule-x", Term("type", (b"MyModule-x",))),
+        ("enc:listpack", Term("enc", (b"listpack",))),
+        ("tag:campaign42", Term("tag", (b"campaign42",))),
+        ('in:"a,b",c', Term("in", (b"a,b", b"c"))),
+        ("pattern:user:{id}:orders", Term("pattern", (b"user:{id}:orders",))),
+        (
+            "expires:2026-11-22T21:31..21:33",
+            Term("expires", (Bounds(1_795_383_060_000, 1_795_383_180_000 - 1),)),
+        ),
+        ("expires<2026-11-22", Term("expires", (Bounds(None, 1_795_305_600_000 - 1),))),
+    ],
+)
+def test_what_a_word_says(line: str, term: Term) -> None:
+    assert parse(line).terms == (term,)
+    assert read(line).hints == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "cart",
+            "user:*:cart",
+            "!ttl:none",
+            "ttl<10m",
+            "ttl>30d",
+            "ttl:10m..1h",
+            "size>1M",
+            "size:1K..64K",
+            "len>10000",
+        ),
+        *("len>0", "type:hash,set", "idle>30d", "slot:2734", "slot:0-5460", "pattern:user:{id}:orders", "in:shop:user"),
+        *("expires:2026-11-22T21:31..21:33", "expires>=2026-11-22T21:31", "glob:a", '"type:hash"', "re:(?i)cart"),
+    ],
+)
+def test_lines_stay_as_they_are_typed(line: str) -> None:
+    assert str(parse(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("line", "marked", "meant"),
+    [
+        ("tll<10m", "tll", ("ttl",)),
+        ("length>5", "length", ("len",)),
+        ("memory>=1M", "memory", ("size",)),
+        ("xyzzy<5", "xyzzy", ()),
+        ("type:hsh", "hsh", ("hash",)),
+        ("type:hash,sett", "sett", ("set",)),
+        ("enc:listpak", "listpak", ("listpack",)),
+        ("ttl<10x", "10x", ("10m",)),
+        ("ttl:1h..10m", "1h..10m", ("10m..1h",)),
+        ("ttl:10m", "ttl:10m", ("ttl<10m", "ttl>10m")),
+        ("!ttl:10m", "!ttl:10m", ("!ttl<10m", "!ttl>10m")),
+        ("size>1Q", "1Q", ("1M",)),
+        ("len>many", "many", ("1000",)),
+        ("freq>300", "300", ()),
+        ("slot:16384", "16384", ()),
+        ("slot<5", "<", ()),
+        ("type:", "type:", ("type:hash", "type:hash,set")),
+        ("!", "!", ()),
+        ('"abc', '"abc', ('"abc"',)),
+        ('x "a"b', "b", ()),
+        (r'"\q"', r'"\q"', ()),
+        ("re:(", "(", ()),
+        ("pattern:a\\", "a\\", ()),
+        ("*" * 17, "*" * 17, ()),
+        ("expires<tomorrow", "tomorrow", ("2026-11-22T21:31",)),
+        ("expires<2026-02-30", "2026-02-30", ()),
+    ],
+)
+def test_a_wrong_term_is_marked_with_what_was_meant(line: str, marked: str, meant: tuple[str, ...]) -> None:
+    with pytest.raises(QueryError) as raised:
+        parse(f"cart {line}")
+    problem = raised.value.problem
+    assert f"cart {line}"[problem.span.start : problem.span.end] == marked
+    assert problem.meant == meant
+    assert str(raised.value) == problem.sentence
+
+
+def test_right_terms_of_a_wrong_line_are_read() -> None:
+    reading = read("cart type:hsh ttl:none size>")
+    assert reading.query == parse("cart ttl:none")
+    assert [problem.span for problem in reading.problems] == [Span(10, 13), Span(23, 28)]
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [("tpye:hash", "type:hash"), ("!slto:5", "!slot:5"), ("namespace:shop", "in:shop"), ("encoding:raw", "enc:raw")],
+)
+def test_what_nearly_is_a_term_is_a_name_and_said(line: str, meant: str) -> None:
+    (hint,) = read(line).hints
+    assert hint.meant == (meant,)
+    assert parse(line).terms[0].name == "text"
+
+
+@pytest.mark.parametrize("line", ["user:hash", "tape:1", "session:none", "types:foo:bar"])
+def test_names_with_colons_are_no_terms(line: str) -> None:
+    assert parse(line).terms == (Term("text", (line.encode(),)),)
+
+
+def test_lines_are_bounded() -> None:
+    with pytest.raises(QueryError, match="too long"):
+        parse("a " * MAX_LINE)
+    with pytest.raises(QueryError, match=f"more than {MAX_TERMS} terms"):
+        parse(" ".join(f"a{number}" for number in range(MAX_TERMS + 1)))
+    with pytest.raises(QueryError, match="more than 512 values"):
+        parse(f"in:{','.join(f'a{number}' for number in range(513))}")
+
+
+def test_an_empty_line_finds_everything() -> None:
+    assert parse("  ") == Query()
+
+
+def test_examples_are_right() -> None:
+    for name, one in TERMS.items():
+        for text in one.examples:
+            assert [term.name for term in parse(text).terms] == [name]

@@ -1,0 +1,295 @@
+"""Names and facts that pass, against plain references."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.query.deciding import fact_tests
+from rtui.analysis.query.names import NameFilter, server_filter
+from rtui.analysis.query.parsing import parse, written
+from rtui.analysis.query.patterns import PatternMatcher, Step, pattern_text, read_pattern
+from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.regex import RegexError, compiled
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.query.values import Keyword
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.glob import Matcher
+from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.segments import Separators
+from tests.analysis.query.queries import QUERY
+
+COLON = Separators()
+SEPARATORS = st.sampled_from([COLON, Separators((b":", b"/")), Separators((b"::", b":"))])
+SEGMENT = st.sampled_from(
+    [
+        b"",
+        b"shop",
+        b"user",
+        b"42",
+        b"7",
+        b"{user:42}",
+        b"{id}",
+        b"{",
+        b"}",
+        b"a\\b",
+        b"00ff00ff",
+        b"{}",
+        b"Cart",
+        b"x" * 300,
+    ]
+)
+NAME = st.one_of(
+    st.lists(SEGMENT, min_size=1, max_size=5).flatmap(
+        lambda parts: st.sampled_from([b":", b"/", b"::"]).map(lambda one: one.join(parts))
+    ),
+    st.binary(max_size=20),
+)
+
+
+def folded(name: bytes, separators: Separators) -> list[Step]:
+    """The path of patterns of a name, one segment at a time."""
+    identifiers = Identifiers(separators.values)
+    steps = []
+    for segment in separators.segments(name):
+        form = None if len(segment.name) > 256 else identifiers.form(segment.name).pattern
+        steps.append(Step(segment.name if form is None else form, segment.separator, form is not None))
+    return steps
+
+
+@given(NAME, NAME, SEPARATORS)
+def test_a_name_has_its_own_pattern_and_that_of_names_alike(name: bytes, other: bytes, separators: Separators) -> None:
+    steps = folded(name, separators)
+    text = pattern_text(steps)
+    if not text:
+        return
+    read = read_pattern(text, separators)
+    assert list(read.steps) == steps
+    matches = PatternMatcher([read], separators)
+    assert matches(name)
+    assert matches(other) == (folded(other, separators) == steps)
+    assert parse(written("pattern", text)).terms == (Term("pattern", (text,)),)
+
+
+@given(NAME, NAME, st.integers(1, 4), SEPARATORS)
+def test_a_namespace_has_the_names_below(name: bytes, other: bytes, depth: int, separators: Separators) -> None:
+    steps = folded(name, separators)[:depth]
+    if not steps[-1].separator:
+        return
+    matches = PatternMatcher([read_pattern(pattern_text(steps), separators)], separators)
+    assert matches(name)
+    assert matches(other) == (folded(other, separators)[:depth] == steps)
+
+
+@given(NAME, NAME, st.integers(0, 3))
+def test_any_stands_for_names_and_not_for_identifiers(name: bytes, other: bytes, at: int) -> None:
+    steps = folded(name, COLON)
+    if at >= len(steps) or any(b"{" in step.name and not step.is_folded for step in steps):
+        return
+    steps[at] = steps[at]._replace(name=b"{*}", is_folded=True)
+    matches = PatternMatcher([read_pattern(pattern_text(steps), COLON)], COLON)
+    found = folded(other, COLON)
+    fits = len(found) == len(steps) and all(
+        (not (one.is_folded and one.name in PLACEHOLDERS) if index == at else one[::2] == wanted[::2])
+        and one.separator == wanted.separator
+        for index, (one, wanted) in enumerate(zip(found, steps, strict=True))
+    )
+    assert matches(other) == fits
+
+
+def test_examples_of_patterns() -> None:
+    def has(pattern: str, name: str) -> bool:
+        return NameFilter(parse(f"pattern:{pattern}"), COLON)(name.encode())
+
+    assert has("user:{id}:orders", "user:42:orders")
+    assert not has("user:{id}:orders", "user:anna:orders")
+    assert not has("user:{id}:orders", "user:42:orders:1")
+    assert has("user:{id}:", "user:42:orders:1")
+    assert not has("user:{id}", "user:42:orders")
+    assert has("user:{*}:orders", "user:anna:orders")
+    assert not has("user:{*}:orders", "user:42:orders")
+    assert has("{user:{id}}:cart", "{user:42}:cart")
+    assert not has("{user:{id}}:cart", "{user:x}:cart")
+    assert has("user:42:orders", "user:42:orders")
+    assert has(r"a:\{id}", "a:{id}")
+    assert not has(r"a:\{id}", "a:5")
+    assert not has("a:{id}", "a:{id}")
+    assert has("a:{}", "a:")
+    assert not has("a:{}", "a:b")
+
+
+def named(term: Term, name: bytes, separators: Separators) -> bool:  # noqa: PLR0911 - one for each term
+    """Whether a name passes a term, apart from its negation, by the plainest means."""
+    match term.name:
+        case "text":
+            (needle,) = term.names
+            is_any_case = not re.search(b"[A-Z]", needle)
+            return needle in (re.sub(b"[A-Z]", lambda one: one[0].lower(), name) if is_any_case else name)
+        case "glob":
+            return Matcher(term.names[0])(name)
+        case "re":
+            return re.search(term.names[0], name) is not None
+        case "in":
+            return any(_is_in(one, name, separators) for one in term.names)
+        case "pattern":
+            paths = [list(read_pattern(one, separators).steps) for one in term.names]
+            return any(_is_below(path, name, separators) for path in paths)
+        case "tag":
+            found = re.match(rb"[^{]*\{([^}]*)\}", name)
+            return found is not None and found[1] != b"" and found[1] in term.names
+    return any(key_slot(name) in one for one in term.values if not isinstance(one, bytes))  # type: ignore[operator]
+
+
+def _is_in(namespace: bytes, name: bytes, separators: Separators) -> bool:
+    so_far = b""
+    for segment in separators.segments(name):
+        so_far += segment.name + segment.separator
+        if segment.separator and so_far in (namespace + segment.separator, namespace):
+            return True
+    return False
+
+
+def _is_below(path: list[Step], name: bytes, separators: Separators) -> bool:
+    steps, segments = folded(name, separators), list(separators.segments(name))
+    if len(steps) < len(path):
+        return False
+    for wanted, step, segment in zip(path, steps, segments, strict=False):
+        is_any = wanted.is_folded and wanted.name == b"{*}" and not (step.is_folded and step.name in PLACEHOLDERS)
+        is_same = (wanted.name, wanted.is_folded) in ((step.name, step.is_folded), (segment.name, False))
+        if wanted.separator != segment.separator or not (is_any or is_same):
+            return False
+    return True
+
+
+NAMED = QUERY.map(lambda query: Query(query.about(Fact.NAME)))
+
+
+@given(NAMED, st.lists(NAME, max_size=8), SEPARATORS)
+def test_names_that_pass(query: Query, names: list[bytes], separators: Separators) -> None:
+    names += [value for term in query.terms for value in term.names]
+    keep = NameFilter(query, separators)
+    passing = [
+        name for name in names if all(named(term, name, separators) is not term.is_negated for term in query.terms)
+    ]
+    assert keep.keep(names) == passing
+    assert [name for name in names if keep(name)] == passing
+
+
+@given(NAMED, st.lists(NAME, max_size=8), SEPARATORS)
+def test_the_server_filters_nothing_that_passes(query: Query, names: list[bytes], separators: Separators) -> None:
+    names += [value for term in query.terms for value in term.names]
+    names += [value.upper() for value in names]
+    match = server_filter(query, separators).match
+    if match is not None:
+        matches = Matcher(match)
+        assert all(matches(name) for name in NameFilter(query, separators).keep(names) if name)
+
+
+@pytest.mark.parametrize(
+    ("line", "match", "key_type"),
+    [
+        ("cart", b"*[cC][aA][rR][tT]*", None),
+        ("Cart", b"*Cart*", None),
+        ("in:shop:user", b"shop:user:*", None),
+        ("in:shop *:cart:*", b"*:cart:*", None),
+        ("in:shop,app", None, None),
+        ("!in:shop", None, None),
+        ("pattern:user:{id}:orders", b"user:*:orders", None),
+        ("pattern:user:{id}:", b"user:*:*", None),
+        ("tag:42", b"*{42}*", None),
+        ("* type:hash", None, b"hash"),
+        ("type:hash,set", None, None),
+        ("!type:hash", None, None),
+        ("re:^user", None, None),
+        (f"in:{'x' * 600}", b"x" * 511 + b"*", None),
+    ],
+)
+def test_what_the_server_filters(line: str, match: bytes | None, key_type: bytes | None) -> None:
+    found = server_filter(parse(line), COLON)
+    assert (found.match, found.key_type) == (match, key_type)
+
+
+@given(QUERY, st.data())
+def test_facts_that_pass(query: Query, data: st.DataObject) -> None:
+    tests = fact_tests(query)
+    assert set(tests) == set(query.facts)
+    for fact, test in tests.items():
+        asked_at_s = data.draw(st.integers(0, 2_000_000_000))
+        known = [value for term in test.terms for value in term.values]
+        if fact in (Fact.TYPE, Fact.ENCODING):
+            value: bytes | int = data.draw(
+                st.sampled_from([b"other", *(one for one in known if isinstance(one, bytes))])
+            )
+        else:
+            near = [edge for one in known if not isinstance(one, bytes) for edge in _edges(one)]
+            value = max(NO_EXPIRY, data.draw(st.sampled_from([NO_EXPIRY, 0, 5, *near])) // _scale(fact))
+            value = max(0, value) if fact is not Fact.TTL else value
+        wanted = [_applies(term, value, asked_at_s) is not term.is_negated for term in test.terms]
+        assert test(value, asked_at_s) == all(wanted)
+
+
+def _scale(fact: Fact) -> int:
+    return 1000 if fact is Fact.IDLE else 1
+
+
+def _edges(value: object) -> list[int]:
+    edges = [getattr(value, "low", None), getattr(value, "high", None)]
+    return [edge + more for edge in edges if edge is not None for more in (-1, 0, 1)]
+
+
+def _applies(term: Term, value: bytes | int, asked_at_s: int) -> bool:
+    for one in term.values:
+        if isinstance(one, bytes):
+            if one == value:
+                return True
+            continue
+        assert isinstance(value, int)
+        if isinstance(one, Keyword):
+            if value == NO_EXPIRY:
+                return True
+            continue
+        number = value
+        if term.name in ("ttl", "expires") and value == NO_EXPIRY:
+            continue
+        if term.name == "expires":
+            number += asked_at_s * 1000
+        if term.name == "idle":
+            number *= 1000
+        low = one.low if one.low is not None else float("-inf")
+        high = one.high if one.high is not None else float("inf")
+        if low <= number <= high:
+            return True
+    return False
+
+
+def test_keys_without_ttl_are_no_longer_lived_than_others() -> None:
+    (longer,) = fact_tests(parse("ttl>30d")).values()
+    (not_shorter,) = fact_tests(parse("!ttl<30d")).values()
+    assert not longer(NO_EXPIRY, 0.0)
+    assert not_shorter(NO_EXPIRY, 0.0)
+
+
+def test_expressions_take_linear_time() -> None:
+    name = b"a" * 4000 + b"!"
+    assert compiled(b"(a+)+$")(name) is None
+    assert compiled(b"(a?){30}a{30}$")(name) is None
+
+
+@pytest.mark.parametrize("expression", [b"(", rb"(a)\1", b"(?=a)", b"x" * 2000, b"((a{100}){100}){100}"])
+def test_expressions_that_are_refused(expression: bytes) -> None:
+    with pytest.raises(RegexError):
+        compiled(expression)
+
+
+def test_expressions_look_at_bytes() -> None:
+    assert compiled(b"^.\\xff$")(b"\x00\xff")
+    assert compiled("é".encode())("café".encode())
+
+
+def test_terms_of_one_fact_are_decided_together() -> None:
+    (test,) = fact_tests(parse("size>1K size<2K")).values()
+    assert [test(value, 0.0) for value in (1024, 1025, 2047, 2048)] == [False, True, True, False]
