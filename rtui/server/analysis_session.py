@@ -72,6 +72,22 @@ class AnalysisStatus:
         return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
 
 
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The figures of an analysis and how old they are."""
+
+    report: Report
+    age_s: float | None = None
+    """Seconds since they were complete; None while they still come."""
+    outdated: Outdated | None = None
+    """Why they do not hold any more; None while they may."""
+
+
+def _analysed(report: Report, status: AnalysisStatus) -> Analysed | None:
+    """Return the figures of a report, None where it is of no keys."""
+    return Analysed(report, status.age_s, status.outdated) if report.head.coverage.keys else None
+
+
 class AnalysisSession:
     """Analyses over the connection that the tree is browsed with; each report stays until the next one has figures."""
 
@@ -112,6 +128,11 @@ class AnalysisSession:
     def report(self) -> Report | None:
         """The latest figures of the analysis that began last."""
         return None if self._analysis is None else self._analysis.report
+
+    @property
+    def analysed(self) -> Analysed | None:
+        """The latest figures, if they are of any keys."""
+        return None if self.report is None else _analysed(self.report, self.status)
 
     @property
     def status(self) -> AnalysisStatus:
@@ -226,6 +247,11 @@ class FixedAnalysis:
             is_estimate=kind is CoverageKind.ESTIMATE,
         )
         self.control = RunControl(self.status.pace)
+
+    @property
+    def analysed(self) -> Analysed | None:
+        """The figures of the file, if they are of any keys."""
+        return None if self.report is None else _analysed(self.report, self.status)
 
     def choose_columns(self, columns: Columns | None) -> None:
         """Do nothing: there is no server."""

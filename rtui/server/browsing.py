@@ -36,7 +36,7 @@ from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
-    from rtui.server.analysis_session import AnalysisSession
+    from rtui.server.analysis_session import Analysed, AnalysisSession
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -140,6 +140,11 @@ class BrowsingSession:
 
             self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock)
         return self._analysis
+
+    @property
+    def analysed(self) -> Analysed | None:
+        """The latest figures of the analysis; None before there are any."""
+        return None if self._analysis is None else self._analysis.analysed
 
     @property
     def lost_by_leaving(self) -> SafeText | None:

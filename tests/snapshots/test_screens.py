@@ -21,6 +21,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.kit.selectable import SelectScreen
+from tests.tui.analysed_session import analysed_session
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS
@@ -70,6 +71,12 @@ def test_browsing(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 @SIZES
+def test_after_an_analysis(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ("f", *"shop", "enter", "enter", "down", "enter", "down", "enter", "down", "down")
+    assert snap_compare(app(analysed_session()), terminal_size=size, run_before=doing(*keys))
+
+
+@SIZES
 def test_scanning_over_a_sample(snap_compare: Compare, size: tuple[int, int]) -> None:
     session = FixedSession(SCANNING)
     session.expect(b"shop", 5_900, 6_200, 6_500)
@@ -116,7 +123,8 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
         ("no-match", ("slash", *"zzz", "enter")),
         ("jump", ("f", *"lo")),
         ("palette", ("ctrl+p", *"sort")),
-        ("sorted-by-name", ("s",)),
+        ("sorted-by-name", ("greater_than_sign",)),
+        ("sort", ("s",)),
         ("slot-with-a-tag", ("f", *"{user", "enter", "right", "down", "2")),
         ("reading", ("right", "right", "tab")),
     ],

@@ -13,7 +13,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
-from rtui.server.analysis_session import AnalysisSource, FixedAnalysis
+from rtui.server.analysis_session import Analysed, AnalysisSource, FixedAnalysis
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import (
     FIRST,
@@ -121,6 +121,11 @@ class FixedSession:
     def clock(self) -> float:
         """The time, which stands still unless a test moves it."""
         return self.now_s
+
+    @property
+    def analysed(self) -> Analysed | None:
+        """The figures of the report."""
+        return self.analysis.analysed
 
     @property
     def lost_by_leaving(self) -> SafeText | None:

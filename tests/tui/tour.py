@@ -219,7 +219,7 @@ async def _look_at_bystanders(visitor: Visitor) -> None:
 
 async def _arrange(visitor: Visitor) -> None:
     """Sort, choose columns, jump, page."""
-    await visitor.press("s", "S", "s", "c")
+    await visitor.press("greater_than_sign", "S", "less_than_sign", "c")
     await visitor.until(lambda: isinstance(visitor.app.screen, ColumnsScreen), "the columns")
     await visitor.press("enter", "enter", "escape")
     await visitor.until(lambda: visitor.is_browsing, "the tree")

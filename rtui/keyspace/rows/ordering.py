@@ -7,10 +7,13 @@ come one after the other, and each bucket is sorted at once. With 1,000,000 name
 2. Every name goes to the bucket that bisection among the borders tells: about 2,000 names to each of 500 buckets.
 3. The buckets are sorted and put together.
 
-Between small steps of each, the work pauses where a slice is over. Sorting by count does the same with counts. Since
-many namespaces often have the same count, such as 1, each count that is a border has a bucket of its own besides, in
-which only the names are left to sort. Neither keeps a list of all names: ordinals are sorted, 4 bytes each, and names
-are unpacked bucket by bucket.
+Between small steps of each, the work pauses where a slice is over. Sorting by count, or by other weights, does the
+same with those. Since many namespaces often have the same count, such as 1, each count that is a border has a bucket of
+its own besides, in which only the names are left to sort. Neither keeps a list of all names: ordinals are sorted, 4
+bytes each, and names are unpacked bucket by bucket.
+
+Weights other than counts, such as the bytes of namespaces or the times to live of keys, are not known here: a `Weigher`
+has them. Where it has none, names decide.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
@@ -31,10 +34,20 @@ from rtui.keyspace.store.packed_names import PackedNames
 class Sort(Enum):
     """What rows are ordered by, among the children of one namespace."""
 
-    COUNT = "count"
+    COUNT = "keys"
     """Namespaces by their number of keys, most first, then by name; keys by name, a great many in order of arrival."""
     NAME = "name"
     """Namespaces and keys by their names, see `natural`."""
+    MEMORY = "bytes"
+    """Namespaces and keys by their bytes, most first; this and the following by what a `Weigher` knows."""
+    MEAN = "mean"
+    """Namespaces by the mean bytes of their keys, keys by their bytes, most first."""
+    TTL = "TTL"
+    """Namespaces by the share of keys that never expire, largest first; keys by their time to live, shortest first."""
+    IDLE = "idle"
+    """Namespaces by the share of keys that were not used for long, largest first; keys by idle time, longest first."""
+    TYPE = "type"
+    """Keys by type; namespaces by name."""
 
 
 BATCH = 1024
@@ -44,8 +57,8 @@ PER_BUCKET = 2048
 PER_BORDER = 8
 """About the number of names in a bucket, and of sampled names for each border between buckets."""
 
-MAX_KEYS_BY_COUNT = 50_000
-"""More keys of one namespace than this are sorted only by `Sort.NAME`, since it takes some tenths of a second."""
+MAX_KEYS_UNASKED = 250_000
+"""More keys of one namespace than this are sorted by name only if the user asks for it, since it takes seconds."""
 
 MAX_DIGITS = 255
 """Numbers with more digits than this are ordered by their first digits, whatever their value."""
@@ -56,6 +69,19 @@ K = TypeVar("K", bytes, float)
 
 NamesAt = Callable[[Sequence[int]], list[bytes]]
 """Returns the names at given ordinals, in the form of `natural`."""
+
+WeightsAt = Callable[[Sequence[int]], list[float]]
+"""Returns the weights at given ordinals; the least is listed first, what has none is infinite."""
+
+
+class Weigher(Protocol):
+    """Knows what namespaces and keys are sorted by beside names and counts."""
+
+    def namespaces(self, node: Namespace, sort: Sort) -> WeightsAt | None:
+        """Return what gives the weights of the namespaces directly below one; None where they have none."""
+
+    def keys(self, node: Namespace, sort: Sort) -> WeightsAt | None:
+        """Return what gives the weights of the keys directly below a namespace; None where they have none."""
 
 
 def natural(name: bytes) -> bytes:
@@ -73,7 +99,9 @@ def _sortable_number(number: re.Match[bytes]) -> bytes:
     return b"0%c%b%c" % (min(len(digits), MAX_DIGITS), digits, min(zeros, MAX_DIGITS))
 
 
-def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[ChildOrder, ChildOrder]]:
+def orders_of(
+    node: Namespace, sort: Sort, slicer: Slicer, weigher: Weigher | None = None
+) -> Slices[tuple[ChildOrder, ChildOrder]]:
     """Return the orders of the namespaces and of the keys that a namespace lists now, in slices.
 
     Children that arrive meanwhile have no place in them; if ordinals change meanwhile, it starts again.
@@ -83,18 +111,31 @@ def orders_of(node: Namespace, sort: Sort, slicer: Slicer) -> Slices[tuple[Child
         total = len(labels)
         name_order = key_order = ARRIVAL
         if total > 1:
-            ordinals = array("I")
-            if sort is Sort.NAME:
-                yield from _sort_by_name(range(total), _namespace_names(node), ordinals, slicer)
-            else:
-                yield from _sort_by_weight(node, total, _namespace_names(node), ordinals, slicer)
-            name_order = yield from order_of(ordinals, slicer)
-        if keys is not None and len(keys) > 1 and (sort is Sort.NAME or len(keys) <= MAX_KEYS_BY_COUNT):
-            ordinals = array("I")
-            yield from _sort_by_name(range(len(keys)), _key_names(keys), ordinals, slicer)
-            key_order = yield from order_of(ordinals, slicer)
+            weights_at = _weights_of(node, sort, weigher)
+            name_order = yield from _order(total, _namespace_names(node), weights_at, slicer)
+        if keys is not None and len(keys) > 1:
+            weights_at = None if weigher is None else weigher.keys(node, sort)
+            if weights_at is not None or sort is Sort.NAME or len(keys) <= MAX_KEYS_UNASKED:
+                key_order = yield from _order(len(keys), _key_names(keys), weights_at, slicer)
         if node.labels is labels and (key_order is ARRIVAL or node.keys is keys):
             return name_order, key_order
+
+
+def _weights_of(node: Namespace, sort: Sort, weigher: Weigher | None) -> WeightsAt | None:
+    """Return what gives the weights of namespaces; None where names decide."""
+    if sort is Sort.COUNT:
+        return lambda ordinals: [-weight for weight in node.weights(ordinals)]
+    return None if weigher is None else weigher.namespaces(node, sort)
+
+
+def _order(total: int, names_at: NamesAt, weights_at: WeightsAt | None, slicer: Slicer) -> Slices[ChildOrder]:
+    """Return the order of so many children, by their weights if they have some, then by their names."""
+    ordinals = array("I")
+    if weights_at is None:
+        yield from _sort_by_name(range(total), names_at, ordinals, slicer)
+    else:
+        yield from _sort_by_weight(total, weights_at, names_at, ordinals, slicer)
+    return (yield from order_of(ordinals, slicer))
 
 
 def _key_names(keys: PackedNames) -> NamesAt:
@@ -143,15 +184,16 @@ def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], s
         yield from slicer.pause()
 
 
-def _sort_by_weight(node: Namespace, total: int, names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
-    """Append the ordinals of namespaces to `out` in the order of their weight, largest first, then of their names."""
-    counts = yield from _borders(range(total), lambda some: [-weight for weight in node.weights(some)], slicer)
-    borders = sorted(set(counts))
+def _sort_by_weight(
+    total: int, weights_at: WeightsAt, names_at: NamesAt, out: array[int], slicer: Slicer
+) -> Slices[None]:
+    """Append the ordinals of so many children to `out` in the order of their weights, then of their names."""
+    sampled = yield from _borders(range(total), weights_at, slicer)
+    borders = sorted(set(sampled))
     between: list[list[tuple[float, int]]] = [[] for _ in range(len(borders) + 1)]
     equal: list[array[int]] = [array("I") for _ in borders]
     for start in range(0, total, BATCH):
-        for ordinal, heavy in enumerate(node.weights(range(start, min(start + BATCH, total))), start):
-            weight = -heavy
+        for ordinal, weight in enumerate(weights_at(range(start, min(start + BATCH, total))), start):
             number = bisect_left(borders, weight)
             if number < len(borders) and borders[number] == weight:
                 equal[number].append(ordinal)

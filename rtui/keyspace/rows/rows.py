@@ -18,7 +18,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec
 
 from rtui.keyspace.rows.listing import ARRIVAL, Listing
-from rtui.keyspace.rows.ordering import Sort, orders_of
+from rtui.keyspace.rows.ordering import Sort, Weigher, orders_of
 from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -84,9 +84,11 @@ def _until_reset(
 class VisibleRows:
     """The rows of a store's tree by number."""
 
-    def __init__(self, store: NamespaceStore, *, sort: Sort = Sort.COUNT) -> None:
+    def __init__(self, store: NamespaceStore, *, sort: Sort = Sort.COUNT, weigher: Weigher | None = None) -> None:
+        """`weigher` knows what is sorted by beside names and counts."""
         self.store = store
         self.sort_order = sort
+        self._weigher = weigher
         self._changes = store.watch()
         self._listings: dict[Namespace | None, Listing] = {}
         self._begin()
@@ -285,7 +287,7 @@ class VisibleRows:
         sorted_orders = []
         for listing in list(self._listings.values()):
             labels, keys = listing.node.labels, listing.node.keys
-            orders = yield from orders_of(listing.node, order, slicer)
+            orders = yield from orders_of(listing.node, order, slicer, self._weigher)
             sorted_orders.append((listing, labels, keys, orders))
             yield from slicer.pause()
         self._renumber()
@@ -306,7 +308,7 @@ class VisibleRows:
 
     def _arrange(self, listing: Listing) -> Slices[None]:
         """Sort the children of one listing."""
-        orders = yield from orders_of(listing.node, self.sort_order, Slicer(self.store.clock))
+        orders = yield from orders_of(listing.node, self.sort_order, Slicer(self.store.clock), self._weigher)
         self._renumber()
         listing.set_orders(*orders)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.binding import BindingType
@@ -24,6 +24,9 @@ from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line
+
+if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.tui.browse.tree_figures import TreeFigures
 
 KEPT_LINES: Final = 512
 """The lines of so many rows of keys are kept for scrolling."""
@@ -58,6 +61,8 @@ class TreeView(RowsView, can_focus=True):
         """How rows are divided just now."""
         self.totals = Totals(0, complete=False)
         """The whole that shares are parts of."""
+        self.figures: TreeFigures | None = None
+        """What an analysis knows of the namespaces of these rows."""
         self._facts = facts
         self._longest = 0
         """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
@@ -91,6 +96,15 @@ class TreeView(RowsView, can_focus=True):
         self.columns = columns
         self._update_row_layout()
 
+    def show_figures(self, figures: TreeFigures | None) -> None:
+        """Show what an analysis knows of namespaces, None for nothing, in columns of their own."""
+        is_other_layout = (figures is None) is not (self.figures is None)
+        self.figures = figures
+        if is_other_layout:
+            self._update_row_layout()
+        else:
+            self.repaint_changes()
+
     @contextmanager
     def keeping_position(self) -> Iterator[None]:
         """Change rows within this context: the row of the cursor, or the top one, keeps its position on the screen."""
@@ -115,6 +129,7 @@ class TreeView(RowsView, can_focus=True):
     def rearranged(self, *, to_first: bool = False) -> None:
         """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
         self._recount()
+        self._update_row_layout()
         line = 0 if to_first else self._index(self.cursor)
         self.move_to(self.cursor_line if line is None else line)
         self.repaint_changes()
@@ -161,7 +176,7 @@ class TreeView(RowsView, can_focus=True):
         row = self.rows.row(number)
         if row.kind is RowKind.NAMESPACE:
             is_open = self.rows.is_expanded(row.namespace)
-            return row_line(row, self.row_layout, self.totals, is_open=is_open)
+            return row_line(row, self.row_layout, self.totals, is_open=is_open, figures=self.figures)
         facts = self._facts.get(row.key())
         known = self._key_lines.get(row)
         if known is not None and known[0] is facts and known[1] is self.row_layout:
@@ -210,7 +225,9 @@ class TreeView(RowsView, can_focus=True):
                 self._update_row_layout()
 
     def _update_row_layout(self) -> None:
-        self.row_layout = lay_out_row(self.scrollable_content_region.width - MARGIN, self.columns, self._longest)
+        width, is_analysed = self.scrollable_content_region.width - MARGIN, self.figures is not None
+        sort = self.rows.sort_order
+        self.row_layout = lay_out_row(width, self.columns, self._longest, is_analysed=is_analysed, sort=sort)
         self.refresh()
         self.post_message(self.ViewChanged())
 
@@ -232,11 +249,11 @@ class KeyTree(TreeView):
             self.below = below
 
     class SortRequested(Message):
-        """The rows are to be sorted: the other way, or as they were meant to be with `again`."""
+        """The rows are to be sorted: so many steps further in the list of orders, or as they are meant to be."""
 
-        def __init__(self, *, again: bool = False) -> None:
+        def __init__(self, step: int = 0) -> None:
             super().__init__()
-            self.again = again
+            self.step = step
 
     class Jumping(Message):
         """The beginning of a name that the user is typing, None when that has ended."""
@@ -308,13 +325,13 @@ class KeyTree(TreeView):
         row = self.cursor
         return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
 
-    def action_sort(self) -> None:
-        """Sort the other way."""
-        self.post_message(self.SortRequested())
+    def action_sort_by(self, step: int) -> None:
+        """Sort by what is so many places further in the list of orders."""
+        self.post_message(self.SortRequested(step))
 
     def action_sort_again(self) -> None:
         """Sort the same way again."""
-        self.post_message(self.SortRequested(again=True))
+        self.post_message(self.SortRequested())
 
     def action_jump(self) -> None:
         """Take the next characters as the beginning of a name."""

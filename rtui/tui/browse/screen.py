@@ -16,11 +16,12 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.columns import ColumnsScreen, TreeColumn
+from rtui.tui.browse.columns import ColumnsScreen, SortScreen, TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
@@ -82,7 +83,7 @@ class BrowseScreen(CommandScreen[None]):
         super().__init__()
         self.session = session
         self.settings = SettingsFile() if settings is None else settings
-        self.tree_pane = TreePane(session, id="tree-pane")
+        self.tree_pane = TreePane(session, Sort(self.settings.settings.tree.sort), id="tree-pane")
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         self.detail_pane = DetailPane(session, partial(self._run, what="details"), self.tree_pane.totals, id="detail")
@@ -136,6 +137,7 @@ class BrowseScreen(CommandScreen[None]):
         if before != self._shown:
             self.tree_pane.update_rows()
             self.detail_pane.update_namespace(complete=status.complete)
+        self.tree_pane.show_figures()
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
         self._tick(status)
@@ -319,6 +321,20 @@ class BrowseScreen(CommandScreen[None]):
             self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
 
         self.app.push_screen(ColumnsScreen(tree.columns, choose))
+
+    def action_sort(self) -> None:
+        """Choose what rows are sorted by."""
+
+        def chosen(sort: Sort | None) -> None:
+            if sort is not None:
+                self.tree_pane.sort_by(sort)
+
+        now, is_analysed = self.tree_pane.names.rows.sort_order, self.tree_pane.key_tree.figures is not None
+        self.app.push_screen(SortScreen(now, is_analysed=is_analysed), chosen)
+
+    @on(TreePane.Sorted)
+    def _remember_sort(self, event: TreePane.Sorted) -> None:
+        self.settings.choose("tree.sort", event.sort.value)
 
     def _copies(self) -> list[Copy]:
         """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""

@@ -15,7 +15,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # it is imported with all that adds up
-    from rtui.server.analysis_session import AnalysisSource
+    from rtui.server.analysis_session import Analysed, AnalysisSource
 
 
 class Session(Protocol):
@@ -34,6 +34,10 @@ class Session(Protocol):
     @property
     def analysis(self) -> AnalysisSource:
         """The analysis of the keyspace, made on first use."""
+
+    @property
+    def analysed(self) -> Analysed | None:
+        """The latest figures of the analysis; None before there are any."""
 
     @property
     def status(self) -> BrowsingStatus:

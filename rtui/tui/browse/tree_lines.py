@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
-from rtui.tui.browse.columns import GAP_CELLS, RowField, RowLayout, TreeColumn
+from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, SORT_COLUMNS, SORTS, RowField, RowLayout, TreeColumn
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import (
     Line,
@@ -31,17 +32,41 @@ from rtui.tui.kit.styled_text import (
     width_of,
 )
 
+if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.tui.browse.tree_figures import TreeFigures
 
-def header_line(layout: RowLayout, order: Sort, title: SafeText, *, is_filter: bool = False) -> Line:
-    """Return the header in exactly the width of the plan; the column that orders the rows is marked."""
-    by_name = order is Sort.NAME
-    name = SafeText(f" {title}{' ↓' if by_name else ''}")
+NOTHING_MORE: Final = literal("")
+
+
+def header_line(
+    layout: RowLayout, order: Sort, title: SafeText, *, is_filter: bool = False, note: SafeText = NOTHING_MORE
+) -> Line:
+    """Return the header in exactly the width of the plan; what orders the rows is marked, or named where it has no
+    column.
+
+    `note` stands after the title, as far as it fits.
+    """
+    columns = SORT_COLUMNS.get(order, ())
+    marked = next((field for field in layout.fields if {field.namespace, field.key} & {*columns}), None)
+    by_name = marked is None
+    order_note = f" · by {SORTS[order][0]} ↓" if by_name and columns else ""
+    ending = SafeText(f"{order_note}{' ↓' if by_name and not columns else ''}")
+    name = SafeText(f" {title}{ending}{' · ' if note else ''}{note}")
+    if note and width_of(name) > layout.name_cells and not is_filter:
+        name = SafeText(f" {note}{ending}")
     spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
     for field in layout.fields:
-        by_count = order is Sort.COUNT and field.namespace is TreeColumn.KEYS
-        text = SafeText(field.title.replace(TreeColumn.KEYS, f"{TreeColumn.KEYS} ↓", 1) if by_count else field.title)
-        spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if by_count else Role.MUTED))
+        text = _marked(field, columns) if field is marked else SafeText(field.title)
+        spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if field is marked else Role.MUTED))
     return tuple(spans)
+
+
+def _marked(field: RowField, columns: tuple[TreeColumn, ...]) -> SafeText:
+    """Return the title of a place with the sign of the order at the column that orders the rows."""
+    title = field.title
+    if field.namespace in columns and field.key not in columns:
+        return SafeText(title.replace(str(field.namespace), f"{field.namespace} ↓", 1))
+    return SafeText(f"{title} ↓")
 
 
 INDENT_CELLS: Final = 2
@@ -99,6 +124,11 @@ class KnownCount:
     mark: Mark
 
     @property
+    def known(self) -> Known:
+        """The count as a figure."""
+        return Known(self.keys, self.mark)
+
+    @property
     def text(self) -> SafeText:
         """The count as it is written where there is room for all its figures."""
         is_rough = self.mark is Mark.ABOUT
@@ -123,13 +153,22 @@ def share_of(node: Namespace, totals: Totals) -> float | None:
 
 
 def row_line(
-    row: Row, layout: RowLayout, totals: Totals, *, is_open: bool = False, facts: RowFacts | None = None
+    row: Row,
+    layout: RowLayout,
+    totals: Totals,
+    *,
+    is_open: bool = False,
+    facts: RowFacts | None = None,
+    figures: TreeFigures | None = None,
 ) -> Line:
-    """Return a row in exactly the width of the layout; `facts` are those of a key, None while they are not known."""
+    """Return a row in exactly the width of the layout.
+
+    `facts` are those of a key, None while they are not known; `figures` are those of an analysis.
+    """
     role, sign = Role.TEXT, _NO_SIGN
     if row.kind is RowKind.NAMESPACE:
         role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, _OPEN if is_open else _CLOSED
-        fields = _namespace_fields(row.namespace, layout.fields, totals)
+        fields = _namespace_fields(row.namespace, layout.fields, totals, figures)
     else:
         if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
@@ -154,10 +193,14 @@ def sign_cells(row: Row, name_cells: int) -> int:
     return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)
 
 
-def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Totals) -> list[Span]:
+def _namespace_fields(
+    node: Namespace, fields: tuple[RowField, ...], totals: Totals, figures: TreeFigures | None
+) -> list[Span]:
     """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)
     share = share_of(node, totals)
+    found = NOTHING_KNOWN if figures is None else figures.figures(node, known.known)
+    is_old = totals.is_outdated or (figures is not None and not figures.is_current) or found.has_changed
     spans: list[Span] = []
     for field in fields:
         spans.append(gap(GAP_CELLS))
@@ -171,12 +214,32 @@ def _namespace_fields(node: Namespace, fields: tuple[RowField, ...], totals: Tot
             case TreeColumn.SHARE if share is not None:
                 mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
                 spans.append(Span(right(fmt.share(share, mark), field.cells), Role.MUTED))
-            case TreeColumn.BAR if share is not None:
+            case TreeColumn.BAR if figures is None and share is not None:
                 filled, blank = bar(share, field.cells)
                 spans += (Span(filled, Role.BAR), Span(blank))
+            case TreeColumn.BAR if found.share is not None:
+                filled, blank = bar(found.share.value, field.cells)
+                spans += (Span(filled, Role.BAR), Span(blank))
+            case column if column in ANALYSED_COLUMNS:
+                spans.append(_analysed(column, found, field.cells, is_old=is_old))
             case _:
                 spans.append(gap(field.cells))
     return spans
+
+
+def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old: bool) -> Span:
+    """Return a figure of an analysis; what is old, or of less weight than the bytes, is muted."""
+    figure, form = {
+        TreeColumn.MEMORY: (found.memory_bytes, fmt.size),
+        TreeColumn.MEMORY_SHARE: (found.share, fmt.share),
+        TreeColumn.MEAN: (found.mean_bytes, fmt.size),
+        TreeColumn.NO_TTL: (found.no_ttl, fmt.share),
+        TreeColumn.IDLE: (found.idle, fmt.share),
+    }[column]
+    if figure is None:
+        return Span(right(fmt.NOTHING, cells), Role.FAINT)
+    is_plain = column is TreeColumn.MEMORY and figure.mark is not Mark.ABOUT and not is_old
+    return Span(right(form(figure.value, figure.mark), cells), Role.TEXT if is_plain else Role.MUTED)
 
 
 def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> list[Span]:

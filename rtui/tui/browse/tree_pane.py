@@ -25,14 +25,16 @@ from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import FACT_COLUMNS
+from rtui.tui.browse.columns import FACT_COLUMNS, SORTS
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
+from rtui.tui.browse.row_weights import RowWeights
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
 from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.layout import display
+from rtui.tui.kit.layout import ago, display
 from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.styled_text import literal
 
 FEW_ROWS: Final = 200
 """Up to so many matches are opened at once."""
@@ -41,8 +43,9 @@ FEW_ROWS: Final = 200
 class NameFilter:
     """The rows that are shown; those of the whole keyspace stay as they are while filtered ones are shown."""
 
-    def __init__(self, store: NamespaceStore) -> None:
-        self.all_rows = VisibleRows(store)
+    def __init__(self, store: NamespaceStore, sort: Sort, weights: RowWeights) -> None:
+        self._weights = weights
+        self.all_rows = VisibleRows(store, sort=sort, weigher=weights)
         self._before: tuple[VisibleRows, Row | None] | None = None
         self._filtered: FilteredStore | None = None
         self.rows = self.all_rows
@@ -60,7 +63,8 @@ class NameFilter:
         if before is not None and is_back:
             (self.all_rows, self.cursor), self._before = before, None
         else:
-            self.all_rows, self.cursor = VisibleRows(store), None
+            sort = self.all_rows.sort_order
+            self.all_rows, self.cursor = VisibleRows(store, sort=sort, weigher=self._weights), None
         self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         return is_back
 
@@ -81,7 +85,7 @@ class NameFilter:
         self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         if needle:
             self._filtered = FilteredStore(self.all_rows.store, needle, ignore_case=needle == needle.lower())
-            self.rows = VisibleRows(self._filtered, sort=self.all_rows.sort_order)
+            self.rows = VisibleRows(self._filtered, sort=self.all_rows.sort_order, weigher=self._weights)
             self.needle, self.is_searching = needle, True
 
     async def work(self) -> None:
@@ -114,9 +118,17 @@ class TreePane(Vertical):
             super().__init__()
             self.keys = keys
 
-    def __init__(self, session: Session, *, id: str | None = None) -> None:
+    class Sorted(Message):
+        """The user has chosen what rows are sorted by."""
+
+        def __init__(self, sort: Sort) -> None:
+            super().__init__()
+            self.sort = sort
+
+    def __init__(self, session: Session, sort: Sort = Sort.COUNT, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.names = NameFilter(session.store)
+        self._weights = RowWeights()
+        self.names = NameFilter(session.store, sort, self._weights)
         self._facts = RowFactsCache(session.clock)
         self.key_tree = KeyTree(self.names.rows, self._facts, id="tree")
         self._header = LinePanel(id="tree-header")
@@ -179,6 +191,24 @@ class TreePane(Vertical):
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
 
+    def show_figures(self) -> None:
+        """Show in the rows what the latest analysis knows of them, as long as it is about these keys."""
+        status, found, before = self._session.status, self._session.analysed, self.key_tree.figures
+        figures = None
+        if found is not None and self.names.needle is None:
+            from rtui.tui.browse.tree_figures import TreeFigures  # noqa: PLC0415 - with all that adds up
+
+            report, scope = found.report, found.report.head.scope
+            is_same = (scope.match, scope.key_type) == (status.match, status.key_type)
+            if is_same and {*scope.separators} == {*self._session.store.separators.values}:
+                is_current = found.outdated is None and status.outdated is None
+                is_known = before is not None and before.report is report and before.is_current is is_current
+                figures = before if is_known else TreeFigures(report, is_current=is_current)
+        if figures is not before:
+            self._weights.figures = figures
+            self.key_tree.show_figures(figures)
+        self._show_header()
+
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
         self._is_touched = False
@@ -192,8 +222,20 @@ class TreePane(Vertical):
             title = SafeText(f"Namespaces split at {display(separators)}")
         else:
             title = SafeText(f"Names with {display(needle, limit=40)}")
-        order = self.names.rows.sort_order
-        self._header.show([header_line(self.key_tree.row_layout, order, title, is_filter=needle is not None)])
+        order, layout = self.names.rows.sort_order, self.key_tree.row_layout
+        self._header.show([header_line(layout, order, title, is_filter=needle is not None, note=self._age_note())])
+
+    def _age_note(self) -> SafeText:
+        """Return how old the figures of the analysis are that the columns show."""
+        found, figures = self._session.analysed, self.key_tree.figures
+        if found is None or figures is None:
+            return SafeText("")
+        if not figures.is_current:
+            return literal("analysis outdated")
+        if found.age_s is None:
+            return literal("analysis under way")
+        age = ago(found.age_s)
+        return SafeText(f"analysed {age}") if age else SafeText("")
 
     # the facts of rows
 
@@ -278,11 +320,16 @@ class TreePane(Vertical):
     @on(KeyTree.SortRequested)
     def _sort_requested(self, event: KeyTree.SortRequested) -> None:
         event.stop()
-        order = self.names.rows.sort_order
-        if not event.again:
-            order = Sort.NAME if order is Sort.COUNT else Sort.COUNT
-        self._sort(order)
+        sorts = list(SORTS)
+        now = sorts.index(self.names.rows.sort_order)
+        self.sort_by(sorts[(now + event.step) % len(sorts)])
+
+    def sort_by(self, sort: Sort) -> None:
+        """Sort the rows by something."""
+        self._is_touched = True
+        self._sort(sort)
         self._show_header()
+        self.post_message(self.Sorted(sort))
 
     def sort_untouched(self) -> None:
         """Sort again, unless the user has been here: then rows keep their places."""

@@ -25,8 +25,13 @@ from rtui.server.files import atomic_file
 MAX_SETTINGS_BYTES: Final = 1 << 20
 """A larger file is refused."""
 
-TreeColumnName: TypeAlias = Literal["keys", "share", "bar", "type", "TTL", "size"]
+TreeColumnName: TypeAlias = Literal[
+    "keys", "share", "bar", "bytes", "of bytes", "mean", "no TTL", "idle", "type", "TTL", "size"
+]
 """The columns of the tree."""
+
+SortName: TypeAlias = Literal["keys", "name", "bytes", "mean", "TTL", "idle", "type"]
+"""What the rows of the tree are sorted by."""
 
 KeyNames: TypeAlias = str | tuple[str, ...]
 
@@ -35,6 +40,7 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """How the tree is shown."""
 
     columns: Annotated[tuple[TreeColumnName, ...] | None, Meta(description="Columns of the tree.")] = None
+    sort: Annotated[SortName, Meta(description="What the rows of the tree are sorted by.")] = "keys"
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -241,7 +247,7 @@ def _explained(error: str) -> str:
         return f"{error}."
     what, name = found[1], re.sub(r"\[(\.\.\.|\d+)\]", "", found[2])
     if value := _ENUM.fullmatch(what):
-        choices = get_args(TreeColumnName)
+        choices = get_args(SortName if name == "tree.sort" else TreeColumnName)
         return f"{name} can't be {value[1]}.{_meant(value[1], choices)} It can be {', '.join(choices)}."
     return f"{name}: {what[0].lower()}{what[1:]}."
 

@@ -70,11 +70,14 @@ async def test_rows_stay_where_they_are_until_they_are_sorted() -> None:
 
 async def test_sorting_by_name_and_back() -> None:
     async with browsing() as user:
-        await user.press("s")
+        await user.pilot.press("s")
+        await user.pilot.press("down", "enter")
+        await user.settled()
         names = [row.name for row in user.screen.tree_pane.key_tree.rows_in_view if row.kind is RowKind.NAMESPACE]
         assert names == sorted(names, key=natural)
-        await user.press("s", "home")
+        await user.press("less_than_sign", "home")
         assert user.name == b"shop:"
+        assert user.screen.settings.settings.tree.sort == "keys"
 
 
 async def test_typing_jumps_among_siblings_and_escape_ends_it() -> None:

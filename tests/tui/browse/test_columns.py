@@ -3,20 +3,32 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui.browse.columns import ALL_COLUMNS, GAP_CELLS, LONG_NAME_CELLS, MIN_NAME_CELLS, TreeColumn, lay_out_row
+from rtui.keyspace.rows.ordering import Sort
+from rtui.tui.browse.columns import (
+    ALL_COLUMNS,
+    ANALYSED_COLUMNS,
+    GAP_CELLS,
+    LONG_NAME_CELLS,
+    MIN_NAME_CELLS,
+    SORT_COLUMNS,
+    TreeColumn,
+    lay_out_row,
+)
 
 columns = st.frozensets(st.sampled_from(list(TreeColumn)))
 
 
-@given(st.integers(0, 300), columns)
-def test_a_plan_fills_the_width_exactly(width: int, enabled: frozenset[TreeColumn]) -> None:
-    found = lay_out_row(width, enabled)
+@given(st.integers(0, 300), columns, st.booleans(), st.sampled_from(Sort))
+def test_a_plan_fills_the_width_exactly(
+    width: int, enabled: frozenset[TreeColumn], is_analysed: bool, sort: Sort
+) -> None:
+    found = lay_out_row(width, enabled, is_analysed=is_analysed, sort=sort)
     assert found.name_cells + sum(place.cells + GAP_CELLS for place in found.fields) == width
 
 
-@given(st.integers(MIN_NAME_CELLS, 300), columns)
-def test_the_name_keeps_its_room(width: int, enabled: frozenset[TreeColumn]) -> None:
-    assert lay_out_row(width, enabled).name_cells >= MIN_NAME_CELLS
+@given(st.integers(MIN_NAME_CELLS, 300), columns, st.booleans())
+def test_the_name_keeps_its_room(width: int, enabled: frozenset[TreeColumn], is_analysed: bool) -> None:
+    assert lay_out_row(width, enabled, is_analysed=is_analysed).name_cells >= MIN_NAME_CELLS
 
 
 @given(st.integers(0, 300), columns)
@@ -28,7 +40,7 @@ def test_only_what_is_switched_on_is_shown(width: int, enabled: frozenset[TreeCo
 
 
 def test_wide_trees_give_each_column_its_place() -> None:
-    assert len(lay_out_row(120).fields) == len(ALL_COLUMNS)
+    assert len(lay_out_row(120).fields) == len(ALL_COLUMNS - ANALYSED_COLUMNS)
     assert all((place.namespace is None) != (place.key is None) for place in lay_out_row(120).fields)
 
 
@@ -58,3 +70,23 @@ def test_a_name_that_a_small_terminal_shows_is_not_cut_harder_in_a_larger_one(
 @given(st.integers(0, 300), columns, st.integers(0, 600))
 def test_the_first_place_stays_however_long_names_are(width: int, enabled: frozenset[TreeColumn], longest: int) -> None:
     assert bool(lay_out_row(width, enabled, longest).fields) == bool(lay_out_row(width, enabled).fields)
+
+
+@given(st.integers(40, 300), st.sampled_from(sorted(SORT_COLUMNS, key=str)), st.integers(0, 600))
+def test_what_rows_are_sorted_by_has_the_first_place_after_an_analysis(width: int, sort: Sort, longest: int) -> None:
+    fields = lay_out_row(width, ALL_COLUMNS, longest, is_analysed=True, sort=sort).fields
+    assert any({field.namespace, field.key} & {*SORT_COLUMNS[sort]} for field in fields)
+
+
+def test_columns_of_an_analysis_come_with_it() -> None:
+    before, after = (
+        {field.namespace for field in lay_out_row(200, is_analysed=is_analysed).fields} for is_analysed in (False, True)
+    )
+    assert not before & ANALYSED_COLUMNS
+    assert after >= ANALYSED_COLUMNS
+
+
+@given(st.integers(60, 300))
+def test_a_wider_tree_shows_no_fewer_columns(width: int) -> None:
+    narrow, wide = (lay_out_row(cells, is_analysed=True).fields for cells in (width, width + 1))
+    assert {field.namespace for field in narrow} <= {field.namespace for field in wide}

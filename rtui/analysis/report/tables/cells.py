@@ -10,7 +10,8 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, 
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 
-_LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
+LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
+"""From this bin of idle times on nobody used the keys for 30 days."""
 
 KEYS = Column("keys", "keys", Unit.KEYS, 11)
 SHARE_OF_KEYS = Column("share_of_keys", "share", Unit.SHARE, 5, "Of all keys")
@@ -77,7 +78,7 @@ class Cells:
             "no_ttl_share": self.known(stats.no_ttl_share, "ttl"),
             "no_ttl_memory": self.amount(stats.no_ttl_memory_bytes, "memory"),
             "soonest_expiry": stats.soonest_expiry_s,
-            "idle_30d_share": self.known(share_above(stats.idle, _LONG_IDLE_BIN), "idle"),
+            "idle_30d_share": self.known(share_above(stats.idle, LONG_IDLE_BIN), "idle"),
             "cold_share": self.known(share_above(counters, len(counters or ()) - 1), "frequency"),
             "types": stats.types or self.unknown("type"),
         }

@@ -1,0 +1,171 @@
+"""What a report knows of one namespace of a keyspace, and how far that is its own.
+
+A report has a node for each key pattern, a keyspace a namespace for each name. Take the keys `user:1:cart`,
+`user:2:cart` and so on, and a report with the nodes `user`, `{id}` below it and `cart` below that:
+
+* `user:` has a node of its own: its bytes are the node's, exact where the report is.
+* `user:2:` is one of many that share the node `{id}`. Its bytes are estimated: its keys by the mean of the pattern.
+* Where light names were merged into `{*}`, or fell beyond the budget of nodes, a name that kept its node may have keys
+  that were counted there before: its figures are lower bounds, unless its keys are as many as the node has.
+* What came after the report, or is in the node for the rest, has no figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final, TypeAlias
+
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.report.document import CoverageKind, KeyRecord, Node, NodeKind, Report, Step
+from rtui.analysis.report.members import Figure
+from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
+from rtui.analysis.report.tables.table import label
+from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.segments import Segment, Separators
+
+ANY_NAME: Final = b"{*}"
+"""The pattern of a namespace with too many names."""
+
+_Key: TypeAlias = tuple[bytes, bytes, NodeKind]
+
+
+class Fit(IntEnum):
+    """What the keys of a node have to do with those of a namespace."""
+
+    OWN = 0
+    """They are the same."""
+    PART = 1
+    """They are some of them: others may have been counted elsewhere."""
+    PATTERN = 2
+    """They are those of all namespaces of one pattern."""
+    MANY = 3
+    """They are those of namespaces that have nothing in common but that they are light."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a report counts the keys of a namespace."""
+
+    node: Node
+    fit: Fit
+    path: tuple[Step, ...] = ()
+    """The steps from the root of the report to the node."""
+
+
+class ReportedNamespaces:
+    """Finds the namespaces of a keyspace in a report of it."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.separators = Separators(report.head.scope.separators)
+        coverage = report.head.coverage
+        self.root = Place(report.summary.root, Fit.OWN)
+        self._mark = {CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST}.get(
+            coverage.kind, Mark.ABOUT
+        )
+        self._is_partial = coverage.kind is CoverageKind.PARTIAL
+        self._total = report.summary.root.stats.memory_bytes
+        self._identifiers = Identifiers(report.head.scope.separators)
+        self._children: dict[int, dict[_Key, Node]] = {}
+
+    def below(self, place: Place, name: bytes, separator: bytes) -> Place | None:
+        """Return where the keys of a namespace directly below another one are counted; None where they are not."""
+        children = self._children.get(id(place.node))
+        if children is None:
+            children = {(child.name, child.separator, child.kind): child for child in place.node.children}
+            self._children[id(place.node)] = children
+        literal = children.get((name, separator, NodeKind.LITERAL))
+        if literal is not None:
+            has_merged = (ANY_NAME, separator, NodeKind.PATTERN) in children or (b"", b"", NodeKind.OTHER) in children
+            fit = max(place.fit, Fit.PART if has_merged else Fit.OWN)
+            return Place(literal, fit, (*place.path, literal.step))
+        pattern = self._identifiers.form(name).pattern
+        found = None if pattern is None else children.get((pattern, separator, NodeKind.PATTERN))
+        fit = Fit.PATTERN
+        if found is None:
+            found, fit = children.get((ANY_NAME, separator, NodeKind.PATTERN)), Fit.MANY
+        return None if found is None else Place(found, max(place.fit, fit), (*place.path, found.step))
+
+    def find(self, path: Sequence[Segment]) -> Place | None:
+        """Return where the keys of a namespace are counted, by its segments from the first level on."""
+        place: Place | None = self.root
+        for name, separator in path:
+            place = None if place is None else self.below(place, name, separator)
+        return place
+
+    def figures(self, place: Place | None, keys: Known) -> NamespaceFigures:
+        """Return the figures of a namespace that has so many keys now, by the place where its keys are counted."""
+        if place is None:
+            return NOTHING_KNOWN
+        stats, then = place.node.stats, plain(place.node.stats.keys)
+        is_counted = self._mark is Mark.EXACT and keys.mark is Mark.EXACT
+        is_own = place.fit is Fit.OWN or (place.fit is not Fit.MANY and is_counted and then == keys.value)
+        has_changed = is_counted and place.fit <= Fit.PART and (then > keys.value if not is_own else then != keys.value)
+        mark = self._mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
+        of_seen = Mark.EXACT if mark is Mark.EXACT else Mark.ABOUT
+        mean = None if stats.memory is None else _known(stats.memory.mean, of_seen)
+        if stats.memory_bytes is None:
+            memory = None
+        elif is_own or place.fit is Fit.PART:
+            lacks = not isinstance(stats.keys, Estimate) and stats.memory_known_keys < stats.keys
+            memory = _known(stats.memory_bytes, Mark.AT_LEAST if lacks and mark is Mark.EXACT else mark)
+        else:
+            memory = None if mean is None else Known(mean.value * keys.value, Mark.ABOUT)
+        return NamespaceFigures(
+            memory_bytes=memory,
+            share=self._share(memory),
+            mean_bytes=mean,
+            no_ttl=_known(stats.no_ttl_share, of_seen),
+            idle=_known(share_above(stats.idle, LONG_IDLE_BIN), of_seen),
+            pattern=None if is_own or place.fit is Fit.PART else label(place.path),
+            has_changed=has_changed,
+        )
+
+    def _share(self, memory: Known | None) -> Known | None:
+        """Return bytes as a share of those of all keys."""
+        if memory is None or self._total is None or not plain(self._total):
+            return None
+        share = min(1.0, memory.value / plain(self._total))
+        return Known(share, Mark.EXACT if memory.mark is Mark.EXACT else Mark.ABOUT)
+
+    def patterns(self, place: Place, most: int) -> tuple[list[tuple[Node, ...]], int]:
+        """Return the patterns of keys below a place, most bytes first, and how many more there are.
+
+        Each is the path from the place down; a pattern is where keys end, or are not followed further.
+        """
+        found: list[tuple[Node, ...]] = []
+        for nodes in place.node.walk():
+            last = nodes[-1]
+            below = sum(plain(child.stats.keys) for child in last.children)
+            if len(nodes) > 1 and (not last.children or plain(last.stats.keys) > below):
+                found.append(nodes[1:])
+        found.sort(key=lambda nodes: (-plain(nodes[-1].stats.memory_bytes or 0), -plain(nodes[-1].stats.keys)))
+        return found[:most], max(0, len(found) - most)
+
+    def biggest(self, prefix: bytes, most: int) -> tuple[list[KeyRecord], int | None]:
+        """Return the biggest keys that begin with `prefix`, and the size above which no other key is missing.
+
+        None where the report has no list of biggest keys, or not of all keys.
+        """
+        big, is_exact = self.report.summary.big, self._mark is Mark.EXACT
+        records = {one.key: one for one in big.by_memory}
+        for of_type in big.by_type_memory.values():
+            records.update((one.key, one) for one in of_type)
+        below = [one for one in records.values() if one.key.startswith(prefix) and one.memory_bytes is not None]
+        below.sort(key=lambda one: -(one.memory_bytes or 0))
+        has_all = len(big.by_memory) >= self.report.head.coverage.counted_keys
+        least = big.by_memory[-1].memory_bytes if big.by_memory and is_exact else None
+        return below[:most], 0 if has_all and is_exact else least
+
+
+def _known(figure: Figure | None, mark: Mark) -> Known | None:
+    """Return a figure with its mark; an estimate is one whatever the mark."""
+    if figure is None:
+        return None
+    if isinstance(figure, Estimate):
+        return Known(figure.value, Mark.EXACT if figure.low == figure.high == figure.value else Mark.ABOUT)
+    return Known(figure, mark)

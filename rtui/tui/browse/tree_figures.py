@@ -1,0 +1,78 @@
+"""What the last analysis knows of the namespaces of the tree: looked up row by row, and to sort many of them by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Final
+
+from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.namespaces import Place, ReportedNamespaces
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.store.namespace import Namespace
+
+KEPT_PLACES: Final = 4_096
+"""The places of so many namespaces are kept: those of the rows on screen and of the levels above."""
+
+FIGURE_OF: Final[dict[Sort, Callable[[NamespaceFigures], Known | None]]] = {
+    Sort.MEMORY: lambda found: found.memory_bytes,
+    Sort.MEAN: lambda found: found.mean_bytes,
+    Sort.TTL: lambda found: found.no_ttl,
+    Sort.IDLE: lambda found: found.idle,
+}
+"""What namespaces are sorted by, largest first."""
+
+
+class TreeFigures:
+    """The figures of one report, by the namespaces of a store that has the same separators."""
+
+    def __init__(self, report: Report, *, is_current: bool = True) -> None:
+        """`is_current` is whether the report is of the keyspace as it is: of the same server, not emptied since."""
+        self.reported = ReportedNamespaces(report)
+        self.is_current = is_current
+        self._places: dict[Namespace, Place | None] = {}
+
+    @property
+    def report(self) -> Report:
+        """The report."""
+        return self.reported.report
+
+    def place(self, node: Namespace) -> Place | None:
+        """Return where the report counts the keys of a namespace, None where it does not."""
+        if node.parent is None:
+            return self.reported.root
+        if node not in self._places:
+            if len(self._places) >= KEPT_PLACES:
+                self._places.clear()
+            levels = [node]
+            while (parent := levels[-1].parent) is not None and parent.parent is not None:
+                levels.append(parent)
+            place: Place | None = self.reported.root
+            for level in reversed(levels):
+                place = None if place is None else self.reported.below(place, level.name, level.separator)
+            self._places[node] = place
+        return self._places[node]
+
+    def figures(self, node: Namespace, keys: Known) -> NamespaceFigures:
+        """Return the figures of a namespace that has so many keys."""
+        return self.reported.figures(self.place(node), keys)
+
+    def weights(self, node: Namespace, sort: Sort) -> Callable[[Sequence[int]], list[float]] | None:
+        """Return what gives the weights of child namespaces by ordinal, least first; None for what has no figures."""
+        figure_of, above, reported = FIGURE_OF.get(sort), self.place(node), self.reported
+        if figure_of is None or above is None:
+            return None
+
+        def weights_at(ordinals: Sequence[int]) -> list[float]:
+            labels, found = node.labels, []
+            for ordinal in ordinals:
+                separator = node.separator_at(ordinal)
+                place = reported.below(above, labels[ordinal][: len(labels[ordinal]) - len(separator)], separator)
+                figures = reported.figures(place, Known(node.count_at(ordinal), Mark.EXACT)) if place else NOTHING_KNOWN
+                known = figure_of(figures)
+                found.append(inf if known is None else -known.value)
+            return found
+
+        return weights_at
