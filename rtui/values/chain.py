@@ -12,8 +12,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.values import compressed, encoded, json_text, plain
-from rtui.values.formats import CERTAIN, Format
+from rtui.values import (
+    avro,
+    bson,
+    cbor,
+    compressed,
+    encoded,
+    java,
+    json_text,
+    msgpack,
+    php,
+    pickles,
+    pictures,
+    plain,
+    protobuf,
+    ruby,
+    snappy,
+)
+from rtui.values.formats import CERTAIN, LIKELY, Format
 from rtui.values.limits import DEFAULT, Budget, Exceeded, Limits, MissingLibrary, Stopped
 from rtui.values.plain import HEX, TEXT
 from rtui.values.plugins import plugin_formats
@@ -23,15 +39,26 @@ from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
 BUILT_IN: Final = (
     *json_text.FORMATS,
     *compressed.FORMATS,
+    *pickles.FORMATS,
+    *php.FORMATS,
+    *java.FORMATS,
+    *ruby.FORMATS,
+    *avro.FORMATS,
+    *bson.FORMATS,
+    *pictures.FORMATS,
+    *msgpack.FORMATS,
+    *cbor.FORMATS,
     *encoded.FORMATS,
+    *snappy.FORMATS,
     *plain.FORMATS,
+    *protobuf.FORMATS,
 )
 """All decoders but the two that are left in the end, in the order in which they are asked."""
 
 INSTALL: Final = "install redis-rtui[decode] to read it"
 
 MIN_PROOF_BYTES: Final = 6
-"""How long text has to be to prove that a decoder without a mark was right."""
+"""How long what comes out of a decoder without a mark has to be to prove that it was right."""
 
 
 class UnknownDecoderError(ValueError):
@@ -161,13 +188,14 @@ def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
     """Tell whether what a decoder makes of the bytes is itself recognised, as text or as something else."""
     if fitting.sniff(source, budget) is None:
         return False
+    probe = budget.probe()
     try:
-        step = fitting.read(source, budget.probe())
+        step = fitting.read(source, probe)
     except Stopped:
         return False
-    if not isinstance(step.content, bytes) or any("damaged" in note for note in step.notes):
+    if not isinstance(step.content, bytes) or len(step.content) < MIN_PROOF_BYTES:
         return False
-    inner = Source(step.content, source.is_whole and not step.truncated)
-    if inner.is_text:
-        return len(inner.data) >= MIN_PROOF_BYTES and inner.text.isprintable() | bool(inner.text.split())
-    return bool(_candidates(inner, budget.probe()))
+    if step.truncated and source.is_whole and not step.limited:
+        return False
+    inner = Source(step.content, not step.truncated)
+    return inner.is_text or any(confidence >= LIKELY for confidence, _ in _candidates(inner, probe))

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import re
 import sys
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format, by_hand
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, MissingLibrary
 from rtui.values.lz4_blocks import LZ4_MAGIC, with_cut_block
 from rtui.values.source import Source
-from rtui.values.tree import Step
+from rtui.values.tree import Form, Kind, Node, Step
+
+_BZIP2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+"""The header of a stream, and that of its first block or its end; `BZh` alone may be a word."""
 
 INPUT_STEP: Final = 8 * 1024
 """How much is handed to a library at once; damage behind that costs nothing of what came before."""
@@ -156,6 +160,9 @@ class _Unpacking:
             except Exception as error:  # noqa: BLE001 - each library has errors of its own
                 raise _Damaged(str(error)) from None
             pending = b""
+            if len(self.out) > limit:  # brotli hands out whole buffers of 32 KiB
+                del self.out[limit:]
+                continue
             if stream.eof:
                 pending = (stream.unused_data or b"") + data[at : at + len(self.magic)]
                 at += len(self.magic)
@@ -170,13 +177,16 @@ def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: 
     Raises Invalid when not one byte can be had of a damaged stream, MissingLibrary without the library.
     """
     unpacking = _Unpacking(name, magic, make, budget)
-    truncated = True
+    truncated, limited = True, False
     try:
         rest = unpacking.run(source.data)
     except Cut:
+        if not unpacking.out:
+            note = f"nothing comes out of {name} before its first block is complete"
+            return Step(Node(Kind.BYTES, source.data), (note,), truncated=True, form=Form.HEX)
         note = f"the {name} stream ends early" if source.is_whole else ""
     except Exceeded as reached:
-        note = str(reached)
+        note, limited = str(reached), True
     except _Damaged as error:
         if not unpacking.out:
             raise Invalid(f"can't be decompressed: {error}") from None
@@ -184,7 +194,7 @@ def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: 
     else:
         note = f"{rest:,} bytes follow the {name} stream" if rest else ""
         truncated = not source.is_whole
-    return Step(bytes(unpacking.out), (note,) if note else (), truncated)
+    return Step(bytes(unpacking.out), (note,) if note else (), truncated, limited=limited)
 
 
 def _magic_format(name: str, magic: bytes, make: Callable[[], Decompressor]) -> Format:
@@ -224,9 +234,18 @@ def read_deflate(source: Source, budget: Budget) -> Step:
 def _read_lz4(source: Source, budget: Budget) -> Step:
     """Decompress LZ4 frames; of a block that the end has cut, what is there."""
     step = unpacked("LZ4", LZ4_MAGIC, _lz4, source, budget)
-    if not step.truncated or not isinstance(step.content, bytes) or len(step.content) >= budget.limits.output_bytes:
+    before = step.content if isinstance(step.content, bytes) else b""
+    if not step.truncated or len(before) >= budget.limits.output_bytes:
         return step
-    return replace(step, content=with_cut_block(source.data, step.content, budget.limits.output_bytes))
+    data = with_cut_block(source.data, before, budget.limits.output_bytes)
+    if not data:
+        return step
+    return Step(data, step.notes if before else (), truncated=True)
+
+
+def _read_bzip2(source: Source, budget: Budget) -> Step:
+    """Decompress a bzip2 stream."""
+    return unpacked("bzip2", b"BZh", bz2.BZ2Decompressor, source, budget)
 
 
 def _sniff_brotli(source: Source, _budget: Budget) -> float | None:
@@ -243,7 +262,7 @@ FORMATS: Final = (
     _magic_format("gzip", b"\x1f\x8b\x08", lambda: _Zlib(zlib.MAX_WBITS + 16)),
     _magic_format("zstd", b"\x28\xb5\x2f\xfd", _zstd),
     Format("LZ4", lambda source, _: CERTAIN if source.data.startswith(LZ4_MAGIC) else None, _read_lz4),
-    _magic_format("bzip2", b"BZh", bz2.BZ2Decompressor),
+    Format("bzip2", lambda source, _: CERTAIN if _BZIP2.match(source.data) else None, _read_bzip2),
     _magic_format("xz", b"\xfd7zXZ\x00", _xz),
     Format("zlib", _sniff_zlib, read_zlib),
     Format("deflate", by_hand, read_deflate),

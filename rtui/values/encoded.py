@@ -56,7 +56,7 @@ def _read_base64(source: Source, budget: Budget) -> Step:
         text = text[: len(text) // 4 * 4]
     notes = (f"only the first {limit:,} bytes that come out of base64 are shown",) if is_cut else ()
     data = base64.b64decode(text + b"=" * (-len(text) % 4))
-    return Step(data, notes, is_cut or not source.is_whole)
+    return Step(data, notes, is_cut or not source.is_whole, limited=is_cut)
 
 
 def _read_digits(source: Source, budget: Budget) -> Step:

@@ -16,7 +16,7 @@ class Limits:
     layers: int = 8
     """How many decoders may follow one another, as in base64 › gzip › JSON."""
     depth: int = 64
-    """How deeply maps and lists may be nested. At most 200, since some readers recurse."""
+    """How deeply maps and lists may be nested. At most 100, since some readers recurse."""
     elements: int = 5_000
     """How many nodes a tree may have."""
     seconds: float = 0.25

@@ -18,6 +18,10 @@ MAX_CONTROL_SHARE: Final = 0.02
 _CONTROLS: Final = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in TEXT_CONTROLS)
 
 
+NOT_UTF8: Final = "not UTF-8"
+"""The type of what should be text and is not."""
+
+
 @dataclass
 class Source:
     """Bytes to be decoded; `is_whole` says whether they are all of the value, or its beginning only."""
@@ -111,13 +115,17 @@ class Reader(ABC):
             try:
                 text = codecs.utf_8_decode(piece, "strict", not is_cut)[0]
             except UnicodeDecodeError:
-                type_name = type_name or "not UTF-8"
+                type_name = type_name or NOT_UTF8
         node = self.add(Kind.BYTES, piece, type_name) if text is None else self.add(Kind.TEXT, text, type_name)
         self.at += len(piece)
         if is_cut:
             node.is_cut = True
             raise Cut
         return node
+
+    def share(self, outer: Reader) -> None:
+        """Add to the tree of another reader, below what is open there."""
+        self._open = outer._open
 
     def enter(self, node: Node) -> None:
         """Open a node: what is added from now on belongs to it."""
@@ -175,5 +183,29 @@ def read_tree(reader: Reader, source: Source, form: Form = Form.TREE) -> Step:
         truncated = True
         notes = (f"damaged at byte {reader.at:,}: it {error}",)
     if reader.root is None:
-        raise Invalid("has more bytes than there are")
+        raise Exceeded(notes[0]) if truncated and notes else Invalid("has more bytes than there are")
     return Step(reader.root, notes, truncated, form)
+
+
+def is_record(reader: Reader, source: Source) -> bool | None:
+    """Tell whether a binary format without a mark recognises the bytes, and if so, whether like a record.
+
+    None where it does not; True where the root is a map whose names are all text, or a list of such maps: random bytes
+    hardly ever are, and of a value that is cut nothing else counts. What is text is none of these formats.
+    """
+    if source.is_text or len(source.data) < MIN_RECORD_BYTES or not recognises(reader, source) or reader.root is None:
+        return None
+    root = reader.root
+    maps = [root] if root.kind is Kind.MAP else [node for node in root.children if node.kind is Kind.MAP]
+    names = [node.name for one in maps for node in one.children]
+    if names and all(name is not None and name.kind is Kind.TEXT and name.value for name in names):
+        return True
+    return (
+        None
+        if not source.is_whole or any(node.type_name == NOT_UTF8 for one in (root, *maps) for node in one.children)
+        else False
+    )
+
+
+MIN_RECORD_BYTES: Final = 3
+"""Shorter binary values are left as they are: they mean something in every format."""

@@ -80,6 +80,8 @@ class Step:
     truncated: bool = False
     """Whether more would follow: the bytes were cut, or a limit was reached."""
     form: Form = Form.TREE
+    limited: bool = False
+    """Whether it is truncated because of a limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,157 @@
+"""Protocol Buffers without their schema: numbered fields with what their wire types tell (protobuf.dev, Encoding).
+
+A field that is preceded by its length may be text, bytes or a message. It is shown as text where it is text without
+control characters, as a message where it is one from its first to its last byte, else as bytes. No library shows
+messages without their schema within bounds: Google's needs the schema, others recurse without a limit.
+
+Nearly any few bytes are a message, so it is recognised only where fields are in their order, as all writers have them,
+and contain text or further messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from rtui.values.formats import POSSIBLE, Format
+from rtui.values.limits import Budget, Cut, Invalid
+from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.tree import Kind, Node, Step
+
+_VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
+MAX_FIELD: Final = (1 << 29) - 1
+MIN_BYTES: Final = 8
+MAX_LIKELY_FIELD: Final = 1_000
+_MIN_TEXT: Final = 3
+
+
+class ProtobufReader(Reader):
+    """Reads the fields of one message up to the end of the bytes."""
+
+    def read(self) -> None:
+        """Read the message that reaches to the end."""
+        node = self.add(Kind.MAP)
+        self.enter(node)
+        while self.at < self.end:
+            self._field()
+        self.leave()
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self.byte()
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+            shift += 7
+            if shift > 63:
+                raise Invalid("has a number of more than ten bytes")
+
+    def _field(self) -> None:
+        """Read one field with its number and wire type."""
+        tag = self._varint()
+        number, wire = tag >> 3, tag & 7
+        if not 0 < number <= MAX_FIELD:
+            raise Invalid(f"has no field {number}")
+        self.name = Node(Kind.NUMBER, str(number))
+        if wire == _VARINT:
+            self.add_number(self._varint() & ((1 << 64) - 1), "varint")
+        elif wire == _FIXED64:
+            raw = self.take(8)
+            self.add_number(int.from_bytes(raw, "little"), f"fixed64, as double {_short(struct.unpack('<d', raw)[0])}")
+        elif wire == _FIXED32:
+            raw = self.take(4)
+            self.add_number(int.from_bytes(raw, "little"), f"fixed32, as float {_short(struct.unpack('<f', raw)[0])}")
+        elif wire == _LENGTH:
+            self._length_delimited(self._varint())
+        elif wire == _GROUP:
+            self._group(number)
+        else:
+            raise Invalid(f"has no wire type {wire}" if wire > _FIXED32 else "has the end of a group that never began")
+
+    def _group(self, number: int) -> None:
+        node = self.add(Kind.MAP, "", "group")
+        self.enter(node)
+        while True:
+            before = self.at
+            tag = self._varint()
+            if tag & 7 == _GROUP_END:
+                if tag >> 3 != number:
+                    raise Invalid("has the end of another group")
+                break
+            self.at = before
+            self._field()
+        self.leave()
+
+    def _length_delimited(self, size: int) -> None:
+        """Read text, a message or bytes; what the end cuts is read as far as it goes."""
+        stop = self.at + size
+        is_cut = stop > self.end
+        piece = self.data[self.at : stop]
+        if _is_words(piece) or not piece:
+            self.add_string(size)
+        elif not self._message(min(stop, self.end), is_cut=is_cut):
+            self.add_string(size, is_text=False)
+
+    def _message(self, stop: int, *, is_cut: bool) -> bool:
+        """Try to read a message that ends at `stop`; forget it and go back where it is none."""
+        start, outer, name, depth = self.at, self.end, self.name, len(self._open)
+        self.end = stop
+        siblings = self._open[-1].children
+        count = len(siblings)
+        try:
+            self.read()
+        except (Cut, Invalid) as error:
+            if is_cut and isinstance(error, Cut):
+                raise
+            del siblings[count:], self._open[depth:]
+            self.at, self.name = start, name
+            return False
+        finally:
+            self.end = outer
+        if is_cut:
+            siblings[-1].is_cut = True
+            raise Cut
+        return True
+
+
+def _short(number: float) -> str:
+    return f"{number:.6g}"
+
+
+def _is_words(piece: bytes) -> bool:
+    """Tell whether bytes are printable text."""
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(character.isprintable() or character in "\r\n\t" for character in text)
+
+
+def _sniff(source: Source, budget: Budget) -> float | None:
+    if len(source.data) < MIN_BYTES or source.is_text:
+        return None
+    reader = ProtobufReader(source, budget.probe())
+    if not recognises(reader, source) or reader.root is None:
+        return None
+    return POSSIBLE if _is_credible(reader.root) else None
+
+
+def _is_credible(message: Node) -> bool:
+    """Tell whether a message looks as if a program had written it."""
+    numbers = [int(str(field.name.value)) for field in message.children if field.name is not None]
+    if not numbers or max(numbers) > MAX_LIKELY_FIELD or numbers != sorted(numbers):
+        return False
+    return any(
+        (field.kind is Kind.TEXT and len(field.value) >= _MIN_TEXT)
+        or (field.kind is Kind.MAP and field.type_name != "group" and _is_credible(field))
+        for field in message.children
+    )
+
+
+def _read(source: Source, budget: Budget) -> Step:
+    return read_tree(ProtobufReader(source, budget), source)
+
+
+FORMATS: Final = (Format("protobuf", _sniff, _read),)
+"""The decoder of this module."""

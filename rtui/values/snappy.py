@@ -1,0 +1,151 @@
+"""Snappy: blocks, which begin with the length of what is in them, and frames of such blocks.
+
+The library decompresses whole blocks. A block is a row of elements, each literal bytes or a repetition of earlier ones,
+so one that is cut, or too large, is cut after its last complete element and given the length of what is left of it. See
+format_description.txt and framing_format.txt of Snappy.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rtui.values.formats import CERTAIN, POSSIBLE, Format
+from rtui.values.limits import Budget, Cut, Invalid, MissingLibrary, Stopped
+from rtui.values.source import Source
+from rtui.values.tree import Step
+
+FRAME_MAGIC: Final = b"\xff\x06\x00\x00sNaPpY"
+_COMPRESSED, _UNCOMPRESSED, _FIRST_SKIPPABLE = 0x00, 0x01, 0x80
+_CHECKSUM_BYTES: Final = 4
+_MIN_BLOCK: Final = 8
+
+
+def _declared(block: bytes) -> tuple[int, int]:
+    """Return the length of what is in a block, and where its elements begin."""
+    length = 0
+    for at, byte in enumerate(block[:5]):
+        length |= (byte & 0x7F) << (7 * at)
+        if byte < 0x80:
+            return length, at + 1
+    raise Cut if len(block) < 5 else Invalid("has no length")
+
+
+def _elements(block: bytes, at: int, limit: int, budget: Budget) -> tuple[int, int, int]:
+    """Return how many bytes the elements from `at` on give, where the last one ends, and where literals follow it.
+
+    Stops before the element that the end cuts or that would give more than `limit`. If that is of literal bytes, they
+    begin at the third figure, else that is the end of the block. Raises Invalid where one repeats what never was.
+    """
+    given = elements = 0
+    while at < len(block):
+        elements += 1
+        if not elements % 1024:
+            budget.check_time()
+        tag = block[at]
+        kind, size = tag & 3, tag >> 2
+        if kind == 0:
+            first = at + 1 + max(0, size - 59)
+            length = size + 1 if first == at + 1 else int.from_bytes(block[at + 1 : first], "little") + 1
+            after, distance = first + length, 0
+        else:
+            first = len(block)
+            after = at + (2, 3, 5)[kind - 1]
+            length = 4 + (size & 7) if kind == 1 else size + 1
+            rest = int.from_bytes(block[at + 1 : after], "little")
+            distance = ((tag >> 5) << 8 | rest) if kind == 1 else rest
+        if after > len(block) or given + length > limit:
+            return given, at, first
+        if kind and not 0 < distance <= given:
+            raise Invalid("repeats bytes that never were")
+        given += length
+        at = after
+    return given, at, len(block)
+
+
+def block_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
+    """Decompress a block up to about `limit` bytes; return them and whether they are all.
+
+    Raises Invalid for what is no block, Cut where not even its length is there.
+    """
+    try:
+        import cramjam  # noqa: PLC0415 - only where such a value is met
+    except ImportError:
+        raise MissingLibrary from None
+    declared, start = _declared(block)
+    most = min(limit, declared)
+    given, end, literals = _elements(block, start, most, budget)
+    header = bytearray()
+    length = given
+    while length > 0x7F:
+        header.append(length & 0x7F | 0x80)
+        length >>= 7
+    header.append(length)
+    try:
+        found = bytes(cramjam.snappy.decompress_raw(bytes(header) + block[start:end], output_len=given))
+    except cramjam.DecompressionError as error:
+        raise Invalid(f"can't be decompressed: {error}") from None
+    found += block[literals : literals + most - given]
+    return found, given == declared and end == len(block)
+
+
+def _sniff_block(source: Source, budget: Budget) -> float | None:
+    """Recognise a block by its elements, which have to give the length that it declares."""
+    if len(source.data) < _MIN_BLOCK or source.is_text:
+        return None
+    try:
+        declared, start = _declared(source.data)
+        given, end, _ = _elements(source.data, start, declared, budget)
+    except Stopped:
+        return None
+    is_all = given == declared and end == len(source.data)
+    return POSSIBLE if is_all or (given < declared and not source.is_whole) else None
+
+
+def _read_block(source: Source, budget: Budget) -> Step:
+    limit = budget.limits.output_bytes
+    try:
+        data, is_all = block_content(source.data, limit, budget)
+    except Cut:
+        raise Invalid("has a length, which is cut") from None
+    note = "" if is_all or not source.is_whole else f"only the first {len(data):,} bytes come out of this snappy block"
+    return Step(data, (note,) if note else (), truncated=not is_all, limited=bool(note))
+
+
+def _read_frame(source: Source, budget: Budget) -> Step:
+    """Decompress the chunks of a frame."""
+    data, at, out = source.data, 0, bytearray()
+    limit = budget.limits.output_bytes
+    note = ""
+    truncated = not source.is_whole
+    try:
+        while at < len(data) and not note:
+            budget.check_time()
+            kind, size = data[at], int.from_bytes(data[at + 1 : at + 4], "little")
+            chunk = data[at + 4 + _CHECKSUM_BYTES : at + 4 + size]
+            at += 4 + size
+            is_all = kind != _COMPRESSED
+            if kind == _UNCOMPRESSED:
+                out += chunk
+            elif kind == _COMPRESSED:
+                content, is_all = block_content(chunk, limit - len(out), budget)
+                out += content
+            elif kind < _FIRST_SKIPPABLE:
+                raise Invalid(f"has no chunk {kind:02x}")
+            if len(out) > limit or not (is_all or at > len(data)):
+                note = f"only the first {min(limit, len(out)):,} bytes that come out of snappy are shown"
+    except Cut:
+        truncated = True
+    except Invalid as error:
+        if not out:
+            raise
+        note = f"snappy is damaged after {len(out):,} bytes: it {error}"
+    if at > len(data) and source.is_whole:
+        note = note or "the snappy stream ends early"
+    return Step(bytes(out[:limit]), (note,) if note else (), truncated or bool(note))
+
+
+FORMATS: Final = (
+    Format("snappy", lambda source, _: CERTAIN if source.data.startswith(FRAME_MAGIC) else None, _read_frame),
+    Format("snappy block", _sniff_block, _read_block, needs_proof=True),
+)
+"""The decoders of this module."""

@@ -1,0 +1,257 @@
+"""Whatever the bytes are: nothing is raised, nothing is run, and no limit is exceeded."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import json
+import os
+import pickle
+import pickletools
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import brotli
+import fastavro
+import lz4.frame
+import msgpack
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.values import Decoded, Form, Kind, Limits, decode, decoder_names, outline
+from tests.values.test_samples import SAMPLES
+
+SMALL = Limits(output_bytes=4_096, layers=3, depth=8, elements=50)
+NAMES = decoder_names()
+MARKS = (
+    b"\x1f\x8b\x08\0", b"\x78\x9c", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18\x64\x40\xa7", b"BZh91AY&SY",
+    b"\xfd7zXZ\0", b"\xff\x06\0\0sNaPpY\0", b"\x80\x04\x95", b"(dp", b"\xac\xed\0\x05sr\0\x01A", b"\x04\x08",
+    b"Obj\x01\x04\x16avro.schema", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF\0\0\0\0WEBPVP8 ",
+    b"BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0", b"a:3:{", b'O:3:"Foo":2:{', b"\xdf\0\0\xff\xff", b"\xbf", b"\x9f",
+    b"\xdd\xff\xff\xff\xff", b"\xd9\xd9\xf7", b"ey", b"[[{", b'{"a":',
+)  # fmt: skip
+"""How values of known formats begin."""
+
+
+def within(found: Decoded, limits: Limits) -> bool:
+    """Tell whether a result keeps to the limits."""
+    rows = [(row.depth, len(row.node.raw)) for row in outline(found.root)]
+    return (
+        len(found.chain) <= limits.layers + 1
+        and len(rows) <= limits.elements + 8  # the parts of a token, and what a container opens before it is full
+        and max(depth for depth, _ in rows) <= limits.depth + 2
+        and len(found.notes) <= 64
+    )
+
+
+@given(st.binary(max_size=400), st.booleans())
+def test_random_bytes(data: bytes, is_whole: bool) -> None:
+    assert within(decode(data, limits=SMALL, is_whole=is_whole), SMALL)
+
+
+@given(st.sampled_from(MARKS), st.binary(max_size=200), st.booleans())
+def test_random_bytes_behind_a_mark(mark: bytes, data: bytes, is_whole: bool) -> None:
+    assert within(decode(mark + data, limits=SMALL, is_whole=is_whole), SMALL)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.binary(max_size=200) | st.builds(bytes.__add__, st.sampled_from(MARKS), st.binary(max_size=100)))
+def test_random_bytes_with_each_decoder(name: str, data: bytes) -> None:
+    found = decode(data, limits=SMALL, choose=name)
+    assert found.chain[0] == name
+    assert within(found, SMALL)
+
+
+@given(st.sampled_from(sorted(SAMPLES)), st.data())
+def test_changed_samples(name: str, draw: st.DataObject) -> None:
+    data = bytearray(SAMPLES[name])
+    for _ in range(draw.draw(st.integers(1, 4))):
+        data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    cut = draw.draw(st.integers(0, len(data)))
+    for limits in (SMALL, Limits()):
+        assert within(decode(bytes(data[:cut]), limits=limits, is_whole=draw.draw(st.booleans())), limits)
+
+
+ZEROS = 300_000_000
+"""How many bytes come out of the bombs."""
+
+
+def _bombs() -> dict[str, bytes]:
+    """Return small values that become large ones, each made in pieces."""
+    made = {}
+    piece = bytes(1_000_000)
+    for name, stream in (
+        ("gzip", zlib.compressobj(wbits=31)),
+        ("zlib", zlib.compressobj()),
+        ("bzip2", bz2.BZ2Compressor()),
+    ):
+        made[name] = b"".join(stream.compress(piece) for _ in range(ZEROS // len(piece) // 10)) + stream.flush()
+    made["zstd"] = zstd.compress(piece * 100)
+    made["LZ4"] = lz4.frame.compress(piece * 20)
+    made["brotli"] = brotli.compress(piece * 50, quality=1)
+    return made
+
+
+@pytest.mark.slow
+def test_a_bomb_costs_no_more_than_its_limit() -> None:
+    for name, data in _bombs().items():
+        found = decode(data, choose=f"{name} › hex")
+        assert len(found.data) == Limits().output_bytes, name
+        assert found.truncated
+        assert found.notes == (f"only the first 1,048,576 bytes that come out of {name} are shown",)
+
+
+@pytest.mark.slow
+def test_a_bomb_takes_no_memory() -> None:
+    """In a process that may have 100 MiB more than it has, a gzip of half a gigabyte is decoded, not refused."""
+    stream = zlib.compressobj(wbits=31)
+    data = b"".join(stream.compress(bytes(1_000_000)) for _ in range(500)) + stream.flush()
+    program = (
+        "import resource, sys\n"
+        "from rtui.values import decode\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)\n"
+        "print(len(decode(sys.stdin.buffer.read()).data))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, check=True)
+    assert int(found.stdout) == Limits().output_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("JSON", b"[" * 100_000),
+        ("JSON", b'{"a":' * 100_000),
+        ("msgpack", b"\x91" * 100_000),
+        ("msgpack", b"\x81\xa1a" * 50_000),
+        ("CBOR", b"\x81" * 100_000),
+        ("CBOR", b"\xd9\xd9\xf7" * 100_000),
+        ("CBOR", b"\x9f" * 100_000),
+        ("PHP serialize", b"a:1:{i:0;" * 50_000),
+        ("Ruby Marshal", b"\x04\x08" + b"[\x06" * 50_000),
+        ("Ruby Marshal", b"\x04\x08" + b"I" * 100_000),
+        ("Ruby Marshal", b"\x04\x08o" + b"I" * 100_000),
+        ("protobuf", b"\x0b" * 100_000),
+        ("pickle", b"\x80\x04" + b"(" * 100_000),
+        ("Java serialisation", b"\xac\xed\0\x05" + (b"r\0\x01A" + bytes(8) + b"\x02\0\0x") * 20_000),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[:8].hex(),
+)
+def test_what_is_nested_too_deeply_ends_at_the_limit(name: str, data: bytes) -> None:
+    for is_whole in (True, False):
+        found = decode(data, choose=name, is_whole=is_whole)
+        assert found.truncated or found.form is Form.HEX
+        assert found.notes
+        assert within(found, Limits())
+
+
+@pytest.mark.parametrize("data", [b"\xdd\xff\xff\xff\xff" + b"\xc0" * 9, b"\x9b" + b"\xff" * 8 + b"\xf6" * 9])
+def test_a_declared_count_reserves_nothing(data: bytes) -> None:
+    found = decode(data, choose="msgpack" if data[0] == 0xDD else "CBOR")
+    assert len(found.root.children) == 9
+    assert found.root.missing == found.root.total - 9 if found.root.total else False
+    assert found.root.is_cut
+
+
+def test_elements_end_at_the_limit() -> None:
+    for name, data in (("msgpack", msgpack.packb([0] * 100_000)), ("JSON", json.dumps([0] * 100_000).encode())):
+        found = decode(data, choose=name)
+        assert len(found.root.children) == Limits().elements - 1
+        assert found.notes == ("only the first 5,000 elements are shown",)
+
+
+def test_nulls_without_number_in_avro_end_at_the_limit() -> None:
+    file = io.BytesIO()
+    fastavro.writer(file, {"type": "array", "items": "null"}, [[]])
+    empty = file.getvalue()
+    sync = empty[-16:]
+    count = b"\xfe" + b"\xff" * 8 + b"\x01"  # 2^63 - 1 in zigzag order
+    head = empty[: empty.index(sync) + 16]
+    found = decode(head + b"\x02" + b"\x16" + count + b"\0" + sync)
+    assert found.chain == ("Avro",)
+    assert found.notes == ("only the first 5,000 elements are shown",)
+
+
+def test_a_schema_that_contains_itself_ends_at_the_limit() -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]}
+    file = io.BytesIO()
+    fastavro.writer(file, {"type": "record", "name": "R", "fields": [{"name": "r", "type": "int"}]}, [{"r": 1}])
+    data = file.getvalue()
+    old = data[data.index(b"{") : data.index(b"}]}") + 3]
+    new = json.dumps(schema).replace(" ", "").encode()
+    found = decode(data.replace(old, new.ljust(len(old))))
+    assert found.truncated
+    assert within(found, Limits())
+
+
+def test_layers_end_at_the_limit() -> None:
+    data = b"the innermost text"
+    for _ in range(30):
+        data = base64.b64encode(data)
+    found = decode(data)
+    assert found.chain == (*["base64"] * 8, "text")
+    assert found.notes == ("only 8 layers are decoded",)
+    for _ in range(30):
+        data = gzip.compress(data)
+    assert decode(data).chain == (*["gzip"] * 8, "hex")
+
+
+def test_time_ends() -> None:
+    found = decode(json.dumps([0] * 4_000).encode(), limits=Limits(seconds=0.0), choose="JSON")
+    assert found.truncated
+    assert found.notes == ("decoding was stopped after 0 s",)
+
+
+class _Runs:
+    """A value whose pickle runs a program when it is loaded."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, (f"touch {self.file}",)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_never_loaded(tmp_path: Path, protocol: int) -> None:
+    file = tmp_path / "was run"
+    data = pickle.dumps({"value": [_Runs(file)]}, protocol)
+    for value in (data, zlib.compress(data), base64.b64encode(data)):
+        found = decode(value)
+        assert found.chain[-1] == "pickle"
+        assert found.form is Form.LISTING
+        assert any("would import and call posix.system" in note for note in found.notes)
+    assert not file.exists()
+
+
+def test_instructions_stand_below_the_mark_that_they_belong_to() -> None:
+    data = pickle.dumps({"a": 1, "b": [1, 2]}, 2)
+    rows = [(row.depth, row.node.name.value) for row in outline(decode(data).root) if row.node.name]
+    assert [name for _, name in rows] == [opcode.name for opcode, _, _ in pickletools.genops(data)]
+    assert max(depth for depth, _ in rows) == 3
+
+
+def test_laughter_by_memo_is_listed_not_laughed() -> None:
+    laugh: object = ["lol"] * 10
+    for _ in range(40):
+        laugh = [laugh] * 10
+    found = decode(pickle.dumps(laugh, 4))
+    assert found.chain == ("pickle",)
+    assert not found.truncated
+
+
+def test_a_number_of_many_digits_is_not_converted() -> None:
+    for data in (b"9" * 30_000, b"[" + b"9" * 30_000 + b"]", pickle.dumps(1 << 100_000, 2)):
+        assert not decode(data).truncated
+
+
+def test_numbers_of_protobuf_end_at_ten_bytes() -> None:
+    found = decode(b"\x08" + b"\xff" * 100_000, choose="protobuf")
+    assert found.root.kind is Kind.MAP
+    assert any("ten bytes" in note for note in found.notes)

@@ -1,0 +1,293 @@
+"""What the real libraries write is read as they mean it."""
+
+from __future__ import annotations
+
+import bz2
+import datetime
+import gzip
+import io
+import lzma
+import math
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import brotli
+import bson
+import cbor2
+import cramjam
+import fastavro
+import lz4.frame
+import msgpack
+import pytest
+from backports import zstd
+from google.protobuf import struct_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.values import Kind, Limits, Node, decode, outline
+
+WORDS = b" ".join(b"word%d" % (at * at * 7919 % 99_991) for at in range(5_000))
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "zlib": zlib.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": zstd.compress,
+    "LZ4": lz4.frame.compress,
+    "brotli": brotli.compress,
+    "snappy": lambda data: bytes(cramjam.snappy.compress(data)),
+    "snappy block": lambda data: bytes(cramjam.snappy.compress_raw(data)),
+}
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_what_was_compressed_is_recognised(name: str) -> None:
+    found = decode(COMPRESSORS[name](WORDS))
+    assert found.chain == (name, "text")
+    assert found.data == WORDS
+    assert not found.truncated
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+@given(data=st.binary(max_size=2_000))
+def test_any_bytes_come_back(name: str, data: bytes) -> None:
+    found = decode(COMPRESSORS[name](data), choose=f"{name} › hex")
+    assert found.data == data
+    assert not found.truncated
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+@given(cut=st.integers(1, 4_000))
+def test_the_beginning_gives_a_beginning(name: str, cut: int) -> None:
+    packed = COMPRESSORS[name](WORDS)
+    found = decode(packed[: min(cut, len(packed) - 1)], choose=name, is_whole=False)
+    assert found.truncated
+    assert WORDS.startswith(found.data) or found.data == packed[: len(found.data)]
+
+
+@pytest.mark.parametrize("name", ["gzip", "zlib", "LZ4", "snappy", "snappy block"])
+def test_half_of_it_gives_much_of_its_content(name: str) -> None:
+    packed = COMPRESSORS[name](WORDS)
+    found = decode(packed[: len(packed) // 2], is_whole=False)
+    assert found.chain[0] == name
+    assert len(found.data) > len(WORDS) // 4
+
+
+@pytest.mark.parametrize("linked", [True, False])
+@pytest.mark.parametrize("checksum", [True, False])
+def test_a_cut_block_of_lz4_is_read_whatever_the_frame_is_like(linked: bool, checksum: bool) -> None:
+    data = WORDS * 8
+    packed = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=linked, block_checksum=checksum, store_size=linked
+    )
+    for cut in range(40, len(packed), len(packed) // 50):
+        found = decode(packed[:cut], choose="LZ4", is_whole=False)
+        assert data.startswith(found.data)
+        assert len(found.data) >= cut // 2
+
+
+@pytest.mark.parametrize("name", ["gzip", "zstd", "LZ4", "bzip2", "xz"])
+def test_streams_that_follow_one_another_are_joined(name: str) -> None:
+    found = decode(COMPRESSORS[name](b"first and ") + COMPRESSORS[name](b"second"))
+    assert found.data == b"first and second"
+    assert not found.notes
+
+
+@pytest.mark.parametrize("name", ["gzip", "zlib", "zstd", "LZ4", "bzip2", "xz"])
+def test_what_follows_a_stream_is_said(name: str) -> None:
+    found = decode(COMPRESSORS[name](WORDS) + b"more", choose=name)
+    assert found.data == WORDS
+    assert any("4 bytes follow" in note for note in found.notes)
+
+
+def value_of(node: Node) -> Any:
+    """Return a tree as the values that it was written from."""
+    match node.kind:
+        case Kind.MAP:
+            return {value_of(child.name): value_of(child) for child in node.children if child.name is not None}
+        case Kind.LIST:
+            return [value_of(child) for child in node.children]
+        case Kind.CONSTANT:
+            return {"null": None, "true": True, "false": False}[str(node.value)]
+        case Kind.NUMBER:
+            text = str(node.value)
+            return float(text) if any(letter in text for letter in ".eni") else int(text)
+    return node.value
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.binary()
+)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=10)
+DOCUMENTS = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=20)
+
+
+@given(DOCUMENTS)
+def test_msgpack(document: object) -> None:
+    assert value_of(decode(msgpack.packb(document), choose="msgpack").root) == document
+
+
+@given(DOCUMENTS)
+def test_cbor(document: object) -> None:
+    assert value_of(decode(cbor2.dumps(document), choose="CBOR").root) == document
+
+
+@given(st.dictionaries(NAMES, DOCUMENTS))
+def test_bson(document: dict[str, object]) -> None:
+    data = bson.encode(document)
+    found = decode(data)
+    assert found.chain == ("BSON",)
+    assert value_of(found.root) == document
+
+
+@given(st.dictionaries(NAMES, DOCUMENTS, min_size=1))
+def test_records_are_recognised(document: dict[str, object]) -> None:
+    for name, data in (("msgpack", msgpack.packb(document)), ("CBOR", cbor2.dumps(document))):
+        if len(data) >= 4:
+            assert decode(data).chain == (name,)
+
+
+@given(DOCUMENTS.map(lambda document: {"field": document, "more": "text"}), st.data())
+def test_beginnings_of_records_give_a_part_of_the_tree(document: dict[str, object], draw: st.DataObject) -> None:
+    for name, data in (
+        ("msgpack", msgpack.packb(document)),
+        ("CBOR", cbor2.dumps(document)),
+        ("BSON", bson.encode(document)),
+    ):
+        cut = draw.draw(st.integers(1, len(data) - 1))
+        found = decode(data[:cut], choose=name, is_whole=False)
+        assert found.truncated
+        whole = decode(data, choose=name)
+        assert sum(1 for _ in outline(found.root)) <= sum(1 for _ in outline(whole.root))
+
+
+def test_dates_and_extensions_of_msgpack() -> None:
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+    found = decode(msgpack.packb({"at": moment, "own": msgpack.ExtType(7, b"abc")}, datetime=True)).root
+    assert [(child.value, child.type_name) for child in found.children] == [
+        ("2026-01-02 03:04:05 UTC", "timestamp"),
+        (b"abc", "extension 7"),
+    ]
+
+
+def test_tags_and_pieces_of_cbor() -> None:
+    data = cbor2.dumps({"tag": cbor2.CBORTag(4321, [1]), "set": {1, 2}, "bytes": b"x"})
+    assert {child.type_name for child in decode(data).root.children} == {"tag 4321", "set", ""}
+    pieces = decode(b"\xbf\x61a\x7f\x61x\x61y\xff\xff").root.children[0]
+    assert [child.value for child in pieces.children] == ["x", "y"]
+
+
+def test_types_of_bson() -> None:
+    document = {
+        "id": bson.ObjectId("507f1f77bcf86cd799439011"),
+        "at": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
+        "pattern": bson.Regex("a+", "i"),
+        "code": bson.Code("x()", {"x": 1}),
+        "big": bson.Int64(5),
+        "exact": bson.Decimal128("1.5"),
+    }
+    root = decode(bson.encode(document)).root
+    types = {str(child.name.value): child.type_name for child in root.children if child.name}
+    assert types == {
+        "id": "ObjectId",
+        "at": "date",
+        "pattern": "regular expression",
+        "code": "code with scope",
+        "big": "int64",
+        "exact": "decimal128",
+    }
+    assert root.children[0].value == "507f1f77bcf86cd799439011"
+
+
+SCHEMA = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": ["null", "string"]},
+        {"name": "lines", "type": {"type": "array", "items": "double"}},
+        {"name": "tags", "type": {"type": "map", "values": "boolean"}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "DONE"]}},
+        {"name": "hash", "type": {"type": "fixed", "name": "Hash", "size": 4}},
+        {"name": "parent", "type": ["null", "Order"]},
+    ],
+}
+ORDERS = st.fixed_dictionaries({
+    "id": st.integers(-(2**63), 2**63 - 1),
+    "note": st.none() | st.text(st.characters(exclude_categories=["Cs"])),
+    "lines": st.lists(st.floats(allow_nan=False)),
+    "tags": st.dictionaries(NAMES, st.booleans()),
+    "state": st.sampled_from(["NEW", "DONE"]),
+    "hash": st.binary(min_size=4, max_size=4),
+    "parent": st.none(),
+})  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
+@given(orders=st.lists(ORDERS, max_size=5))
+def test_avro(codec: str, orders: list[dict[str, object]]) -> None:
+    file = io.BytesIO()
+    nested = [{**order, "parent": order} for order in orders]
+    fastavro.writer(file, SCHEMA, nested, codec=codec)
+    found = decode(file.getvalue())
+    assert found.chain == ("Avro",)
+    assert value_of(found.root) == nested
+
+
+def test_protobuf_shows_fields_by_their_numbers() -> None:
+    message = struct_pb2.Struct()
+    message.update({"name": "Ada", "age": 36.0, "tags": ["x", "y"]})
+    found = decode(message.SerializeToString(deterministic=True))
+    assert found.chain == ("protobuf",)
+    texts = {row.node.value for row in outline(found.root) if row.node.kind is Kind.TEXT}
+    assert {"name", "Ada", "age", "tags", "x", "y"} <= texts
+
+
+def test_protobuf_by_hand_as_its_documentation_encodes_it() -> None:
+    # protobuf.dev/programming-guides/encoding: a = 150; b = "testing"; c { a = 150 }
+    data = b"\x08\x96\x01" + b"\x12\x07testing" + b"\x1a\x03\x08\x96\x01" + b"\x25" + struct.pack("<f", 1.5)
+    root = decode(data, choose="protobuf").root
+    assert [child.name.value for child in root.children if child.name] == ["1", "2", "3", "4"]
+    assert [child.value for child in root.children[:2]] == ["150", "testing"]
+    assert root.children[2].children[0].value == "150"
+    assert root.children[3].type_name == "fixed32, as float 1.5"
+
+
+def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in (("backports.zstd", "zstd"), ("lz4.frame", "LZ4"), ("cramjam", "snappy")):
+        with monkeypatch.context() as patched:
+            patched.setitem(__import__("sys").modules, module, None)
+            if module == "backports.zstd":
+                patched.delattr("backports.zstd", raising=False)
+            if module == "lz4.frame":
+                patched.delattr("lz4.frame", raising=False)
+            packed = COMPRESSORS_KEPT[name]
+            found = decode(packed)
+        assert found.chain == (name,)
+        assert found.data == packed
+        assert found.notes == (f"{name}: install redis-rtui[decode] to read it",)
+
+
+COMPRESSORS_KEPT = {name: COMPRESSORS[name](WORDS) for name in ("zstd", "LZ4", "snappy")}
+
+
+def test_only_as_much_as_asked_for_comes_out() -> None:
+    for name, compress in COMPRESSORS.items():
+        found = decode(compress(bytes(1_000_000)), choose=f"{name} › hex", limits=Limits(output_bytes=1_000))
+        assert 0 < len(found.data) <= 1_000, name
+        assert found.truncated
+        assert any("only the first" in note for note in found.notes), name
+
+
+def test_not_a_number_is_a_number() -> None:
+    root = decode(msgpack.packb({"x": math.nan, "y": math.inf})).root
+    assert [child.value for child in root.children] == ["nan", "inf"]

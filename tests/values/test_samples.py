@@ -1,0 +1,130 @@
+"""Values that other programs have written: PHP, Ruby, Java, django-redis and Celery; samples.json says which."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from rtui.values import Form, Kind, Node, alternatives, decode, outline
+
+SAMPLES = {
+    name: base64.b64decode(sample["base64"])
+    for name, sample in json.loads(Path(__file__).with_name("samples.json").read_text("utf-8")).items()
+}
+CHAINS = {"php": "PHP serialize", "ruby": "Ruby Marshal", "java": "Java serialisation"}
+COMPRESSORS = {"lzma": "xz", "lz4": "LZ4"}
+SERIALISERS = {"json": "JSON"}
+
+
+def expected(name: str) -> str:
+    """Return the chain that a sample's name stands for."""
+    first, *words = name.split()
+    if first in CHAINS:
+        return CHAINS[first]
+    serialiser, *compressor = words[words[0] == "result" :]
+    names = [*(COMPRESSORS.get(one, one) for one in compressor), SERIALISERS.get(serialiser, serialiser)]
+    return " › ".join(names)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_it_is_recognised_and_read_to_its_end(name: str) -> None:
+    found = decode(SAMPLES[name])
+    assert found.title == expected(name)
+    assert not found.truncated
+    assert not any(row.node.is_cut for row in outline(found.root))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_beginning_of_it_is_read_as_far_as_it_goes(name: str) -> None:
+    data = SAMPLES[name]
+    for length in range(len(data)):
+        found = decode(data[:length], is_whole=False)
+        assert found.truncated
+        assert found.chain
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_can_be_chosen_for_it_works(name: str) -> None:
+    for choice in alternatives(SAMPLES[name]):
+        assert decode(SAMPLES[name], choose=choice).title == choice
+
+
+def plain(node: Node) -> object:
+    """Return a tree as Python's own values, types left out."""
+    if node.kind is Kind.MAP:
+        return {str(child.name.value) if child.name else "": plain(child) for child in node.children}
+    if node.kind is Kind.LIST:
+        return [plain(child) for child in node.children]
+    return node.value
+
+
+def member(node: Node, name: str) -> Node:
+    return next(child for child in node.children if child.name is not None and child.name.value == name)
+
+
+def test_a_session_of_php() -> None:
+    root = decode(SAMPLES["php session"]).root
+    assert plain(root) == {"user_id": "42", "cart": [{"sku": "A-1", "n": "2"}], "flash": "null"}
+
+
+def test_objects_of_php_have_their_class_and_references_are_named() -> None:
+    root = decode(SAMPLES["php shared"]).root
+    assert root.kind is Kind.LIST
+    assert root.children[0].type_name == "object User"
+    assert plain(root.children[0]) == {"name": "Ada", "\0*\0age": "36", "\0User\0tags": ["x", "y"]}
+    assert (root.children[1].kind, root.children[1].value) == (Kind.NOTE, "the same as value 2")
+
+
+def test_integers_text_and_floats_of_ruby() -> None:
+    root = decode(SAMPLES["ruby session"]).root
+    numbers = [1, -1, 255, -256, 65536, -65537, 2**31, 2**70, -(2**70)]
+    assert plain(root) == {
+        "user_id": "42",
+        "csrf": "abc=",
+        "list": [str(number) for number in numbers],
+        "f": ["1.5", "-0", "inf"],
+        "n": "nil",
+        "t": "true",
+    }
+
+
+def test_objects_of_ruby_have_their_class() -> None:
+    root = decode(SAMPLES["ruby object"]).root
+    assert root.type_name == "User"
+    assert plain(root) == {"@name": "Ada", "@age": "36", "@tags": ["x", "y", "x"], "@self": "nil"}
+
+
+def test_fields_of_java_come_from_all_classes_of_an_object() -> None:
+    root = decode(SAMPLES["java object"]).root
+    assert root.type_name == "A$User"
+    fields = plain(root)
+    assert isinstance(fields, dict)
+    assert fields["id"] == "7"
+    assert fields["active"] == "true"
+    assert fields["big"] == str(1 << 40)
+    assert fields["raw"] == b"\1\2\3"
+    assert fields["numbers"] == ["1", "2"]
+    assert fields["level"] == "HIGH"
+    assert member(root, "friend").kind is Kind.NOTE
+
+
+def test_what_a_class_of_java_writes_itself_is_shown() -> None:
+    root = decode(SAMPLES["java map"]).root
+    written = root.children[-1]
+    assert written.type_name == "written by java.util.HashMap"
+    assert [child.value for child in written.children if child.kind is Kind.TEXT] == ["user_id", "roles"]
+
+
+def test_results_of_celery() -> None:
+    for name in ("celery result json", "celery result msgpack"):
+        result = plain(decode(SAMPLES[name]).root)
+        assert isinstance(result, dict)
+        assert result["status"] == "SUCCESS"
+        assert result["result"] == {"total": "3"}
+
+
+def test_a_pickle_is_a_listing() -> None:
+    assert decode(SAMPLES["django-redis pickle"]).form is Form.LISTING
