@@ -17,6 +17,7 @@ from rtui.cli.options import (
     columns_option,
     connection_options,
     demo_keys_option,
+    log_option,
     require_terminal,
     scope_options,
 )
@@ -51,6 +52,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
 @columns_option
+@log_option
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
 @demo_keys_option

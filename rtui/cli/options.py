@@ -254,6 +254,15 @@ appearance_options: Final = grouped(
     click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none."),
 )
 
+log_option: Final = click.option(
+    "--log",
+    "log_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write every command that is sent to this file, as lines of JSON.",
+)
+"""Decorate a command: it gets `log_file`, a path or None."""
+
 demo_keys_option: Final = click.option(
     "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
 )

@@ -5,13 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rtui.cli.main import DEBUG_VARIABLE, INTERRUPTED
-from rtui.cli.options import ConnectionOptions, columns_option, connection_options, demo_keys_option, scope_options
+from rtui.cli.options import (
+    ConnectionOptions,
+    columns_option,
+    connection_options,
+    demo_keys_option,
+    log_option,
+    scope_options,
+)
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -87,6 +95,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=click.FloatRange(min=0, min_open=True),
     help="End after so long with what there is.",
 )
+@log_option
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
 @demo_keys_option
 @click.help_option("--help")
@@ -128,8 +137,11 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     if os.environ.get(DEBUG_VARIABLE):
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
-    result = analyse(target, AnalysisOptions(**asked))
+    log_file: Path | None = asked.pop("log_file")
+    result = analyse(target, AnalysisOptions(**asked), log_file=log_file)
     report = result.report
+    if result.log_failure is not None:
+        click.echo(f"rtui: {result.log_failure}", err=True)
     if report is not None and (report.head.coverage.keys or result.failure is None):
         if form == "text" and file.is_terminal:
             is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"

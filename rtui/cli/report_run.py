@@ -6,8 +6,9 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rtui.analysis import humanize
@@ -15,9 +16,11 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisRun
+from rtui.server.command_log_file import CommandLogFile
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.target import Target
@@ -54,18 +57,34 @@ class Result:
     """Why it could not go on; a sentence."""
     is_interrupted: bool = False
     """Whether the user ended it."""
+    log_failure: SafeText | None = None
+    """Why the command log was not written; a sentence."""
 
 
-def analyse(target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S) -> Result:
-    """Connect, analyse and disconnect. Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C."""
-    return asyncio.run(run_analysis(target, options, patience_s=patience_s))
+def analyse(
+    target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S, log_file: Path | None = None
+) -> Result:
+    """Connect, analyse and disconnect; every command that is sent is written to `log_file`.
+
+    Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
+    """
+    log = CommandLog()
+    file = None if log_file is None else CommandLogFile(log, log_file)
+    try:
+        result = asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log))
+    finally:
+        if file is not None:
+            file.close()
+    return replace(result, log_failure=log.failure)
 
 
-async def run_analysis(target: Target, options: AnalysisOptions, *, patience_s: float) -> Result:
+async def run_analysis(
+    target: Target, options: AnalysisOptions, *, patience_s: float, log: CommandLog | None = None
+) -> Result:
     """Do what `analyse` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    connection = Connection(target)
+    connection = Connection(target, log=log)
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await connection.open()

@@ -35,6 +35,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
@@ -141,6 +142,7 @@ class AnalysisRun:
         cost = Cost() if self._work is None else self._work.cost
         return replace(cost, commands=cost.commands + self._extra_commands)
 
+    @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:
         """Do all of it; failures are in `progress` and the report, only cancellation is raised.
 
@@ -174,6 +176,7 @@ class AnalysisRun:
             self._failure = failure.happened
         self.control.stop(SafeText(failure.happened.removesuffix(".")))
 
+    @for_purpose(Purpose.HOT)
     async def ask_hot(self) -> None:
         """Ask the server again for its hot keys, once the last report is there; raises ConnectionLost."""
         report = self.report
@@ -193,6 +196,7 @@ class AnalysisRun:
         self._revision += 1
         await work.run()
 
+    @for_purpose(Purpose.SERVER)
     async def _read_server(self, server: CommandRunner) -> None:
         """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
         capabilities = self._capabilities
@@ -238,6 +242,7 @@ class AnalysisRun:
         self._scope = structs.replace(self._scope, columns=columns)
         self._findings = self._pipeline.findings = self._new_findings()
 
+    @for_purpose(Purpose.SERVER)
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
         found = await memory_bound(self._connection, self._capabilities)

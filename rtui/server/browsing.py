@@ -30,6 +30,7 @@ from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, Feature, Querier
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.replies import ServerError
@@ -37,6 +38,7 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
     from rtui.server.analysis_session import Analysed, AnalysisSession
+    from rtui.server.command_log_file import CommandLogFile
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -63,6 +65,12 @@ class BrowsingSession:
         self.target = target = options.target
         self.clock = clock
         self.connection = Connection(target) if connection is None else connection
+        self.log = self.connection.log
+        self._log_file: CommandLogFile | None = None
+        if options.log_file is not None:
+            from rtui.server.command_log_file import CommandLogFile  # noqa: PLC0415 - few want it
+
+            self._log_file = CommandLogFile(self.log, options.log_file)
         self.capabilities = Capabilities()
         self.store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         self._only = ScanFilter(options.match, options.key_type)
@@ -174,6 +182,8 @@ class BrowsingSession:
         if self._unfiltered is not None:
             await self._unfiltered.end()
         await self.connection.close()
+        if self._log_file is not None:
+            await asyncio.to_thread(self._log_file.close)
 
     def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
@@ -208,6 +218,7 @@ class BrowsingSession:
         self.capabilities.forget()
         await self._restart_pass(self._only, resume=False, is_rescan=True)
 
+    @for_purpose(Purpose.LOOKUP)
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
 
@@ -311,6 +322,7 @@ class BrowsingSession:
             self._lfu = LfuSettings()
             self._memory_watch = CostWatch()
 
+    @for_purpose(Purpose.SERVER)
     async def _refresh_server(self) -> None:
         """Probe the capabilities, and refresh memory, load and size every few seconds."""
         while True:

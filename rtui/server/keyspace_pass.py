@@ -40,6 +40,7 @@ from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -230,6 +231,7 @@ class KeyspacePass:
         except OSError:
             self._notes[NOT_SAVED] = None
 
+    @for_purpose(Purpose.SCAN)
     async def run(self, *, resume: bool) -> None:
         """Do all of it; a failure is in `progress`, only cancellation is raised."""
         failure = await failure_of(self._fill(resume=resume), name="rtui pass")
@@ -329,6 +331,7 @@ class KeyspacePass:
         dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.server.run_id)
 
+    @for_purpose(Purpose.SCAN)
     async def list_counted(self, namespace: Namespace, *, size: int | None) -> None:
         """Scan for the keys below a namespace of which only the count was kept; when broken off, it stays as it was.
 
@@ -353,6 +356,7 @@ class KeyspacePass:
         if scan.state is ScanState.FAILED:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
+    @for_purpose(Purpose.SAMPLE)
     async def _take_overview(self, dialect: Dialect) -> None:
         """Take a sample where it tells more, sooner than the scan would."""
         is_large = self.size is None or self.size >= SAMPLE_FROM

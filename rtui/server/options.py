@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 from rtui.analysis.columns import Columns
@@ -45,6 +46,8 @@ class BrowseOptions:
     demo_keys: int = DEFAULT_DEMO_KEYS
     is_filling: Callable[[], bool] | None = None
     """Whether the demo is still loading keys: the scan waits for that, the overview does not."""
+    log_file: Path | None = None
+    """Where the command log is written to."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,11 +39,29 @@ def command_line(target: Target, command: str, key: bytes, *after: str) -> SafeT
 
     `command` may have two words. The name may have any bytes: it is quoted for redis-cli and then for the shell.
     """
+    return _shell_line(target, [*command.split(), _argument(key), *after])
+
+
+def sent_line(target: Target, argv: Sequence[bytes]) -> SafeText:
+    """Write a command that was sent as a line for a POSIX shell, see `command_line`."""
+    return _shell_line(target, map(_argument, argv))
+
+
+def prompt_line(argv: Sequence[bytes]) -> SafeText:
+    """Write a command as it is typed at the prompt of redis-cli: any bytes, in printable ASCII."""
+    return SafeText(" ".join(map(_argument, argv)))
+
+
+def _shell_line(target: Target, arguments: Iterable[str]) -> SafeText:
     options = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
-    name = key.decode("latin-1")
-    if not _PLAIN.fullmatch(name):
-        name = quoted(key).replace("'", r"\x27")  # so that the shell's own quotes stay readable
-    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", *command.split(), name, *after]))
+    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", *arguments]))
+
+
+def _argument(raw: bytes) -> str:
+    """Write an argument as redis-cli reads it: as it is where it is plain, else quoted."""
+    text = raw.decode("latin-1")
+    # without single quotes, so that the shell's own stay readable
+    return text if _PLAIN.fullmatch(text) else quoted(raw).replace("'", r"\x27")
 
 
 def copied_commands(target: Target, facts: KeyFacts) -> tuple[CopiedCommand, ...]:

@@ -316,6 +316,17 @@ class RtuiApp(App[int]):
             self._panel_states = screen.view.states
             self.push_screen(screen, browse.return_from_analysis)
 
+    def action_log(self) -> None:
+        """Show every command that was sent, or leave that; where no server is asked there are none."""
+        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
+
+        if isinstance(self.screen, LogScreen):
+            self.screen.dismiss(None)
+        elif self._session is not None and isinstance(self.screen, CommandScreen):
+            self.push_screen(LogScreen(self._session.log, self._session.target, label=self._label))
+        elif self._session is None:
+            self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
+
     def action_help(self) -> None:
         """Show every command."""
         from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
@@ -412,13 +423,14 @@ def all_css() -> str:
     from rtui.tui.browse import detail_pane, key_tree  # noqa: PLC0415
     from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
+    from rtui.tui.log import entries  # noqa: PLC0415
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
         line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
-        table.TableBody, table.ReportTable,
+        table.TableBody, table.ReportTable, entries.LogView,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
 
@@ -427,8 +439,10 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands that each screen has, in the order of the help screen, with those of the application."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
+    from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
 
-    return tuple((*commands, *APP_COMMANDS) for commands in (BROWSE_COMMANDS, ANALYSE_COMMANDS, CONNECT_COMMANDS))
+    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, LOG_COMMANDS, CONNECT_COMMANDS)
+    return tuple((*commands, *APP_COMMANDS) for commands in sets)
 
 
 def all_commands() -> tuple[ScreenCommand, ...]:

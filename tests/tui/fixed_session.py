@@ -28,6 +28,7 @@ from rtui.server.facts.preview.page import (
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
@@ -100,6 +101,7 @@ class FixedSession:
 
     def __init__(self, status: BrowsingStatus = COMPLETE, names: Sequence[bytes] | None = None) -> None:
         self.target = Target(host="10.0.0.5")
+        self.log = CommandLog()
         self.now_s = ASKED_AT_S
         self.store = NamespaceStore()
         self.store.add(list(keys() if names is None else names))

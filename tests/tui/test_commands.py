@@ -22,12 +22,18 @@ from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.help.screen import help_lines
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.table import TableBody
+from rtui.tui.log.commands import LOG_COMMANDS
+from rtui.tui.log.entries import LogView
+from rtui.tui.log.screen import LogScreen
 
-SCREENS = {"browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS)}
+SCREENS = {
+    "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
+    "log": (*LOG_COMMANDS, *APP_COMMANDS),
+}  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
-    Owner.TABLE: TableBody,
+    Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
 }  # fmt: skip
 
 

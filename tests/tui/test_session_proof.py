@@ -82,6 +82,7 @@ def _check_what_was_sent(done: Tour) -> None:
     for argv in done.wire:
         assert find_spec(argv) is not None, argv
         assert is_harmless(argv), argv
+    assert done.logged == Counter(spec.name for argv in done.wire if (spec := find_spec(argv)) is not None)
     sent = Counter(tuple(argv) for argv in done.wire)
     seen = Counter(
         recorded.argv for recorded in done.seen if recorded.name not in {"AUTH", "HELLO"}

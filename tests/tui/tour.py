@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,8 @@ class Tour:
     """What stood on the screen at some moments."""
     no_touch: NoTouch = NoTouch.UNSUPPORTED
     sampled: int = 0
+    logged: Counter[str] = field(default_factory=Counter)
+    """How often each command was sent, by the command log."""
     copied: list[str] = field(default_factory=list)
     closed: frozenset[bytes] = NOT_WALKED
     """Namespaces that were left closed."""
@@ -135,7 +138,11 @@ async def tour(server: Server, folder: Path, *, what: str, user: tuple[str, Secr
             target = Target(port=proxy.port, user=name, password=password)
             async with visiting(target, folder, size=SIZE) as visitor:
                 await _everything(visitor, proxy, done)
+                log = visitor.session.log
             done.wire = proxy.commands()
+            for entry in log.entries:
+                done.logged.update(entry.counts)
+            assert not log.dropped
     done.seen = [one for one in recorder.commands if one.client.startswith("127.0.0.1:")]
     done.after = await asyncio.to_thread(usage, server, what)
     done.refused = list(server.admin.execute_command("ACL", "LOG"))

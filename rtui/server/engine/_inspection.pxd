@@ -107,6 +107,7 @@ cdef struct KeyType:
     int64_t left_out_memory  # the most of a key that was not asked, -1 where there is none
     bint left_out_unknown  # whether there is one of which it is not known
     Template before_key  # of the command for its length
+    uint64_t lengths_sent  # until Python has taken it
     uint32_t encoding_in  # so many keys are passed over before the next whose encoding is asked
     Encoding* encodings
     size_t encoding_count
@@ -143,6 +144,7 @@ cdef struct Inspection:
     int64_t* own_reads  # hashes of keys that rtui has read, ascending; Python corrects their idle times
     size_t own_read_count
     Template before_key[ALL_COLUMNS]
+    uint64_t sent[ALL_COLUMNS]  # commands until Python has taken them; those for lengths are counted by type
     uint32_t encoding_every  # 0 where they are not asked
     uint32_t sampled_every
     uint32_t sampled_in  # so many keys are passed over before the next that is sampled
@@ -212,7 +214,7 @@ cdef inline bint write_request(Output* output, const Template* template, const K
     return True
 
 
-cdef inline int64_t write_first(Output* output, const Inspection* one, Page* page) noexcept nogil:
+cdef inline int64_t write_first(Output* output, Inspection* one, Page* page) noexcept nogil:
     """Write the questions of the first stage about a page; return how many, -1 where there is no memory."""
     cdef size_t index
     cdef int at
@@ -227,6 +229,7 @@ cdef inline int64_t write_first(Output* output, const Inspection* one, Page* pag
         for at in range(one.first.count[is_sampled]):
             if not write_request(output, &one.before_key[one.first.columns[is_sampled][at]], key):
                 return -1
+            one.sent[one.first.columns[is_sampled][at]] += 1
         written += one.first.count[is_sampled]
     return written
 
@@ -266,7 +269,7 @@ cdef inline bint leave_watched(Inspection* one, Page* page) noexcept nogil:
     return True
 
 
-cdef inline int64_t write_second(Output* output, const Inspection* one, Page* page) noexcept nogil:
+cdef inline int64_t write_second(Output* output, Inspection* one, Page* page) noexcept nogil:
     """Write the questions of the second stage about a page; return how many, -1 where there is no memory."""
     cdef size_t index
     cdef int64_t written = 0
@@ -280,15 +283,18 @@ cdef inline int64_t write_second(Output* output, const Inspection* one, Page* pa
             key.known &= ~KNOWS_MEMORY
             if not write_request(output, &one.before_key[ASKS_MEMORY], key):
                 return -1
+            one.sent[ASKS_MEMORY] += 1
             written += 1
         if key.asked & (1 << ASKS_LENGTH):
             key.known &= ~KNOWS_LENGTH
             if not write_request(output, &one.types[key.type].before_key, key):
                 return -1
+            one.types[key.type].lengths_sent += 1
             written += 1
         if key.asked & (1 << ASKS_ENCODING):
             if not write_request(output, &one.before_key[ASKS_ENCODING], key):
                 return -1
+            one.sent[ASKS_ENCODING] += 1
             written += 1
     return written
 

@@ -114,6 +114,8 @@ cdef struct Pipeline:
     Sample samples[MOST_SAMPLES]
     uint32_t sample_count
     uint64_t commands
+    uint64_t scans_sent  # until Python has taken it, as `replies`
+    uint64_t replies
     uint64_t answered_commands
     uint64_t cost_keys  # of answered writes
     uint64_t answered_requests
@@ -260,6 +262,7 @@ cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) 
     if scanned != NULL:
         if not write_scan(pipeline, scanned.cursor, count):
             return -1
+        pipeline.scans_sent += 1
         scanned.is_started = True
         scanned.is_under_way = True
         request.scanned = scanned
@@ -484,6 +487,7 @@ cdef inline void feed(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) noex
             keep_odd(pipeline, &reply)
             return
         pipeline.answered += 1
+        pipeline.replies += 1
         if request.is_void:
             continue
         if find_question(pipeline, request):

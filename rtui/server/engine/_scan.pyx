@@ -125,6 +125,8 @@ cdef class ScanEngine:
     cdef NameTable names
     cdef object answers
     cdef list kept
+    cdef dict names_by_column
+    cdef dict length_names
     cdef object failure
     cdef bint is_at_work
 
@@ -132,6 +134,7 @@ cdef class ScanEngine:
         if type(scan) is not ScanTemplate:
             raise TypeError("the engine sends templates of the guard only")
         self.ranges, self.kept = ranges, [scan]
+        self.names_by_column, self.length_names = {}, {}
         self.pipeline.ranges = &ranges.state
         self.pipeline.before_cursor = template_of(scan.before_cursor)
         self.pipeline.before_count = template_of(scan.before_count)
@@ -244,6 +247,7 @@ cdef class ScanEngine:
         if type(template) is not KeyTemplate:
             raise TypeError("the engine sends templates of the guard only")
         self.kept.append(template)
+        self.names_by_column[column] = template.name
         self.inspection.before_key[column] = template_of(template.before)
 
     def ask_encodings(self, uint32_t every):
@@ -291,6 +295,7 @@ cdef class ScanEngine:
             if type(length) is not KeyTemplate:
                 raise TypeError("the engine sends templates of the guard only")
             self.kept.append(length)
+            self.length_names[number] = length.name
             one.before_key = template_of(length.before)
         one.asked[0], one.asked[1] = asked
         one.number = self.patterns.type_number(self.type_name(number))
@@ -549,6 +554,26 @@ cdef class ScanEngine:
             self.pipeline.delivered, self.inspection.keys, self.inspection.vanished, self.pipeline.bytes_in,
             self.pipeline.bytes_out, self.pipeline.answered_requests,
         )
+
+    def take_sent(self):
+        """Return since the last call: how many commands of each name were sent, and how many replies have come."""
+        cdef int32_t index
+        cdef int column
+        cdef dict sent = {}
+        self.check()
+        if self.pipeline.scans_sent:
+            sent["SCAN"] = self.pipeline.scans_sent
+        for column, name in self.names_by_column.items():
+            if self.inspection.sent[column]:
+                sent[name] = self.inspection.sent[column]
+            self.inspection.sent[column] = 0
+        for index, name in self.length_names.items():
+            if self.inspection.types[index].lengths_sent:
+                sent[name] = sent.get(name, 0) + self.inspection.types[index].lengths_sent
+            self.inspection.types[index].lengths_sent = 0
+        replies = self.pipeline.replies
+        self.pipeline.scans_sent = self.pipeline.replies = 0
+        return sent, replies
 
     def take_samples(self):
         """Return since the last call pairs of what a write cost in keys and its round trip, -1 where it was not seen."""

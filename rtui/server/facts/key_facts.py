@@ -34,6 +34,7 @@ from rtui.server.guard.evidence import MemoryUsagePolicy, TypeEvidence
 from rtui.server.guard.spec import MAX_KEY_BYTES
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature, Querier, Verdict, unknown_from
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import COUNTER_NOTE, IDLE_NOTE, UNKNOWN_USE, OwnReads
 from rtui.server.wire.replies import ServerError
@@ -41,6 +42,7 @@ from rtui.server.wire.replies import ServerError
 REPLICA_NOTE: Final = "idle time and frequency are this replica's own: what clients read on the primary is not in them"
 
 
+@for_purpose(Purpose.ROWS)
 async def row_facts(
     connection: CommandRunner,
     keys: Sequence[bytes],
@@ -110,6 +112,7 @@ def _type_evidence(querier: Querier, key_type: bytes | Unknown) -> TypeEvidence:
     return TypeEvidence(None if isinstance(key_type, Unknown) else key_type, server.product, server.version)
 
 
+@for_purpose(Purpose.FACTS)
 async def key_facts(
     connection: Connection,
     key: bytes,
@@ -265,6 +268,7 @@ async def _memory_and_length(
     return memory_bytes, KeyAnswers(querier.capabilities, {length_query.name: replies[-1]}).number(length_query.name)
 
 
+@for_purpose(Purpose.PREVIEW)
 async def key_preview(
     connection: Connection,
     facts: KeyFacts,

@@ -21,6 +21,7 @@ from rtui.server import guard
 from rtui.server.facts.preview.value_reader import items, mapping, pairs
 from rtui.server.guard.evidence import Consent, Metric
 from rtui.server.wire.capability import CommandRunner, Querier, Verdict, capability_from
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
@@ -202,6 +203,7 @@ class SessionRefusedError(SessionError):
     """A session that rtui did not start, since another one runs or its result would be lost."""
 
 
+@for_purpose(Purpose.HOT)
 async def start_session(connection: CommandRunner, consent: Consent) -> None:
     """Start a session of Redis that ends by itself; it is never stopped or reset from here.
 

@@ -22,6 +22,7 @@ from rtui.server.guard.closed_list import MAX_SLOTS
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.wire.capability import Capabilities, Feature, Querier
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
@@ -200,10 +201,12 @@ class HotKeyReporter:
         self.asked_at_s: float | None = None
         """When the report was asked for, in seconds since the epoch; None before that."""
 
+    @for_purpose(Purpose.SERVER)
     async def read_lfu_settings(self) -> None:
         """Read how access counters grow and fall; raises ConnectionLost."""
         self._lfu = await lfu_settings(self._connection, self._capabilities)
 
+    @for_purpose(Purpose.HOT)
     async def refresh(self, summary: Summary, *, at_last: bool = False) -> None:
         """Ask for the report, unless that was done just now and this is not the last time; raises ConnectionLost."""
         now = asyncio.get_running_loop().time()

@@ -21,6 +21,7 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, sample
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -98,6 +99,7 @@ class SamplePass:
         elapsed_s = self._elapsed_s + running_s
         return replace(self._traffic, keys=self.drawn, server_us=self._server_us, elapsed_s=elapsed_s)
 
+    @for_purpose(Purpose.SAMPLE)
     async def run(self) -> None:
         """Draw and inspect; a failure is in `progress`."""
         self._began = self._loop.time()

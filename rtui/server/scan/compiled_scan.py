@@ -231,7 +231,7 @@ class CompiledNodeScan(NodeScan):
         self.bytes_in += bytes_in
         self.bytes_out += bytes_out
         self._answers += writes
-        lane.count_traffic(commands, bytes_in, bytes_out)
+        lane.count_traffic(*engine.take_sent(), bytes_in, bytes_out)
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.probe.add_spent(answered, cost_keys, self.pacer.cost_us(cost_keys))
         if self._queries is not None:

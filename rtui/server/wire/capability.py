@@ -16,6 +16,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import PROBE_KEY, AbsentKey
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.lane import Lane
@@ -130,6 +131,7 @@ class Capabilities:
         self._found = fresh._found
         self.revision += 1
 
+    @for_purpose(Purpose.RIGHTS)
     async def probe(self, connection: CommandRunner) -> None:
         """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
         untried = [feature for feature in _PROBES if self[feature].verdict is Verdict.UNTRIED]

@@ -17,6 +17,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from rtui.server import guard
 from rtui.server.guard.command import Command
+from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose, sent_for
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.failures import lost_failure
@@ -117,9 +118,12 @@ class Connection:
         heartbeat_s: float = HEARTBEAT_S,
         healthy_s: float = HEALTHY_S,
         rng: Random | None = None,
+        log: CommandLog | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.target = target
+        self.log = CommandLog() if log is None else log
+        """All that is sent."""
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
         """Raised by every change of `state` or `server`."""
@@ -200,6 +204,7 @@ class Connection:
                     if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
                         raise
 
+    @for_purpose(Purpose.SERVER)
     async def refresh(self) -> ServerIdentity:
         """Read again what the server says of itself; another run of it counts as another connection."""
         lane = self._interactive_lane()
@@ -279,11 +284,18 @@ class Connection:
             self._raise_lost()
         return opening.result()
 
+    @for_purpose(Purpose.HANDSHAKE)
     async def _open_lane(self, peer: ServerAddress | None, before: ServerIdentity | None) -> Lane:
+        is_bulk = before is not None
+        log = self.log.open_lane("bulk" if is_bulk else "interactive", is_bulk=is_bulk)
         if before is None:  # an interactive lane, to a server of which nothing is known yet
             self._outcome, before = HandshakeOutcome(), ServerIdentity()
         lane = await Lane.open(
-            self.target, timeout_s=self._connect_timeout_s, reply_timeout_s=self._reply_timeout_s, peer=peer
+            self.target,
+            timeout_s=self._connect_timeout_s,
+            reply_timeout_s=self._reply_timeout_s,
+            peer=peer,
+            log=log,
         )
         try:
             async with asyncio.timeout(self._connect_timeout_s):
@@ -314,7 +326,8 @@ class Connection:
                 sent = lane.traffic.commands
                 await asyncio.wait([lane.closed], timeout=self._heartbeat_s)
                 if lane.is_open and lane.traffic.commands == sent:
-                    lane.run(guard.ping())
+                    with sent_for(Purpose.HEARTBEAT):
+                        lane.run(guard.ping())
             self._main_backoff.ended(lane.worked_s)
             lane = await self._make_interactive(lane.closed.result())
 

@@ -25,6 +25,7 @@ import hiredis
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.guard.command import Command
+from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectionLost, FailureKind
 from rtui.server.wire.failures import os_failure, tls_failure
@@ -64,14 +65,16 @@ class _PendingWrite:
     commands: tuple[Command, ...]
     expected: int
     done: asyncio.Future[list[Reply]]
+    purpose: Purpose
     replies: list[Reply] = field(default_factory=list)
 
 
 class Lane(asyncio.BufferedProtocol):
     """A pipelined connection, made by `open`; the callbacks of an asyncio protocol are for the event loop alone."""
 
-    def __init__(self, target: Target, reply_timeout_s: float, max_reply_bytes: int) -> None:
+    def __init__(self, target: Target, reply_timeout_s: float, max_reply_bytes: int, log: LaneLog) -> None:
         self.target = target
+        self.log = log
         self.traffic = Traffic()
         self.peer: ServerAddress | None = None
         self.protocol: ProtocolVersion = 2
@@ -113,9 +116,10 @@ class Lane(asyncio.BufferedProtocol):
         reply_timeout_s: float = REPLY_TIMEOUT_S,
         max_reply_bytes: int = MAX_REPLY_BYTES,
         peer: ServerAddress | None = None,
+        log: LaneLog | None = None,
     ) -> Lane:
         """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
-        lane = cls(target, reply_timeout_s, max_reply_bytes)
+        lane = cls(target, reply_timeout_s, max_reply_bytes, log or CommandLog().open_lane("lane"))
         tls = target.tls if target.socket_path is None else None
         secured = None if tls is None else tls_context(tls)
         sock, lane.peer = await dial(target, timeout_s, peer)
@@ -149,6 +153,7 @@ class Lane(asyncio.BufferedProtocol):
     def mark_ready(self) -> None:
         """Note the end of the handshake: replies from now on count as work."""
         self._ready_s = self._loop.time()
+        self.log.ready(self.traffic.bytes_in)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
@@ -171,7 +176,7 @@ class Lane(asyncio.BufferedProtocol):
             return done
         self.traffic.commands += expected
         packed = commands[0].packed if len(commands) == 1 else b"".join([command.packed for command in commands])
-        self._unsent.append((packed, _PendingWrite(commands, expected, done)))
+        self._unsent.append((packed, _PendingWrite(commands, expected, done, current_purpose())))
         self._send_unsent()
         return done
 
@@ -254,12 +259,15 @@ class Lane(asyncio.BufferedProtocol):
         if self.is_open:
             self._last_reply_s = self._loop.time()
             self._send_unsent()
+        else:
+            self.log.ended()
 
-    def count_traffic(self, commands: int, bytes_in: int, bytes_out: int) -> None:
-        """Count what went over the connection while it was lent."""
-        self.traffic.commands += commands
+    def count_traffic(self, sent: dict[str, int], replies: int, bytes_in: int, bytes_out: int) -> None:
+        """Count what went over the connection while it was lent: commands by name, and the replies that came."""
+        self.traffic.commands += sum(sent.values())
         self.traffic.bytes_in += bytes_in
         self.traffic.bytes_out += bytes_out
+        self.log.worked(sent, replies, bytes_out, self.traffic.bytes_in)
 
     def fail(self, reason: ConnectionLost) -> None:
         """End it for a reason that whoever has had it has found."""
@@ -280,6 +288,7 @@ class Lane(asyncio.BufferedProtocol):
                     self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
             self._pending.append(write)
             self.traffic.bytes_out += len(packed)
+            self.log.sent(write.commands, write.purpose)
             self._transport.write(packed)
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -292,6 +301,7 @@ class Lane(asyncio.BufferedProtocol):
         self._last_data_s = self._last_reply_s = self._loop.time()
         self.traffic.bytes_in += nbytes
         self._incomplete_bytes += nbytes
+        self.log.received(self._view[:nbytes])
         if self._incomplete_bytes > self._max_reply_bytes:
             happened = f"It sent more than {self._max_reply_bytes >> 20} MiB in answer to one write."
             self._end(ConnectionLost(happened))
@@ -309,6 +319,7 @@ class Lane(asyncio.BufferedProtocol):
                     return
                 pending.popleft()
                 self._incomplete_bytes = 0
+                self.log.answered(replies, self.traffic.bytes_in)
                 if len(write.commands) == write.expected:  # one reply each
                     for command, reply in zip(write.commands, replies, strict=True):
                         if isinstance(reply, ServerError) and reply.denies_command:
@@ -365,6 +376,8 @@ class Lane(asyncio.BufferedProtocol):
             _fail(write.done, reason)
         self._pending.clear()
         self._unsent.clear()
+        if self._lent is None:
+            self.log.ended()
         if isinstance(self._lent, socket.socket):
             with contextlib.suppress(OSError):
                 self._lent.shutdown(socket.SHUT_RDWR)

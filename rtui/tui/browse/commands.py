@@ -84,6 +84,7 @@ def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None
     """Return what holds of the scan, of the details and of the row under the cursor."""
     state, preview = status.progress.state, detail.preview
     return {
+        Condition.LIVE: True,
         Condition.SCANNING: not state.is_over and state is not ScanState.PAUSED,
         Condition.PAUSED: state is ScanState.PAUSED,
         Condition.ON_KEY: detail.key is not None,

@@ -95,6 +95,7 @@ class BrowseScreen(CommandScreen[None]):
         self._generation = session.status.generation
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
+        self._told_log_failure = False
         self._returns_to_analysis = False
         """Whether Escape goes back to the analysis: the user came from there to a key."""
 
@@ -140,6 +141,9 @@ class BrowseScreen(CommandScreen[None]):
         self.tree_pane.show_figures()
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
+        if self.session.log.failure is not None and not self._told_log_failure:
+            self._told_log_failure = True
+            self.notify(self.session.log.failure, title="Command log", severity="warning", markup=False, timeout=10)
         self._tick(status)
         if isinstance(status.link, Online) and status.generation != self._generation:
             self._generation = status.generation  # after a reconnection: it may be another server

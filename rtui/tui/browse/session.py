@@ -12,6 +12,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # it is imported with all that adds up
@@ -23,6 +24,8 @@ class Session(Protocol):
 
     target: Target
     store: NamespaceStore
+    log: CommandLog
+    """All commands that were sent."""
 
     def clock(self) -> float:
         """Return the time in seconds since the epoch, on the clock of the facts' timestamps."""

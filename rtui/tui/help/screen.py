@@ -61,6 +61,9 @@ GLOSSARY: Final = (
         "A counter from 0 to 255 that grows with use and falls with time; servers keep it under the LFU policies.")),
     (literal("expiry cliff"), literal(
         "A time in which far more keys of a namespace expire than in the time around it.")),
+    (literal("command log"), literal(
+        "Every command that rtui has sent, with the bytes of its replies; a bulk connection's are counted by name. "
+        "Passwords are never in it. --log FILE writes it, readable by its owner only.")),
     (literal("estimate"), literal(
         "A figure for all keys worked out from a random sample; its 95 % interval says how far to trust it.")),
 )  # fmt: skip

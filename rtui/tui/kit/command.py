@@ -29,6 +29,7 @@ class Group(StrEnum):
     SCAN = "Scan"
     ANALYSE = "Analyse"
     TABLE = "Tables of an analysis"
+    LOG = "Command log"
     APP = "Application"
 
 
@@ -44,6 +45,8 @@ class Owner(StrEnum):
     ANALYSE = "analyse"
     PANEL = "panel"
     TABLE = "table"
+    LOG = "log"
+    ENTRIES = "entries"
 
 
 class Condition(Enum):
@@ -199,6 +202,8 @@ _app = partial(ScreenCommand, group=Group.APP, owner=Owner.APP)
 
 # fmt: off
 APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
+    _app("log", ("L",), "Command log",
+        "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,)),
     _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
     _app("theme", ("t",), "Theme", "Choose another theme."),
     _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=90, label="?"),

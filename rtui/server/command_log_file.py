@@ -1,0 +1,168 @@
+"""Writing the command log to a file, a line of JSON an entry, without ever holding a session up.
+
+A thread writes what has gathered. A file that can't be opened or written, as on a full disk, ends the writing:
+`CommandLog.failure` says why, and the session goes on. Where the file takes nothing for a while, as a pipe that nobody
+reads, entries beyond `MOST_WAITING_BYTES` are left out, and a line says how many.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import stat
+import threading
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from rtui.keyspace.text.display import display_text
+from rtui.server.redis_cli_commands import prompt_line
+from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome, sent_requests
+
+MOST_WAITING_BYTES: Final = 4 << 20
+"""So much may wait to be written."""
+
+PATIENCE_S: Final = 2.0
+"""How long the end of a session waits for the file."""
+
+
+class LogLine(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An entry as it is written."""
+
+    number: int
+    time: str
+    """UTC, to the millisecond."""
+    connection: str
+    purpose: str
+    commands: dict[str, int]
+    """How often each was sent."""
+    requests: list[str] = []
+    """As they are typed at the prompt of redis-cli; none for a sum of a bulk lane's commands."""
+    cut: bool = False
+    """Whether the requests are only the beginning of what was sent."""
+    redacted: bool = False
+    """Whether there was a password, and so nothing but the name of the command is written."""
+    bytes_out: int
+    bytes_in: int
+    ms: float
+    outcome: Outcome
+    owed: int = 0
+    """Replies that have not come."""
+    error: str = ""
+
+
+def log_line(entry: LogEntry) -> LogLine:
+    """Return an entry as it is written."""
+    at = datetime.fromtimestamp(entry.at_s, UTC).isoformat(timespec="milliseconds")
+    return LogLine(
+        number=entry.number,
+        time=at.replace("+00:00", "Z"),
+        connection=entry.connection,
+        purpose=entry.purpose.value,
+        commands=entry.counts,
+        requests=[prompt_line(argv) for argv in sent_requests(entry.request)],
+        cut=entry.is_cut,
+        redacted=entry.is_secret,
+        bytes_out=entry.bytes_out,
+        bytes_in=entry.bytes_in,
+        ms=round(entry.ms, 3),
+        outcome=entry.outcome,
+        owed=entry.owed,
+        error=entry.error,
+    )
+
+
+class CommandLogFile:
+    """Appends each entry of a log that is over to a file that only its owner may read."""
+
+    def __init__(self, log: CommandLog, path: Path) -> None:
+        self.path = path
+        self._log = log
+        self._encoder = msgspec.json.Encoder()
+        self._lines: list[bytes] = []
+        self._waiting_bytes = 0
+        self._left_out = 0
+        self._is_closing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        try:
+            descriptor = _open(path)
+        except (OSError, ValueError) as error:
+            self._fail(error)
+            return
+        self._thread = threading.Thread(target=partial(self._work, descriptor), name="rtui command log", daemon=True)
+        self._thread.start()
+        log.on_over.append(self._add)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """Write what waits, also entries whose replies have not come, and close the file."""
+        if self._thread is None:
+            return
+        atexit.unregister(self.close)
+        self._log.end()
+        self._log.on_over.remove(self._add)
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._thread.join(PATIENCE_S)
+        if self._thread.is_alive():
+            self._fail(TimeoutError("it takes nothing"))
+        self._thread = None
+
+    def _add(self, entry: LogEntry) -> None:
+        if self._log.failure is not None:
+            return
+        with self._changed:
+            if self._waiting_bytes > MOST_WAITING_BYTES:
+                self._left_out += 1
+                return
+            if self._left_out:
+                self._lines.append(self._encoder.encode({"left_out": self._left_out}))
+                self._left_out = 0
+            line = self._encoder.encode(log_line(entry))
+            self._lines.append(line)
+            self._waiting_bytes += len(line)
+            self._changed.notify()
+
+    def _work(self, descriptor: int) -> None:
+        """Write until the log is closed or the file fails."""
+        try:
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                while lines := self._next():
+                    data = memoryview(b"\n".join([*lines, b""]))
+                    while data:
+                        data = data[file.write(data) :]
+        except OSError as error:
+            self._fail(error)
+
+    def _next(self) -> list[bytes]:
+        """Return the lines that wait, none when there will be no more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._lines or self._is_closing)
+            lines, self._lines, self._waiting_bytes = self._lines, [], 0
+            if self._left_out and (lines or self._is_closing):
+                lines.append(self._encoder.encode({"left_out": self._left_out}))
+                self._left_out = 0
+            return lines
+
+    def _fail(self, error: Exception) -> None:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        self._log.failure = display_text(f"The command log is not written to {self.path}: {why}.")
+
+
+def _open(path: Path) -> int:
+    """Open a file to append to, which only its owner may read; a pipe has to have a reader."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path.expanduser(), flags, 0o600)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.fchmod(descriptor, 0o600)
+        os.set_blocking(descriptor, True)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,88 @@
+"""How many bytes each reply took on the wire, which the parser does not tell.
+
+Only where replies begin and end is looked for. `$5 hello` is read as a header that says that seven more bytes follow,
+`*2` as one that says that two more replies belong to this one. So a counter of what is still to come is enough, however
+deep replies are nested: `*2 :1 *1 $1 a` leaves 1, 3 - 1, 2 - 1, 2 - 1 + 1, 1 - 1 to come, and ends there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+_BULK: Final = frozenset(b"$!=")
+_NESTING: Final = {ord("*"): 1, ord("~"): 1, ord(">"): 1, ord("%"): 2, ord("|"): 2}
+"""Replies that hold others, and how many for each that their header counts."""
+
+_ATTRIBUTE: Final = ord("|")
+_PUSH: Final = ord(">")
+
+_KEPT_HEADER_BYTES: Final = 32
+"""Of a header whose end has not come yet; those with a number are shorter."""
+
+
+class ReplySizes:
+    """Measures replies of either protocol, in whatever pieces they arrive; push messages are passed over."""
+
+    def __init__(self) -> None:
+        self.sizes: deque[int] = deque()
+        """The bytes of each whole reply, first come first."""
+        self._header = b""
+        self._size = 0
+        self._skip = 0
+        """Bytes that belong to a bulk string."""
+        self._to_come = 1
+        self._is_push = False
+        self._is_broken = False
+
+    def feed(self, received: bytes | bytearray | memoryview) -> None:
+        """Take the next bytes. What is no reply ends the measuring; the parser says so."""
+        if self._is_broken:
+            return
+        data, at = bytes(received), 0
+        while at < len(data):
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                at, self._size, self._skip = at + step, self._size + step, self._skip - step
+                if not self._skip:
+                    self._end_one()
+                continue
+            end = data.find(b"\n", at) + 1
+            part = data[at : end or len(data)]
+            at += len(part)
+            self._size += len(part)
+            self._header += part[:_KEPT_HEADER_BYTES]
+            if end:
+                header, self._header = self._header, b""
+                if not self._begin(header):
+                    self._is_broken = True
+                    return
+
+    def _begin(self, header: bytes) -> bool:
+        """Read the first line of a reply, which may be all of it; return whether it can be one."""
+        mark = header[0]
+        nested = _NESTING.get(mark)
+        if nested is None and mark not in _BULK:
+            self._end_one()
+            return True
+        digits = header[1:].strip()
+        if not digits.removeprefix(b"-").isdigit():
+            return False
+        count = int(digits)
+        if nested is None:
+            self._skip = count + 2 if count >= 0 else 0
+            if not self._skip:
+                self._end_one()
+            return True
+        self._is_push = self._is_push or mark == _PUSH
+        self._to_come += max(0, count) * nested + (mark == _ATTRIBUTE)
+        self._end_one()
+        return True
+
+    def _end_one(self) -> None:
+        """Count down by one reply that is whole, or whose parts are still to come."""
+        self._to_come -= 1
+        if not self._to_come:
+            if not self._is_push:
+                self.sizes.append(self._size)
+            self._size, self._to_come, self._is_push = 0, 1, False

@@ -1,0 +1,1 @@
+"""The command log: what was sent to the server."""

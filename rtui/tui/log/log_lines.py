@@ -1,0 +1,225 @@
+"""The command log as lines: its columns, its entries, one entry as a whole, and what all of it has come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.humanize import counted
+from rtui.keyspace.text.display import SafeText
+from rtui.server.wire.command_log import CommandLog, LogEntry, sent_requests
+from rtui.tui.kit.layout import Piece, display, display_text, fitted, prose
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, joined, left, line_width, literal, right, wrap
+
+NAME_LIMIT: Final = 120
+"""Characters of an argument in a row at most."""
+
+WHOLE_LIMIT: Final = 4096
+"""Characters of an argument in the view of one entry at most."""
+
+TIME_CELLS: Final = 12
+CONNECTION_CELLS: Final = 14
+PURPOSE_CELLS: Final = 15
+BYTES_CELLS: Final = 8
+MS_CELLS: Final = 8
+GAP_CELLS: Final = 2
+MIN_COMMAND_CELLS: Final = 24
+
+REDACTED: Final = literal("(redacted)")
+"""Stands for the arguments of a command with a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLayout:
+    """The columns that fit beside the command; a width of 0 leaves one out."""
+
+    command: int
+    time: int = 0
+    connection: int = 0
+    purpose: int = 0
+    out: int = 0
+    received: int = 0
+    ms: int = 0
+
+
+def layout_log(width: int) -> LogLayout:
+    """Return the columns for a width: the command, then time, milliseconds, purpose, bytes and the connection."""
+    room = width - 2 - min(MIN_COMMAND_CELLS, max(1, width - 2))
+    wanted = {
+        "ms": MS_CELLS,
+        "time": TIME_CELLS,
+        "purpose": PURPOSE_CELLS,
+        "received": BYTES_CELLS,
+        "out": BYTES_CELLS,
+        "connection": CONNECTION_CELLS,
+    }
+    kept = {}
+    for name, cells in wanted.items():
+        if cells + GAP_CELLS > room:
+            break
+        kept[name] = cells
+        room -= cells + GAP_CELLS
+    return LogLayout(width - 2 - sum(kept.values()) - GAP_CELLS * len(kept), **kept)
+
+
+def header_line(layout: LogLayout) -> Line:
+    """Return the titles of the columns."""
+    titles = (literal("time"), literal("connection"), literal("for"), literal("command"))
+    figures = (literal("out"), literal("in"), literal("ms"))
+    return _row(layout, [(title, Role.MUTED) for title in (*titles, *figures)])
+
+
+def entry_line(entry: LogEntry, layout: LogLayout) -> Line:
+    """Return the row of an entry."""
+    outcome = entry.outcome
+    role = {"lost": Role.WARN, "error": Role.WARN}.get(outcome, Role.TEXT)
+    command = command_text(entry)
+    if entry.error:
+        code = SafeText(f" {display_text(entry.error)}")
+        command = SafeText(cut(command, layout.command - len(code)) + code)
+    took = literal("lost") if outcome == "lost" else literal("…") if outcome == "waiting" else ms_text(entry.ms)
+    received = literal("–") if outcome == "lost" and not entry.bytes_in else humanize.size(entry.bytes_in)
+    return _row(
+        layout,
+        [
+            (clock_text(entry.at_s), Role.MUTED),
+            (SafeText(entry.connection), Role.MUTED),
+            (SafeText(entry.purpose.value), Role.MUTED),
+            (command, role),
+            (humanize.size(entry.bytes_out), Role.MUTED),
+            (received, Role.MUTED),
+            (took, role if outcome == "lost" else Role.TEXT),
+        ],
+    )
+
+
+def _row(layout: LogLayout, cells: list[tuple[SafeText, Role]]) -> Line:
+    """Return the texts of all columns in the widths of a layout."""
+    widths = (layout.time, layout.connection, layout.purpose, layout.command, layout.out, layout.received, layout.ms)
+    spans: list[Span] = [gap(1)]
+    for at, ((text, role), width) in enumerate(zip(cells, widths, strict=True)):
+        if width:
+            fit = right if at > 3 else left
+            spans += ([gap(GAP_CELLS)] if len(spans) > 1 else []) + [Span(fit(text, width), role)]
+    return tuple(spans)
+
+
+def command_text(entry: LogEntry) -> SafeText:
+    """Return what was sent, for a row: the command with its arguments, or several with how often each was sent."""
+    if entry.is_secret:
+        return joined([SafeText(entry.counts_text), REDACTED], " ")
+    if entry.commands == 1 and not entry.is_sum:
+        return _request_text(next(sent_requests(entry.request)), NAME_LIMIT)
+    return SafeText(entry.counts_text)
+
+
+def _request_text(argv: tuple[bytes, ...], limit: int) -> SafeText:
+    """Return a command line, each argument at most `limit` characters; an empty one is shown as quotes."""
+    return joined([display(argument, limit=limit) or literal('""') for argument in argv], " ")
+
+
+def clock_text(at_s: float) -> SafeText:
+    """Return the time of day in UTC to the millisecond."""
+    return SafeText(datetime.fromtimestamp(at_s, UTC).strftime("%H:%M:%S.%f")[:-3])
+
+
+def ms_text(ms: float) -> SafeText:
+    """Return milliseconds, with one figure after the point below a hundred."""
+    return SafeText(f"{ms:.1f}" if ms < 99.95 else f"{ms:,.0f}")
+
+
+def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
+    """Return what all that was sent has come to, what is left out, and whether the file is written."""
+    pieces = [
+        Piece(0, (Span(counted(log.commands, "command"), Role.STRONG),)),
+        Piece(1, (Span(SafeText(f"{humanize.size(log.bytes_out)} sent")),)),
+        Piece(1, (Span(SafeText(f"{humanize.size(log.bytes_in)} received")),)),
+        Piece(3, (Span(counted(len(log.entries), "entry", plural="entries"), Role.MUTED),)),
+    ]
+    if log.dropped:
+        pieces.append(Piece(2, (Span(SafeText(f"{humanize.count(log.dropped)} older dropped"), Role.WARN),)))
+    if needle:
+        found = SafeText(f'{humanize.count(shown)} with "{display_text(needle, limit=40)}"')
+        pieces.insert(0, Piece(0, (Span(found, Role.ACCENT),)))
+    if log.failure is not None:
+        pieces.insert(0, Piece(0, (Span(log.failure, Role.WARN),)))
+    line = clip((gap(1), *fitted(pieces, width - 2)), width)
+    return (*line, gap(width - line_width(line)))
+
+
+def empty_lines(log: CommandLog, needle: str, width: int) -> list[Line]:
+    """Return what stands in place of the entries where there are none."""
+    if not needle:
+        return [(), *prose(literal("Nothing has been sent yet."), width, Role.MUTED)]
+    count = counted(len(log.entries), "entry", plural="entries")
+    text = SafeText(f'None of {count} has "{display_text(needle, limit=80)}" in it.')
+    return [(), *prose(text, width, Role.MUTED)]
+
+
+SUM: Final = literal(
+    "A bulk connection sends tens of thousands of commands a second: they are counted, not kept one by one."
+)
+"""Why a sum shows no arguments."""
+
+OUTCOMES: Final = {
+    "waiting": literal("not answered yet"),
+    "answered": literal("answered"),
+    "error": literal("answered with an error"),
+    "lost": literal("the connection ended before all replies had come"),
+}
+"""What became of a command, for the view of one entry."""
+
+
+def entry_lines(entry: LogEntry, width: int) -> list[Line]:
+    """Return all that is known of an entry."""
+    at = datetime.fromtimestamp(entry.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    outcome = OUTCOMES[entry.outcome]
+    if entry.error:
+        outcome = SafeText(f"{outcome}: {display_text(entry.error)}")
+    came = entry.replies - entry.owed
+    facts = [
+        (literal("sent"), SafeText(f"{at} UTC")),
+        (literal("connection"), SafeText(entry.connection)),
+        (literal("for"), SafeText(entry.purpose.value)),
+        (literal("outcome"), outcome),
+        (
+            literal("replies"),
+            SafeText(f"{humanize.count(came)} of {humanize.count(entry.replies)}"),
+        ),
+        (literal("bytes"), SafeText(f"{humanize.count(entry.bytes_out)} out, {humanize.count(entry.bytes_in)} in")),
+        (literal("time"), SafeText(f"{ms_text(entry.ms)} ms") if came else literal("–")),
+    ]
+    lines: list[Line] = [()]
+    for name, text in facts:
+        lines.append((gap(1), Span(left(name, 12), Role.MUTED), Span(cut(text, width - 14))))
+    lines += [(), *_sent_lines(entry, width)]
+    return lines
+
+
+def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
+    """Return the commands of an entry, with their arguments where they are kept."""
+    if entry.is_secret:
+        why = literal("Its arguments hold a password, so they are not kept.")
+        return [
+            *_wrapped(joined([SafeText(entry.counts_text), REDACTED], " "), width),
+            (),
+            *prose(why, width, Role.MUTED),
+        ]
+    if entry.is_sum:
+        lines: list[Line] = []
+        for name, count in sorted(entry.counts.items(), key=lambda one: -one[1]):
+            lines.append((gap(1), Span(left(SafeText(name), 20)), Span(right(humanize.count(count), 14))))
+        return [*lines, (), *prose(SUM, width, Role.MUTED)]
+    lines = []
+    for argv in sent_requests(entry.request):
+        lines += _wrapped(_request_text(argv, WHOLE_LIMIT), width)
+    if entry.is_cut:
+        kept, size = humanize.count(len(entry.request)), humanize.count(entry.bytes_out)
+        lines += [(), *prose(SafeText(f"The first {kept} of {size} bytes are kept."), width, Role.WARN)]
+    return lines
+
+
+def _wrapped(text: SafeText, width: int) -> list[Line]:
+    return [(gap(1), Span(part)) for part in wrap(text, max(1, width - 2), WHOLE_LIMIT)]

@@ -1,0 +1,172 @@
+"""The screen of the command log: every command that was sent, with a filter, and one entry as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.widget import Widget
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.redis_cli_commands import sent_line
+from rtui.server.wire.command_log import CommandLog, LogEntry, sent_requests
+from rtui.server.wire.target import Target
+from rtui.tui.kit.bars import Bar, FilterInput
+from rtui.tui.kit.choice import CardScreen
+from rtui.tui.kit.clipboard import copy_text
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.layout import BETWEEN
+from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.status_lines import NAME
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, literal
+from rtui.tui.log.commands import LOG_COMMANDS
+from rtui.tui.log.entries import LogView
+from rtui.tui.log.log_lines import empty_lines, entry_lines, header_line, layout_log, summary_line
+
+FILTER_HINT: Final[Line] = (
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" goes to the entries"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" shows all"), Role.MUTED),
+)
+"""Stands in the footer while a filter is typed."""
+
+
+class EntryScreen(CardScreen[None]):
+    """Shows one entry; any of the usual keys closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
+
+    def __init__(self, entry: LogEntry) -> None:
+        super().__init__("Command", "entry")
+        self._entry = entry
+
+    def lines(self, width: int) -> list[Line]:
+        """Return the entry as it is now."""
+        return entry_lines(self._entry, width)
+
+
+class LogScreen(CommandScreen[None]):
+    """Shows a command log while it grows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(LOG_COMMANDS, Owner.LOG)
+    SCREEN_COMMANDS = (*LOG_COMMANDS, *APP_COMMANDS)
+    AUTO_FOCUS = "#entries"
+
+    def __init__(self, log: CommandLog, target: Target, *, label: SafeText | None = None) -> None:
+        """`target` is for copied commands; `label` replaces its own in the title."""
+        super().__init__()
+        self.log_view = LogView(log, id="entries")
+        self._log, self._target = log, target
+        self._shown_label = target.label if label is None else label
+        self.title_bar, self.summary = Bar(id="title"), Bar(id="log-summary")
+        self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
+        self.filter_input = FilterInput("part of a command, of its purpose or of the name of its connection")
+        self._seen = -1
+
+    @property
+    def focus_home(self) -> Widget:
+        """The entries."""
+        return self.log_view
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield from (self.title_bar, self.summary, self.header, self.log_view, self.nothing)
+        yield from (self.filter_input, self.footer_bar)
+
+    def on_mount(self) -> None:
+        """Show the log and begin to poll."""
+        self.title_bar.set_line(self._title)
+        self.header.set_content(lambda width: [header_line(layout_log(width - 1))])  # beside the scrollbar below
+        self.show_changes()
+
+    def _title(self, width: int) -> Line:
+        name = Span(cut_middle(self._shown_label, max(8, width - 32)), Role.STRONG)
+        badge = Span(literal("READ-ONLY"), Role.GOOD)
+        return clip((*NAME, name, BETWEEN, badge, BETWEEN, Span(literal("command log"), Role.MUTED)), width)
+
+    def show_changes(self) -> None:
+        """Show what has been sent since the last call."""
+        before, self._seen = self._seen, self._log.revision
+        if before != self._seen:
+            self.log_view.follow()
+            self._show_bars()
+        self.flush_after(FLUSH_S if before != self._seen else REST_S)
+
+    def on_resize(self) -> None:
+        """Fit the columns to the new width."""
+        self.log_view.refresh()
+        if self.log_view.is_following:
+            self.call_after_refresh(self.log_view.follow)
+
+    @on(LogView.Moved)
+    def _show_bars(self) -> None:
+        """Show what it all came to, what stands in place of entries where there are none, and the commands."""
+        rows, log = self.log_view.rows, self._log
+        self.set_class(not len(rows), "-nothing")
+        self.summary.set_line(lambda width: summary_line(log, len(rows), rows.needle, width))
+        self.nothing.set_content(lambda width: [] if len(rows) else empty_lines(log, rows.needle, width))
+        if self.filter_input.is_open:
+            self.footer_bar.show_commands((), FILTER_HINT)
+        else:
+            self.footer_bar.show_commands(self.offered())
+
+    @property
+    def action_owners(self) -> Mapping[str, DOMNode]:
+        """The screen and its entries."""
+        return {Owner.LOG: self, Owner.ENTRIES: self.log_view}
+
+    @property
+    def conditions(self) -> Conditions:
+        """Whether there is an entry to act on."""
+        return frozenset({Condition.LIVE, *([Condition.HAS_ROWS] if len(self.log_view.rows) else [])})
+
+    @on(LogView.Opened)
+    def _open_entry(self) -> None:
+        if (entry := self.log_view.entry) is not None:
+            self.app.push_screen(EntryScreen(entry))
+
+    def action_copy(self) -> None:
+        """Copy the commands of the entry as lines for a shell, or say why there is nothing to copy."""
+        entry = self.log_view.entry
+        if entry is None:
+            return
+        if entry.is_secret or entry.is_sum or entry.is_cut:
+            why = (
+                literal("It holds a password, which is not kept.") if entry.is_secret
+                else literal("The commands of a bulk connection are counted, not kept one by one.") if entry.is_sum
+                else literal("It is too long: only its beginning is kept.")
+            )  # fmt: skip
+            self.notify(why, title="Nothing to copy", markup=False, timeout=4)
+            return
+        copy_text(self, "\n".join(sent_line(self._target, argv) for argv in sent_requests(entry.request)))
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.filter_input.open(self.log_view.rows.needle)
+        self._show_bars()
+
+    @on(FilterInput.Changed)
+    def _filter_changed(self, event: FilterInput.Changed) -> None:
+        if self.filter_input.is_open:
+            self.log_view.filter(event.value)
+
+    @on(FilterInput.Submitted)
+    def action_leave_filter(self) -> None:
+        """Go from what is typed to the entries."""
+        self.filter_input.close()
+        self.log_view.focus()
+        self._show_bars()
+
+    def action_back(self) -> None:
+        """Go back one step: end the filter, or leave."""
+        if self.filter_input.is_open or self.log_view.rows.needle:
+            self.action_leave_filter()
+            self.log_view.filter("")
+        else:
+            self.dismiss(None)
