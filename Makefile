@@ -29,7 +29,7 @@ test: ## Run all tests, as CI does
 test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, nothing slow
 	$(PYTHON) -m pytest -q -n $(WORKERS) --fast $(ARGS)
 
-sanitize: ## Test the engine as built for the address sanitizer, and feed it changed replies; needs gcc
+sanitize: ## Test the engine as built for the address and thread sanitizers, feed it changed replies; needs gcc
 	bash tests/sanitize.sh
 
 lint: ## Lint, and check the format
