@@ -23,6 +23,7 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
+from rtui.server.engine import is_built
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -394,6 +395,38 @@ def test_ctrl_c_writes_what_there_is_and_the_bar_says_how_far(valkey: Server, tm
     assert "rtui: the report is partial: it was interrupted" in shown
     assert "Traceback" not in shown
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pace", ["normal", "full"])
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
+def test_ctrl_c_in_the_middle_of_a_fast_run(
+    engine: str, pace: str, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "compiled" and not is_built():
+        pytest.skip("the compiled engine was not built")
+    monkeypatch.setenv("RTUI_ENGINE", engine)
+    plant_many(valkey)
+    out = tmp_path / "r.json"
+    with started(valkey, "--pace", pace, "-o", str(out)) as process:
+        while asked_types(valkey) < MANY // 10:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == b"rtui: the report is partial: it was interrupted\n"
+    report = read(out)
+    assert report.head.engine == engine
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.head.coverage.reason == "it was interrupted"
+    assert 0 < report.head.coverage.keys < MANY
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+def asked_types(server: Server) -> int:
+    """How many keys the server has been asked the type of."""
+    statistics: dict[str, dict[str, int]] = server.admin.info("commandstats")
+    return statistics.get("cmdstat_type", {}).get("calls", 0)
 
 
 @pytest.mark.slow
