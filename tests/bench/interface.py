@@ -162,9 +162,9 @@ def walk(stage: Stage, opened: list[float], held: dict[str, list[float]]) -> Non
     with stage.longest_hold() as hold:
         jump(stage, wanted.decode())
     held["a name of it is jumped to, letter by letter"] += hold
-    for name in ("by name", "by count"):
+    for name, key in (("by name", "greater_than_sign"), ("by count", "less_than_sign")):
         with stage.longest_hold() as hold:
-            finish(stage, "s")
+            finish(stage, key)
         held[f"it is sorted {name}"] += hold
     with stage.longest_hold() as hold:
         scroll(stage)

@@ -64,10 +64,8 @@ class ReportedNamespaces:
         self.separators = Separators(report.head.scope.separators)
         coverage = report.head.coverage
         self.root = Place(report.summary.root, Fit.OWN)
-        self._mark = {CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST}.get(
-            coverage.kind, Mark.ABOUT
-        )
-        self._is_partial = coverage.kind is CoverageKind.PARTIAL
+        self.mark = {CoverageKind.EXACT: Mark.EXACT, CoverageKind.PARTIAL: Mark.AT_LEAST}.get(coverage.kind, Mark.ABOUT)
+        """Of the report's own figures."""
         self._total = report.summary.root.stats.memory_bytes
         self._identifiers = Identifiers(report.head.scope.separators)
         self._children: dict[int, dict[_Key, Node]] = {}
@@ -102,10 +100,10 @@ class ReportedNamespaces:
         if place is None:
             return NOTHING_KNOWN
         stats, then = place.node.stats, plain(place.node.stats.keys)
-        is_counted = self._mark is Mark.EXACT and keys.mark is Mark.EXACT
+        is_counted = self.mark is Mark.EXACT and keys.mark is Mark.EXACT
         is_own = place.fit is Fit.OWN or (place.fit is not Fit.MANY and is_counted and then == keys.value)
         has_changed = is_counted and place.fit <= Fit.PART and (then > keys.value if not is_own else then != keys.value)
-        mark = self._mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
+        mark = self.mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
         of_seen = Mark.EXACT if mark is Mark.EXACT else Mark.ABOUT
         mean = None if stats.memory is None else _known(stats.memory.mean, of_seen)
         if stats.memory_bytes is None:
@@ -151,7 +149,7 @@ class ReportedNamespaces:
 
         None where the report has no list of biggest keys, or not of all keys.
         """
-        big, is_exact = self.report.summary.big, self._mark is Mark.EXACT
+        big, is_exact = self.report.summary.big, self.mark is Mark.EXACT
         records = {one.key: one for one in big.by_memory}
         for of_type in big.by_type_memory.values():
             records.update((one.key, one) for one in of_type)

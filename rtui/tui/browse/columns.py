@@ -225,11 +225,11 @@ class ColumnsScreen(ListScreen[None]):
 
 
 SORTS: Final = {
-    Sort.COUNT: ("keys", "namespaces with most keys first, keys by name"),
+    Sort.COUNT: ("keys", "most first; keys by name"),
     Sort.NAME: ("name", "1, 2, 10"),
     Sort.MEMORY: ("bytes", "largest first"),
-    Sort.MEAN: ("mean", "largest keys on average first"),
-    Sort.TTL: ("TTL", "most without TTL first; keys that expire soonest first"),
+    Sort.MEAN: ("mean", "largest on average first"),
+    Sort.TTL: ("TTL", "what expires soonest; most without TTL"),
     Sort.IDLE: ("idle", "longest unused first"),
     Sort.TYPE: ("type", "keys by type"),
 }
@@ -245,8 +245,8 @@ class SortScreen(ListScreen[Sort | None]):
         entries = []
         for sort, (word, order) in SORTS.items():
             mark = "•" if sort is now else " "
-            note = "" if is_analysed or sort not in needs else " · namespaces need an analysis (a)"
-            entries.append(Content(f"{mark} {word:6}{order}{note}"))
+            is_missing = sort in needs and not is_analysed
+            entries.append(Content(f"{mark} {word:6}{'keys; namespaces after an analysis' if is_missing else order}"))
         super().__init__(literal("Sort by"), "enter sorts · esc closes", *entries)
         self.options.highlighted = list(SORTS).index(now)
 

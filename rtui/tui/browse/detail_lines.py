@@ -12,13 +12,12 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.fact_lines import (
     age_line,
-    child_lines,
     explanations,
     fact_lines,
     loading_lines,
-    namespace_lines,
     slot_lines,
 )
+from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.kit.layout import BETWEEN, Piece, display, fitted, prose, tab_line
@@ -40,10 +39,12 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
             return []
         node = detail.row.namespace
         known = known_count(node, totals.complete)
-        return [
+        pieces = [
             Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
             Piece(0, (Span(known.text), Span(SafeText(f" {noun(known.keys, 'key')}"), Role.MUTED))),
         ]
+        found = None if totals.figures is None else totals.figures.figures(node, known.known).memory_bytes
+        return pieces if found is None else [*pieces, Piece(1, (Span(fmt.size(found.value, found.mark)),))]
     name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else literal("(empty name)")
     pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
     facts = detail.facts
@@ -102,7 +103,7 @@ def tab_lines(detail: Detail, tab: Tab, now_s: float | None, width: int) -> Sequ
 def body_lines(detail: Detail, tab: Tab, totals: Totals, width: int) -> Sequence[Line]:
     """Return what the chosen tab shows."""
     if detail.key is None:
-        return [] if detail.row is None else child_lines(detail.row.namespace, detail.children, totals, width)
+        return [] if detail.row is None else inside_lines(detail.row.namespace, detail.children, totals, width)
     if tab is Tab.SLOT:
         return slot_lines(detail.key, width)
     lines: list[Line] = []

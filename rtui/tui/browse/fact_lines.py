@@ -1,4 +1,4 @@
-"""What is known of a key or a namespace: the fixed head of the details, the hash slot, and what lies inside."""
+"""What is known of a key: the fixed head of the details, and its hash slot."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
-from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import prefix_pattern
-from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
-from rtui.tui.browse.tree_lines import REASONS, KnownCount, Totals, known_count, share_of
-from rtui.tui.kit.layout import MARGIN, ago, bar, display, display_text, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role, wrap
+from rtui.tui.browse.tree_lines import REASONS
+from rtui.tui.kit.layout import MARGIN, ago, display, display_text, prose
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, wrap
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
@@ -219,79 +216,3 @@ def _hashed_line(key: bytes, found: SlotExplanation, width: int) -> Line:
         Span(inside, Role.ACCENT),
         Span(SafeText("}" + behind), Role.FAINT),
     )
-
-
-_MIN_BAR_CELLS: Final = 8
-_MAX_BAR_CELLS: Final = 24
-_COUNT_CELLS: Final = 11
-_SHARE_CELLS: Final = 5
-
-
-def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
-    """Return the head for a namespace, in the same places as that of a key."""
-    path = node.path()
-    known = known_count(node, totals.complete)
-    part = share_of(node, totals)
-    mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
-    share = literal("–") if part is None else fmt.share(part, mark)
-    pattern = cut_middle(display(prefix_pattern(path), limit=NAME_LIMIT), width - 14)
-    space, keys = Fact(literal("type"), literal("namespace"), Role.MUTED), Fact(literal("keys"), known.text)
-    level = Fact(literal("level"), SafeText(str(len(node.segments()))))
-    return [
-        *name_lines(display(path, limit=NAME_LIMIT), width),
-        fact_line(width, space, keys),
-        fact_line(width, level, Fact(literal("share"), share)),
-        fact_line(width, Fact(literal("known"), _knowledge(node, known.mark, totals))),
-        fact_line(width, Fact(literal("pattern"), pattern, Role.ACCENT)),
-    ]
-
-
-def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
-    """Return where the count comes from."""
-    if totals.is_outdated:
-        return literal("counted before; it no longer holds")
-    if mark is Mark.ABOUT and node.estimate is not None:
-        low, high = fmt.short_count(node.estimate.low), fmt.short_count(node.estimate.high)
-        return SafeText(f"sample, 95 %: {low} to {high}")
-    if totals.is_part:
-        known = literal("exact") if mark is Mark.EXACT else literal("at least")
-        return SafeText(f"{known}, of what the filter shows")
-    if mark is Mark.EXACT:
-        return literal("exact: the scan has seen every key")
-    return literal("at least: the scan has not finished")
-
-
-def child_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
-    """Return what lies directly below a namespace, largest first, with its part of the namespace."""
-    if node.dropped:
-        text = literal(
-            "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."
-        )
-        return [(), *prose(text, width, Role.MUTED)]
-    if inside is None:
-        return [(), *prose(literal("Open it to see what is inside."), width, Role.MUTED)]
-    is_total = totals.complete and inside.of == node.count and (node.opened or not node.listed)
-    seen = Mark.EXACT if is_total else Mark.AT_LEAST
-    parts = [*inside.parts, *([ChildCount(b"", inside.keys)] if inside.keys else [])]
-    total = max(1.0, sum(part.keys for part in parts))
-    bar_cells = max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
-    room = max(8, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - bar_cells - 2)
-    summary = f"{counted(inside.namespaces, 'namespace')} and {counted(inside.keys, 'key')} directly below"
-    lines: list[Line] = [(), (gap(MARGIN), Span(SafeText(summary), Role.MUTED)), ()]
-    for part in sorted(parts, key=lambda part: -part.keys):
-        name = display(part.label, limit=64) if part.label else literal("(keys right here)")
-        count = KnownCount(part.keys, Mark.ABOUT if part.is_estimate else seen)
-        filled, blank = bar(part.keys / total, bar_cells)
-        lines.append((
-            gap(MARGIN),
-            Span(left(cut_middle(name, room), room)),
-            Span(right(count.text, _COUNT_CELLS)),
-            Span(right(fmt.share(part.keys / total), _SHARE_CELLS), Role.MUTED),
-            gap(2),
-            Span(filled, Role.BAR),
-            Span(blank),
-        ))  # fmt: skip
-    left_out = inside.namespaces - len(inside.parts)
-    if left_out > 0:
-        lines += [(), (gap(MARGIN), Span(SafeText(f"and {counted(left_out, 'smaller one')}"), Role.FAINT))]
-    return lines

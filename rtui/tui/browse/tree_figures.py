@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
-from rtui.analysis.report.document import Report
-from rtui.analysis.report.namespaces import Place, ReportedNamespaces
+from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
+from rtui.analysis.report.namespaces import Fit, Place, ReportedNamespaces
+from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 
@@ -25,6 +27,34 @@ FIGURE_OF: Final[dict[Sort, Callable[[NamespaceFigures], Known | None]]] = {
 """What namespaces are sorted by, largest first."""
 
 
+MOST_LISTED: Final = 8
+"""So many of the biggest keys, and so many patterns, are shown of a namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsideNamespace:
+    """What a report knows of the keys below a namespace."""
+
+    biggest: Sequence[KeyRecord]
+    """The biggest keys among those that the report names."""
+    complete_above: int | None
+    """No key of more bytes is missing in `biggest`, but for those beyond its length; None where any may be."""
+    patterns: Sequence[tuple[Node, ...]]
+    """The patterns of keys, as paths from the namespace down, most bytes first."""
+    more_patterns: int
+    mark: Mark
+    """Of the figures of patterns."""
+    whole: Stats
+    """What the patterns are parts of."""
+
+    def share(self, node: Node) -> float:
+        """Return the part of a pattern in the bytes, or where they are not known in the keys, of the namespace."""
+        part, whole = node.stats.memory_bytes, self.whole.memory_bytes
+        if part is None or whole is None:
+            part, whole = node.stats.keys, self.whole.keys
+        return plain(part) / max(1.0, plain(whole))
+
+
 class TreeFigures:
     """The figures of one report, by the namespaces of a store that has the same separators."""
 
@@ -33,6 +63,7 @@ class TreeFigures:
         self.reported = ReportedNamespaces(report)
         self.is_current = is_current
         self._places: dict[Namespace, Place | None] = {}
+        self._inside: tuple[Namespace, InsideNamespace | None] | None = None
 
     @property
     def report(self) -> Report:
@@ -58,6 +89,20 @@ class TreeFigures:
     def figures(self, node: Namespace, keys: Known) -> NamespaceFigures:
         """Return the figures of a namespace that has so many keys."""
         return self.reported.figures(self.place(node), keys)
+
+    def inside(self, node: Namespace) -> InsideNamespace | None:
+        """Return what is known of the keys below a namespace, None for nothing; that of the last one is kept."""
+        if self._inside is None or self._inside[0] is not node:
+            self._inside = node, self._look_inside(node)
+        return self._inside[1]
+
+    def _look_inside(self, node: Namespace) -> InsideNamespace | None:
+        place = self.place(node)
+        if place is None or place.fit is Fit.MANY:
+            return None
+        biggest, least = self.reported.biggest(node.path(), MOST_LISTED)
+        patterns, more = self.reported.patterns(place, MOST_LISTED)
+        return InsideNamespace(biggest, least, patterns, more, self.reported.mark, place.node.stats)
 
     def weights(self, node: Namespace, sort: Sort) -> Callable[[Sequence[int]], list[float]] | None:
         """Return what gives the weights of child namespaces by ordinal, least first; None for what has no figures."""

@@ -114,6 +114,10 @@ class Totals:
     """Only what a filter lets through is counted, and shares are of that."""
     is_outdated: bool = False
     """What was counted does not hold any more."""
+    figures: TreeFigures | None = None
+    """What an analysis knows of namespaces."""
+    analysis_note: SafeText = NOTHING_MORE
+    """How old that is; nothing while it is fresh."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,8 @@ class TreePane(Vertical):
             expected_keys=float(total) if isinstance(total, int) else None if total is None else total.value,
             is_part=names.needle is not None or status.match is not None or status.key_type is not None,
             is_outdated=status.outdated is not None,
+            figures=self.key_tree.figures,
+            analysis_note=self._age_note(),
         )
 
     def update_rows(self) -> None:

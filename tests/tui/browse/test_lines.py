@@ -21,7 +21,8 @@ from rtui.server.wire.connection import Closed, Lost
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.browse.columns import lay_out_row
-from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, namespace_lines, slot_lines
+from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, slot_lines
+from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
 from rtui.tui.kit.status_lines import browse_banner, status_line, title_line

@@ -13,7 +13,7 @@ from tests.tui.visiting import visiting
 
 
 @pytest.mark.parametrize(
-    "key", ["right", "enter", "space", "asterisk", "left", "s", "backspace", "right_curly_bracket"]
+    "key", ["right", "enter", "space", "asterisk", "left", "greater_than_sign", "backspace", "right_curly_bracket"]
 )
 async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: Path, key: str) -> None:
     valkey.admin.mset({f"space:{number}:inner": "x" for number in range(3)})
